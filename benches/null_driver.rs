@@ -22,7 +22,7 @@ use ash::vk::{self, Handle as _};
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
     VulkanLibrary,
-    device::{Device, DeviceCreateInfo, DeviceExtensions, Queue, QueueCreateInfo, QueueFlags},
+    device::{Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
     instance::{Instance, InstanceCreateInfo},
     library::{DynamicLibraryLoader, Loader},
 };
@@ -210,17 +210,23 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
 /// A device, and so many of its queues that can compute.
 pub(crate) fn device(library: Arc<VulkanLibrary>, count: usize) -> (Arc<Device>, Vec<Arc<Queue>>) {
     let instance = Instance::new(library, InstanceCreateInfo::default()).expect("an instance");
-    let enabled_features = Context::required_features();
+    let required = Context::required_features();
     let (physical, family) = instance
         .enumerate_physical_devices()
         .expect("devices")
-        .filter(|physical| physical.supported_features().contains(&enabled_features))
+        .filter(|physical| physical.supported_features().contains(&required))
         .find_map(|physical| {
             let families = physical.queue_family_properties();
             let compute = families.iter().position(|f| f.queue_flags.contains(QueueFlags::COMPUTE))?;
             Some((physical.clone(), compute as u32))
         })
         .expect("a device that can fuse");
+    let optional = DeviceFeatures {
+        descriptor_binding_storage_buffer_update_after_bind: true,
+        descriptor_binding_uniform_buffer_update_after_bind: true,
+        ..DeviceFeatures::empty()
+    };
+    let enabled_features = required | optional.intersection(physical.supported_features());
     let enabled_extensions = DeviceExtensions { khr_push_descriptor: true, ..DeviceExtensions::empty() }
         .intersection(physical.supported_extensions());
     let info = DeviceCreateInfo {

@@ -24,6 +24,7 @@
 //! | `module`, `driver_cache` | what exists while a pipeline is made |
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
+//! | `sets` | descriptor sets of buffers that are written again after they were bound |
 //! | `sheet` | a command buffer with its descriptor sets and what it keeps alive |
 //! | `frame` | sheet and command pool of one submission in flight |
 //! | `clock` | times of submissions |
@@ -72,6 +73,7 @@ mod record;
 mod script;
 mod select;
 mod semaphore;
+mod sets;
 mod sheet;
 mod soon;
 mod spirv_caps;

@@ -337,6 +337,7 @@ impl Context {
             submits: gpu.submits,
             barriers: gpu.barriers,
             transfers: gpu.transfers,
+            recordings: gpu.recordings,
             allocations: gpu.allocations,
             driver_compiles: gpu.pipelines,
             validation_messages: self.inner.gpu.validation_messages(),

@@ -21,6 +21,8 @@ macro_rules! counters {
             pub barriers: u64,
             /// Copies, fills and updates, those of uploads and downloads included.
             pub transfers: u64,
+            /// Command buffers recorded, those of uploads and downloads included. One that is submitted again, be it on other buffers, is not.
+            pub recordings: u64,
             /// Buffers made, with memory. One that went may be used again instead.
             pub allocations: u64,
             /// Pipelines asked of the driver.
@@ -63,6 +65,7 @@ macro_rules! counters {
                     submits: self.submits.saturating_sub(earlier.submits),
                     barriers: self.barriers.saturating_sub(earlier.barriers),
                     transfers: self.transfers.saturating_sub(earlier.transfers),
+                    recordings: self.recordings.saturating_sub(earlier.recordings),
                     allocations: self.allocations.saturating_sub(earlier.allocations),
                     driver_compiles: self.driver_compiles.saturating_sub(earlier.driver_compiles),
                     validation_messages: self.validation_messages.saturating_sub(earlier.validation_messages),

@@ -13,7 +13,7 @@ use super::{
     passed::Passed,
     record::record_into,
     script::{Played, Pushes, Resources},
-    sheet::SetPool,
+    sheet::Sets,
 };
 
 /// When and how something reaches memory: pipeline stages, and the accesses that they make.
@@ -126,7 +126,7 @@ pub(crate) struct CallerWork {
 #[derive(Debug)]
 pub(crate) struct Written {
     /// Before what it is of.
-    _sets: SetPool,
+    _sets: Sets,
     _passed: Passed,
     _work: Arc<CallerWork>,
 }
@@ -164,10 +164,8 @@ impl Gpu {
             return Err(DeviceError::NullHandle { what: "command buffer" });
         }
         let gpu = &*work.gpu.0;
-        let mut sets = SetPool::new(gpu);
-        if work.needs.sets > 0 {
-            sets.prepare(gpu, work.needs)?;
-        }
+        let mut sets = Sets::new(gpu);
+        sets.prepare(gpu, work.needs)?;
         let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
         let passed = work.gpu.passed_to(played)?;
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];

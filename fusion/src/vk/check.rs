@@ -7,7 +7,7 @@ use ash::vk;
 
 use super::{
     BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, Resource, Texture, gpu::GpuInner,
-    pipeline::Pipeline,
+    pipeline::{Pipeline, SetLayout},
 };
 use crate::jit::SetBinding;
 
@@ -17,7 +17,7 @@ pub(super) const MAX_UPDATE: usize = 65_536;
 /// What recording the commands will need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Descriptor sets, and descriptors of each kind in them, that are not pushed.
+    /// Descriptor sets, and descriptors of each kind in them, that are neither pushed nor of a layout that has sets of its own.
     pub(super) sets: u32,
     pub(super) storage: u32,
     pub(super) uniform: u32,
@@ -128,7 +128,8 @@ pub(super) fn dispatch(gpu: &GpuInner, dispatch: &Dispatch, needs: &mut Needs) -
         own(gpu, memory)?;
         needs.host |= memory.host_may_look();
     }
-    for set in pipeline.sets().iter().filter(|set| !set.pushed && set.count > 0) {
+    let from_a_pool = |set: &&SetLayout| !set.pushed && set.shape.is_none() && set.count > 0;
+    for set in pipeline.sets().iter().filter(from_a_pool) {
         needs.sets += 1;
         for (_, kind) in &pipeline.bindings()[set.first..set.first + set.count] {
             match kind {

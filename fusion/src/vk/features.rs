@@ -60,6 +60,8 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         shader_storage_image_array_non_uniform_indexing: true,
         shader_uniform_texel_buffer_array_non_uniform_indexing: true,
         shader_storage_texel_buffer_array_non_uniform_indexing: true,
+        descriptor_binding_uniform_buffer_update_after_bind: true,
+        descriptor_binding_storage_buffer_update_after_bind: true,
         scalar_block_layout: true,
         uniform_buffer_standard_layout: true,
         shader_subgroup_extended_types: true,

@@ -9,7 +9,16 @@ use std::{ptr, sync::Arc};
 use ash::vk;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{DeviceError, check::Needs, gpu::GpuInner, sheet::Sheet, stats::Alive};
+use super::{
+    DeviceError,
+    check::Needs,
+    gpu::GpuInner,
+    passed::Passed,
+    record::{Surroundings, Usage, record, rewrite},
+    script::{Recordable, Wanted},
+    sheet::Sheet,
+    stats::{Alive, Recorded},
+};
 
 /// The reusable part of a submission.
 #[derive(Debug)]
@@ -58,8 +67,41 @@ impl Frame {
         Ok(Frame { sheet, pool, device, _alive })
     }
 
+    /// Which recording it has that can be submitted again, as [`Wanted::tag`]; 0 for none.
+    pub(super) fn tag(&self) -> u64 {
+        self.sheet.recording.as_ref().map_or(0, |recording| recording.tag)
+    }
+
+    /// Makes the frame's commands these, with the buffers of arguments that they need: what is wanted may be what was recorded here
+    /// before, and then only gets its memories. All is checked, and the frame is not pending.
+    pub(super) fn take_on(
+        &mut self,
+        gpu: &GpuInner,
+        (what, passed, wanted): (Recordable<'_>, Passed, Option<Wanted<'_>>),
+        (needs, around): (Needs, Surroundings),
+    ) -> Result<(Recorded, Vec<String>), DeviceError> {
+        let Some(wanted) = wanted else {
+            self.prepare(gpu, needs)?;
+            return record(gpu, &mut self.sheet, (what, passed), around);
+        };
+        let Sheet { sets, recording, .. } = &mut self.sheet;
+        if let (Recordable::Script(played, on), Some(recording)) = (&what, &*recording)
+            && wanted.is(recording)
+        {
+            rewrite(gpu, sets, (*played, on, &passed))?;
+            let again = (Recorded { recordings: 0, ..recording.counts }, recording.lines.clone());
+            self.sheet.keep(what, passed);
+            return Ok(again);
+        }
+        self.prepare(gpu, needs)?;
+        let around = Surroundings { usage: Usage::Again, ..around };
+        let recorded = record(gpu, &mut self.sheet, (what, passed), around)?;
+        self.sheet.recording = Some(wanted.recorded(recorded.clone()));
+        Ok(recorded)
+    }
+
     /// Makes the frame ready to be recorded: pools reset and large enough. The frame is not pending.
-    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+    fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
         self.sheet.release();
         let fns = &self.device.fns().v1_0;
         // SAFETY: the frame is owned here and not pending, so its command buffer is not either.

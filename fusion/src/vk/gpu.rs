@@ -27,6 +27,7 @@ use super::{
     passed::PassedBuffers,
     queue::QueueShared,
     raw::LockedQueue,
+    sets::{Rewritable, SetShapes},
     stats::Counters,
     transfer::Staging,
 };
@@ -45,7 +46,7 @@ pub(crate) struct GpuOptions {
     pub(crate) validation: bool,
     /// At most so many queues; 0 for the default of 4.
     pub(crate) max_queues: usize,
-    /// For tests: behave as on a device whose memory the host cannot reach, and which has no push descriptors.
+    /// For tests: behave as on a device whose memory the host cannot reach, and whose sets are neither pushed nor written after they were bound.
     pub(crate) plain: bool,
 }
 
@@ -68,6 +69,9 @@ pub(super) struct GpuInner {
     pub(super) passed: PassedBuffers,
     /// Most bindings of a pushed set; 0 where the device has no push descriptors.
     pub(super) push_descriptors: u32,
+    /// Which sets may be written after they were bound.
+    pub(super) rewritable: Rewritable,
+    pub(super) shapes: SetShapes,
     /// Whether mapped device memory is written and read in place.
     pub(super) direct: bool,
     recording: AtomicBool,
@@ -164,6 +168,7 @@ impl Gpu {
         } else {
             0
         };
+        let rewritable = if plain { Rewritable::default() } else { Rewritable::of(&device) };
         let caps = Caps::of(&device, index, timestamp_bits, messages.active());
         let shared = queues
             .into_iter()
@@ -181,6 +186,8 @@ impl Gpu {
             staging: Staging::default(),
             passed: PassedBuffers::default(),
             push_descriptors,
+            rewritable,
+            shapes: SetShapes::default(),
             direct: !plain,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),

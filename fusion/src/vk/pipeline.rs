@@ -22,7 +22,7 @@ use super::{
     driver_cache::{self, DriverCache},
     gpu::unique_id,
     module::Module,
-    record::Descriptor,
+    sets::{SetBindings, SetShape, Writes, make_layout, make_template},
     statistics::Statistic,
     stats::Alive,
 };
@@ -89,7 +89,7 @@ pub(crate) struct Pipeline {
 }
 
 /// One set of a pipeline's layout.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct SetLayout {
     pub(super) handle: vk::DescriptorSetLayout,
     /// Takes the buffers of its bindings, in order. Null where it has none.
@@ -99,6 +99,8 @@ pub(super) struct SetLayout {
     pub(super) count: usize,
     /// Whether its bindings are pushed into the command buffer rather than written to a set.
     pub(super) pushed: bool,
+    /// What layout and template are of, where its sets may be written after they were bound.
+    pub(super) shape: Option<Arc<SetShape>>,
 }
 
 impl Pipeline {
@@ -121,6 +123,11 @@ impl Pipeline {
 
     pub(super) fn sets(&self) -> &[SetLayout] {
         &self.sets
+    }
+
+    /// Whether all its sets may be written after they were bound.
+    pub(super) fn is_rewritable(&self) -> bool {
+        self.sets.iter().all(|set| set.count == 0 || set.shape.is_some())
     }
 
     pub(super) fn bindings(&self) -> &[(SetBinding, BindingKind)] {
@@ -150,7 +157,7 @@ impl Drop for Pipeline {
         unsafe { (fns.destroy_pipeline)(device, self.handle, ptr::null()) };
         // SAFETY: the same; the layout is this pipeline's own.
         unsafe { (fns.destroy_pipeline_layout)(device, self.layout, ptr::null()) };
-        for set in &self.sets {
+        for set in self.sets.iter().filter(|set| set.shape.is_none()) {
             // SAFETY: the same; a null handle is allowed.
             unsafe {
                 (self.device.fns().v1_1.destroy_descriptor_update_template)(
@@ -248,37 +255,28 @@ impl Gpu {
     }
 
     fn make_sets(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
-        let fns = &made.device.fns().v1_0;
+        let gpu = &*self.0;
+        let rewritable = gpu.rewritable.takes(&made.bindings);
         let sets = made.bindings.last().map_or(0, |b| b.0.set + 1);
         for set in 0..sets {
             let first = made.bindings.partition_point(|b| b.0.set < set);
             let count = made.bindings[first..].partition_point(|b| b.0.set == set);
-            let pushed = set == 0 && count > 0 && count <= self.0.push_descriptors as usize;
-            let described: SmallVec<[vk::DescriptorSetLayoutBinding<'_>; 8]> =
-                arrays(&made.bindings[first..first + count])
-                    .map(|(_, at, kind, count)| {
-                        vk::DescriptorSetLayoutBinding::default()
-                            .binding(at.binding)
-                            .descriptor_type(kind.to_vk())
-                            .descriptor_count(count)
-                            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-                    })
-                    .collect();
-            let flags = if pushed {
+            let bindings = arrays(&made.bindings[first..first + count]);
+            if rewritable && count > 0 {
+                let shape = gpu.shapes.of(gpu, bindings)?;
+                let (handle, template, shape) = (shape.layout, shape.template, Some(shape));
+                made.sets.push(SetLayout { handle, template, first, count, pushed: false, shape });
+                continue;
+            }
+            let pushed = set == 0 && count > 0 && count <= gpu.push_descriptors as usize;
+            let sort = if pushed {
                 vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR
             } else {
                 vk::DescriptorSetLayoutCreateFlags::empty()
             };
-            let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(&described);
-            let mut handle = vk::DescriptorSetLayout::null();
-            // SAFETY: the device is alive, `info` and what it points to outlive the call, binding numbers are
-            // distinct, and the push flag is used only where its extension is on and within its limit.
-            let result = unsafe {
-                (fns.create_descriptor_set_layout)(made.device.handle(), &info, ptr::null(), &mut handle)
-            };
-            self.0.ok("vkCreateDescriptorSetLayout", result)?;
+            let handle = make_layout(gpu, &bindings, sort)?;
             let template = vk::DescriptorUpdateTemplate::null();
-            made.sets.push(SetLayout { handle, template, first, count, pushed });
+            made.sets.push(SetLayout { handle, template, first, count, pushed, shape: None });
         }
         Ok(())
     }
@@ -304,34 +302,11 @@ impl Gpu {
     }
 
     fn make_templates(&self, made: &mut Pipeline) -> Result<(), DeviceError> {
-        let Pipeline { sets, bindings, layout, device, .. } = made;
-        let create = device.fns().v1_1.create_descriptor_update_template;
-        for (number, set) in (0..).zip(sets).filter(|(_, set)| set.count > 0) {
-            let stride = size_of::<Descriptor>();
-            let entry = |(place, at, kind, count): (usize, SetBinding, BindingKind, u32)| {
-                vk::DescriptorUpdateTemplateEntry::default()
-                    .dst_binding(at.binding)
-                    .descriptor_count(count)
-                    .descriptor_type(kind.to_vk())
-                    .offset(place * stride)
-                    .stride(stride)
-            };
-            let bindings = &bindings[set.first..set.first + set.count];
-            let entries: SmallVec<[_; 8]> = arrays(bindings).map(entry).collect();
-            let info = vk::DescriptorUpdateTemplateCreateInfo::default().descriptor_update_entries(&entries);
-            let info = if set.pushed {
-                info.template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
-                    .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
-                    .pipeline_layout(*layout)
-                    .set(number)
-            } else {
-                info.template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
-                    .descriptor_set_layout(set.handle)
-            };
-            // SAFETY: device and layouts are alive, `info` and what it points to outlive the call, the entries are the
-            // bindings of the set, and a set is pushed only where the extension is on.
-            let result = unsafe { create(device.handle(), &info, ptr::null(), &mut set.template) };
-            self.0.ok("vkCreateDescriptorUpdateTemplate", result)?;
+        let Pipeline { sets, bindings, layout, .. } = made;
+        for set in sets.iter_mut().filter(|set| set.count > 0 && set.shape.is_none()) {
+            let bindings = arrays(&bindings[set.first..set.first + set.count]);
+            let writes = if set.pushed { Writes::Pushed(*layout) } else { Writes::Sets(set.handle) };
+            set.template = make_template(&self.0, &bindings, writes)?;
         }
         Ok(())
     }
@@ -438,16 +413,10 @@ impl BindingKind {
     }
 }
 
-/// The bindings of a set, each with the place of its first element among all elements, and how many it has.
-fn arrays(
-    elements: &[(SetBinding, BindingKind)],
-) -> impl Iterator<Item = (usize, SetBinding, BindingKind, u32)> + '_ {
-    let mut place = 0;
-    elements.chunk_by(|a, b| a.0.whole() == b.0.whole()).map(move |of_one| {
-        let (first, (at, kind)) = (place, of_one[0]);
-        place += of_one.len();
-        (first, at, kind, of_one.len() as u32)
-    })
+/// The bindings of a set, of its sorted elements.
+fn arrays(elements: &[(SetBinding, BindingKind)]) -> SetBindings {
+    let of_one = elements.chunk_by(|a, b| a.0.whole() == b.0.whole());
+    of_one.map(|of_one| (of_one[0].0.binding, of_one[0].1, of_one.len() as u32)).collect()
 }
 
 /// Whether so many bindings are within a device's limits; sorted, and each element of an array counts.

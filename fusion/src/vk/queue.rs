@@ -28,7 +28,6 @@ use super::{
     frame::Frame,
     gpu::GpuInner,
     raw::{LockedQueue, QueueLock},
-    record::record,
     script::Recordable,
     soon::soon,
     stats::{Recorded, Submissions},
@@ -37,6 +36,9 @@ use super::{
 
 /// Idle frames kept for later.
 const IDLE_FRAMES: usize = 32;
+
+/// Idle frames from which on the least recently used one is recorded anew, if all have recordings that may be wanted again.
+const RECORDED_FRAMES: usize = 16;
 
 /// Pending submissions up to which nobody looks whether they are complete: looking costs about as much as submitting.
 const FEW_PENDING: u64 = 8;
@@ -99,8 +101,8 @@ pub(super) struct QueueShared {
 struct QueueState {
     /// With the values that complete them. A recording that is submitted several times on end is here once.
     pending: VecDeque<(u64, Flight)>,
-    #[expect(clippy::vec_box, reason = "each submission moves one from here to `pending` and back")]
-    idle: Vec<Box<Frame>>,
+    /// With their tags, the latest used last.
+    idle: Vec<(u64, Box<Frame>)>,
     counts: Submissions,
 }
 
@@ -227,19 +229,24 @@ impl QueueShared {
             frame.sheet.release();
         }
         let mut state = self.lock();
-        while state.idle.len() < IDLE_FRAMES
-            && let Some(frame) = retired.pop()
-        {
-            state.idle.push(frame);
-        }
+        state.idle.extend(retired.into_iter().map(|frame| (frame.tag(), frame)));
+        let surplus = state.idle.len().saturating_sub(IDLE_FRAMES);
+        let surplus: SmallVec<[_; 8]> = state.idle.drain(..surplus).collect();
         drop(state);
-        // Whatever is left is destroyed here, again not under the lock.
+        // Destroyed here, again not under the lock.
+        drop(surplus);
         Ok(())
     }
 
-    /// An idle frame, or a new one.
-    fn take_frame(&self, gpu: &GpuInner) -> Result<Box<Frame>, DeviceError> {
-        let idle = self.lock().idle.pop();
+    /// An idle frame, or a new one: one that has what is wanted if there is any, by its tag.
+    fn take_frame(&self, gpu: &GpuInner, tag: u64) -> Result<Box<Frame>, DeviceError> {
+        let mut state = self.lock();
+        let find = |tag: u64| state.idle.iter().rposition(|(its, _)| *its == tag);
+        let found = find(tag).or_else(|| if tag == 0 { None } else { find(0) });
+        let place = found.or_else(|| (state.idle.len() >= RECORDED_FRAMES).then_some(0));
+        let idle = place.map(|place| state.idle.remove(place).1);
+        // One is made without the lock.
+        drop(state);
         idle.map_or_else(|| Frame::new(gpu, self.queue.queue_family_index()).map(Box::new), Ok)
     }
 
@@ -498,10 +505,13 @@ impl GpuQueue<'_> {
         let shared = self.shared();
         self.gpu.make_room(self.index)?;
         let clock = if profile { shared.clock(gpu)? } else { None };
-        let mut frame = shared.take_frame(gpu)?;
-        frame.prepare(gpu, needs)?;
-        let (recorded, lines) =
-            record(gpu, &mut frame.sheet, (what, passed), needs.surroundings(entry_barrier))?;
+        let around = needs.surroundings(entry_barrier);
+        let wanted = match &what {
+            Recordable::Commands(_) => None,
+            Recordable::Script(played, _) => played.wanted(around, gpu.is_recording()),
+        };
+        let mut frame = shared.take_frame(gpu, wanted.map_or(0, |wanted| wanted.tag))?;
+        let (recorded, lines) = frame.take_on(gpu, (what, passed, wanted), (needs, around))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
         let around = clock.as_ref().map(Profile::commands);
         let point = shared.send(gpu, flight, ordered, around, (recorded, &lines))?;

@@ -11,8 +11,9 @@ use super::{
     check::{self, Needs},
     gpu::GpuInner,
     passed::Passed,
+    pipeline::SetLayout,
     script::{Binding, Part, Played, Recordable},
-    sheet::{SetPool, Sheet},
+    sheet::{Sets, Sheet},
     stats::Recorded,
 };
 
@@ -43,15 +44,34 @@ fn descriptor(resource: &Resource, offset: u64, len: u64) -> Descriptor {
     }
 }
 
+/// The buffers of a part of a script, in the order of its pipeline's bindings.
+#[inline]
+fn ranges(part: &Part, on: &[Resource]) -> Ranges {
+    let mut bound = Ranges::new();
+    for Binding { place, offset, len, .. } in &part.bindings {
+        bound.push(descriptor(&on[*place], *offset, *len));
+    }
+    bound
+}
+
+/// How often a recording is submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usage {
+    Once,
+    /// Any number of times, one after another.
+    Again,
+    /// Any number of times, and may be pending more than once.
+    AtOnce,
+}
+
 /// What surrounds the commands of a submission.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Surroundings {
     /// Start with a full barrier: it waits for earlier work of the same queue.
     pub(super) entry_barrier: bool,
     /// End by making writes visible to the host.
     pub(super) host: bool,
-    /// The recording is submitted any number of times, and may be pending more than once.
-    pub(super) again: bool,
+    pub(super) usage: Usage,
 }
 
 /// Records checked commands into a prepared sheet, with the buffers of arguments that they need. The description is empty unless a test asked for it.
@@ -67,10 +87,10 @@ pub(super) fn record(
         to: sheet.commands(),
         bound: vk::Pipeline::null(),
         passed: passed.iter(),
-        counts: Recorded::default(),
+        counts: Recorded { recordings: 1, ..Recorded::default() },
         lines: gpu.is_recording().then(Vec::new),
     };
-    recorder.begin(around.again)?;
+    recorder.begin(around.usage)?;
     if around.entry_barrier {
         recorder.note(|| "barrier Full (wait)".to_owned());
         recorder.counts.barriers += 1;
@@ -98,8 +118,47 @@ pub(super) fn record(
     }
     recorder.end()?;
     let recorded = (recorder.counts, recorder.lines.unwrap_or_default());
+    sheet.sets.end();
     sheet.keep(what, passed);
     Ok(recorded)
+}
+
+/// Gives the sets of a recorded script other memories, with the buffers of arguments that they need. What is recorded is the same as it would be on
+/// these, and no submission of it is pending.
+pub(super) fn rewrite(
+    gpu: &GpuInner,
+    sets: &Sets,
+    (played, on, passed): (Played<'_>, &[Resource], &Passed),
+) -> Result<(), DeviceError> {
+    let (mut sets, mut passed) = (sets.rewritable(), passed.iter());
+    for (part, _) in played.parts() {
+        let mut buffers = ranges(part, on);
+        if let Some(len) = part.pipeline.push_buffer() {
+            buffers.push(argument(passed.next(), len)?);
+        }
+        for layout in part.pipeline.sets().iter().filter(|layout| layout.count > 0) {
+            let set = sets.next().ok_or(DeviceError::Foreign { what: "recording" })?;
+            write(gpu, set, layout, &buffers);
+        }
+    }
+    Ok(())
+}
+
+/// Writes a set that nothing pending uses.
+#[inline]
+fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, buffers: &Ranges) {
+    let data = buffers[layout.first..layout.first + layout.count].as_ptr().cast();
+    let update = gpu.device.fns().v1_1.update_descriptor_set_with_template;
+    // SAFETY: the set is of this layout, and is owned by the caller; no submission that uses it is pending, and what is recorded with it either may be submitted
+    // after it was written, or is not submitted any more. The template was made for the layout; it takes as many buffers as there are from `data` on, and buffers and
+    // ranges were checked.
+    unsafe { update(gpu.device.handle(), set, layout.template, data) };
+}
+
+/// A buffer of arguments as a binding.
+fn argument(memory: Option<&Arc<Memory>>, len: u32) -> Result<Descriptor, DeviceError> {
+    let memory = memory.ok_or(DeviceError::Foreign { what: "buffer of arguments" })?;
+    Ok(buffer_descriptor(memory, 0, len.into()))
 }
 
 /// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
@@ -107,7 +166,7 @@ pub(super) fn record(
 pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
-    sets: &mut SetPool,
+    sets: &mut Sets,
     (played, on, passed): (Played<'_>, &[Resource], &Passed),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
@@ -126,7 +185,7 @@ pub(super) fn record_into(
 
 impl Needs {
     pub(super) fn surroundings(self, entry_barrier: bool) -> Surroundings {
-        Surroundings { entry_barrier, host: self.host, again: false }
+        Surroundings { entry_barrier, host: self.host, usage: Usage::Once }
     }
 }
 
@@ -148,11 +207,11 @@ impl Recorder<'_> {
         }
     }
 
-    fn begin(&self, again: bool) -> Result<(), DeviceError> {
-        let usage = if again {
-            vk::CommandBufferUsageFlags::SIMULTANEOUS_USE
-        } else {
-            vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT
+    fn begin(&self, usage: Usage) -> Result<(), DeviceError> {
+        let usage = match usage {
+            Usage::Once => vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT,
+            Usage::Again => vk::CommandBufferUsageFlags::empty(),
+            Usage::AtOnce => vk::CommandBufferUsageFlags::SIMULTANEOUS_USE,
         };
         let info = vk::CommandBufferBeginInfo::default().flags(usage);
         // SAFETY: the command buffer is in the initial state (it is new, or its pool was reset) and owned here.
@@ -194,7 +253,7 @@ impl Recorder<'_> {
         unsafe { (self.gpu.calls.barrier)(self.to, info) };
     }
 
-    fn one(&mut self, sets: &mut SetPool, dispatch: &Dispatch) -> Result<(), DeviceError> {
+    fn one(&mut self, sets: &mut Sets, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let Dispatch { pipeline, bindings, push, groups, keeps: _ } = dispatch;
         let bound = pipeline.given().iter().enumerate();
         let bound = bound.filter_map(|(number, (at, _))| check::find(bindings, number, *at));
@@ -202,31 +261,27 @@ impl Recorder<'_> {
         self.dispatch(sets, pipeline, buffers.collect(), push, *groups)
     }
 
-    fn script(&mut self, sets: &mut SetPool, played: Played<'_>, on: &[Resource]) -> Result<(), DeviceError> {
+    fn script(&mut self, sets: &mut Sets, played: Played<'_>, on: &[Resource]) -> Result<(), DeviceError> {
         played.parts().try_for_each(|part| self.part(sets, part, on))
     }
 
     fn part(
         &mut self,
-        sets: &mut SetPool,
+        sets: &mut Sets,
         (part, push): (&Part, &[u8]),
         on: &[Resource],
     ) -> Result<(), DeviceError> {
-        let Part { barrier, pipeline, bindings, push: _, groups } = part;
+        let Part { barrier, pipeline, bindings: _, push: _, groups } = part;
         if let Some(barrier) = barrier {
             self.barrier(*barrier);
         }
-        let mut bound = Ranges::new();
-        for Binding { place, offset, len, .. } in bindings {
-            bound.push(descriptor(&on[*place], *offset, *len));
-        }
-        self.dispatch(sets, pipeline, bound, push, *groups)
+        self.dispatch(sets, pipeline, ranges(part, on), push, *groups)
     }
 
     /// Records a dispatch with its buffers in the order of the pipeline's bindings.
     fn dispatch(
         &mut self,
-        sets: &mut SetPool,
+        sets: &mut Sets,
         pipeline: &Pipeline,
         mut buffers: Ranges,
         push: &[u8],
@@ -234,10 +289,7 @@ impl Recorder<'_> {
     ) -> Result<(), DeviceError> {
         let mut push = push;
         if let Some(len) = pipeline.push_buffer() {
-            let Some(memory) = self.passed.next() else {
-                return Err(DeviceError::Foreign { what: "buffer of arguments" });
-            };
-            buffers.push(buffer_descriptor(memory, 0, len.into()));
+            buffers.push(argument(self.passed.next(), len)?);
             push = &push[..pipeline.push_bytes() as usize];
         }
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
@@ -270,22 +322,19 @@ impl Recorder<'_> {
     }
 
     /// Binds buffers and images, through the templates that the pipeline was made with.
-    fn bind(&self, sets: &mut SetPool, pipeline: &Pipeline, buffers: &Ranges) -> Result<(), DeviceError> {
+    fn bind(&self, sets: &mut Sets, pipeline: &Pipeline, buffers: &Ranges) -> Result<(), DeviceError> {
         let layout = pipeline.layout();
         for (number, set) in (0..).zip(pipeline.sets()).filter(|(_, set)| set.count > 0) {
-            let data = buffers[set.first..set.first + set.count].as_ptr().cast();
             if set.pushed {
+                let data = buffers[set.first..set.first + set.count].as_ptr().cast();
                 let push = self.fns.khr_push_descriptor.cmd_push_descriptor_set_with_template_khr;
                 // SAFETY: the template was made for this set of this layout, which only happens with the extension on; it
                 // takes as many buffers as there are from `data` on, and buffers and ranges were checked.
                 unsafe { push(self.to, set.template, layout, number, data) };
                 continue;
             }
-            let target = sets.set(self.gpu, set.handle)?;
-            let update = self.fns.v1_1.update_descriptor_set_with_template;
-            // SAFETY: the set was just allocated and is not in use; the template was made for its layout, and the rest is
-            // as above.
-            unsafe { update(self.gpu.device.handle(), target, set.template, data) };
+            let target = sets.next(self.gpu, set)?;
+            write(self.gpu, target, set, buffers);
             // SAFETY: the set was made with the set layout of that number in `layout`.
             unsafe {
                 (self.fns.v1_0.cmd_bind_descriptor_sets)(

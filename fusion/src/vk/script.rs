@@ -1,7 +1,11 @@
-//! Dispatches that are checked once, and recorded on other memory each time.
+//! Dispatches that are checked once, and run on other memory each time.
 //!
 //! A script names memories by number. What does not depend on them (pipelines, counts, push constants, which bindings there
-//! are) is checked when the script is made; of the memories it is recorded on, only that each range can be bound.
+//! are) is checked when the script is made; of the memories it runs on, only that each range can be bound.
+//!
+//! Where all sets may be written after they were bound, what was recorded of a script is submitted again on other memories once its latest
+//! submission is complete. It is the same recording where script, push constants, the barrier that comes first and what is around
+//! it are the same; arguments that are read through a buffer come with the sets.
 
 use std::sync::Arc;
 
@@ -11,16 +15,22 @@ use super::{
     Barrier, BindingKind, Command, DeviceError, Dispatch, Gpu, GpuQueue, Pipeline, Point, Resource,
     Submitted, Tape,
     check::{self, Needs},
-    gpu::GpuInner,
+    gpu::{GpuInner, unique_id},
+    record::Surroundings,
+    stats::Recorded,
 };
 use crate::jit::SetBinding;
 
 /// Dispatches on memories by number.
 #[derive(Debug)]
 pub(crate) struct Script {
+    /// A number that no other has.
+    id: u64,
     gpu: u64,
     pub(super) parts: Vec<Part>,
     needs: Needs,
+    /// Whether all sets of its pipelines may be written after they were bound.
+    is_rewritable: bool,
     /// Whether a part has arguments in a buffer of their own.
     pub(super) passes: bool,
 }
@@ -36,6 +46,61 @@ pub(crate) struct Played<'a> {
     pub(crate) first: Option<Barrier>,
     /// Push constants instead of its own.
     pub(crate) pushes: Option<&'a Pushes>,
+}
+
+/// A script as it is to be recorded, or was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    played: Played<'a>,
+    around: Surroundings,
+    /// Whether the recording is to have a description.
+    described: bool,
+    /// Of recordings that are the same; others may have it too. Never 0.
+    pub(super) tag: u64,
+}
+
+/// What was recorded, without anything that it needs: who has the same script and submits it again has that.
+#[derive(Debug)]
+pub(super) struct Recording {
+    script: u64,
+    first: Option<Barrier>,
+    pushes: Option<Pushes>,
+    around: Surroundings,
+    described: bool,
+    pub(super) tag: u64,
+    /// What each submission adds, and its description.
+    pub(super) counts: Recorded,
+    pub(super) lines: Vec<String>,
+}
+
+impl Wanted<'_> {
+    /// What is recorded of it. Bytes that are read through a buffer are not.
+    pub(super) fn recorded(&self, (counts, lines): (Recorded, Vec<String>)) -> Recording {
+        let Wanted { played: Played { script, first, pushes }, around, described, tag } = *self;
+        let (script, pushes) = (script.id, pushes.cloned());
+        Recording { script, first, pushes, around, described, tag, counts, lines }
+    }
+
+    /// Whether that was recorded: the commands are the same, but for what the sets name.
+    pub(super) fn is(&self, recording: &Recording) -> bool {
+        let Wanted { played, around, described, tag } = *self;
+        let was = recording;
+        (tag, played.script.id, played.first) == (was.tag, was.script, was.first)
+            && (around, described) == (was.around, was.described)
+            && self.pushes_are(was.pushes.as_ref())
+    }
+
+    fn pushes_are(&self, pushes: Option<&Pushes>) -> bool {
+        if let (None, None) = (self.played.pushes, pushes) {
+            return true;
+        }
+        let recorded = Played { pushes, ..self.played };
+        let mut both = self.played.parts().zip(recorded.parts());
+        both.all(|((part, push), (_, recorded))| {
+            let len = part.pipeline.push_bytes() as usize;
+            push[..len] == recorded[..len]
+        })
+    }
 }
 
 /// One dispatch.
@@ -91,6 +156,27 @@ impl<'a> Played<'a> {
             }
         }
         script.check(gpu, on)
+    }
+
+    /// What it is recorded as, if that can be submitted again on other memories.
+    pub(super) fn wanted(self, around: Surroundings, described: bool) -> Option<Wanted<'a>> {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let Played { script, first, pushes } = self;
+        if !script.is_rewritable {
+            return None;
+        }
+        let Surroundings { entry_barrier, host, usage: _ } = around;
+        let first_number = first.map_or(0, |first| first as u64 + 1);
+        let flags = u64::from(entry_barrier) | u64::from(host) << 1 | u64::from(described) << 2 | first_number << 3;
+        let mut tag = (script.id << 8 | flags).wrapping_mul(ODD);
+        if pushes.is_some() {
+            for (part, push) in self.parts() {
+                for word in push[..part.pipeline.push_bytes() as usize].as_chunks::<4>().0 {
+                    tag = (tag.rotate_left(5) ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(ODD);
+                }
+            }
+        }
+        Some(Wanted { played: self, around, described, tag: tag | 1 })
     }
 
     /// The dispatches, each with its push constants.
@@ -167,7 +253,8 @@ impl Gpu {
         }
         needs.host = false;
         let passes = parts.iter().any(|part: &Part| part.pipeline.push_buffer().is_some());
-        Ok(Some(Script { gpu: self.0.id, parts, needs, passes }))
+        let is_rewritable = parts.iter().all(|part: &Part| part.pipeline.is_rewritable());
+        Ok(Some(Script { id: unique_id(), gpu: self.0.id, parts, needs, is_rewritable, passes }))
     }
 }
 

@@ -7,8 +7,13 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, Memory, Pipeline, Resource, Resources, Script, Texture, check::Needs,
-    gpu::GpuInner, passed::Passed, script::Recordable,
+    Command, DeviceError, Memory, Pipeline, Resource, Resources, Script, Texture,
+    check::Needs,
+    gpu::GpuInner,
+    passed::Passed,
+    pipeline::SetLayout,
+    script::{Recordable, Recording},
+    sets::Set,
 };
 
 /// What the commands keep alive.
@@ -22,14 +27,25 @@ enum Keep {
 #[derive(Debug)]
 pub(super) struct Sheet {
     commands: vk::CommandBuffer,
-    pub(super) sets: SetPool,
+    pub(super) sets: Sets,
     keeps: Vec<Keep>,
     script: Option<(Arc<Script>, Resources)>,
+    /// What is recorded, where it can be submitted again on other memories.
+    pub(super) recording: Option<Recording>,
+}
+
+/// The descriptor sets of one recording: those that may be written after they were bound, in the order of their use, and all others.
+#[derive(Debug)]
+pub(super) struct Sets {
+    rewritable: SmallVec<[Set; 2]>,
+    /// How many of them are used.
+    used: usize,
+    pool: SetPool,
 }
 
 /// A descriptor pool, large enough for one recording. Null until one needs it.
 #[derive(Debug)]
-pub(super) struct SetPool {
+struct SetPool {
     handle: vk::DescriptorPool,
     capacity: Needs,
     device: Arc<Device>,
@@ -53,7 +69,8 @@ impl Sheet {
             (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)
         };
         gpu.ok("vkAllocateCommandBuffers", result)?;
-        Ok(Sheet { commands, sets: SetPool::new(gpu), keeps: Vec::new(), script: None })
+        let (sets, keeps, script, recording) = (Sets::new(gpu), Vec::new(), None, None);
+        Ok(Sheet { commands, sets, keeps, script, recording })
     }
 
     pub(super) fn commands(&self) -> vk::CommandBuffer {
@@ -62,7 +79,8 @@ impl Sheet {
 
     /// Makes room for descriptor sets. Nothing recorded here before is pending.
     pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
-        if needs.sets > 0 { self.sets.prepare(gpu, needs) } else { Ok(()) }
+        self.recording = None;
+        self.sets.prepare(gpu, needs)
     }
 
     /// Keeps everything that what is recorded refers to.
@@ -97,21 +115,60 @@ impl Sheet {
         }
     }
 
-    /// Lets go of what was kept. Nothing recorded here is pending.
+    /// Lets go of what was kept. Nothing recorded here is pending, or is submitted before it is given what it needs.
     pub(super) fn release(&mut self) {
         self.keeps.clear();
         self.script = None;
     }
 }
 
+impl Sets {
+    pub(super) fn new(gpu: &GpuInner) -> Sets {
+        Sets { rewritable: SmallVec::new(), used: 0, pool: SetPool::new(gpu) }
+    }
+
+    /// Makes room for so much. Nothing recorded with these sets is pending, or submitted again.
+    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+        self.used = 0;
+        if needs.sets > 0 { self.pool.prepare(gpu, needs) } else { Ok(()) }
+    }
+
+    /// The next descriptor set of this recording, to be written.
+    pub(super) fn next(
+        &mut self,
+        gpu: &GpuInner,
+        layout: &SetLayout,
+    ) -> Result<vk::DescriptorSet, DeviceError> {
+        let Some(shape) = &layout.shape else { return self.pool.set(gpu, layout.handle) };
+        let place = self.used;
+        match self.rewritable.get_mut(place) {
+            Some(set) if set.is_of(shape) => {}
+            Some(set) => *set = shape.take(gpu)?,
+            None => self.rewritable.push(shape.take(gpu)?),
+        }
+        self.used += 1;
+        Ok(self.rewritable[place].handle)
+    }
+
+    /// Notes that all is recorded.
+    pub(super) fn end(&mut self) {
+        self.rewritable.truncate(self.used);
+    }
+
+    /// Those that may be written after they were bound, in the order of their use.
+    pub(super) fn rewritable(&self) -> impl Iterator<Item = vk::DescriptorSet> + '_ {
+        self.rewritable.iter().map(|set| set.handle)
+    }
+}
+
 impl SetPool {
-    pub(super) fn new(gpu: &GpuInner) -> SetPool {
+    fn new(gpu: &GpuInner) -> SetPool {
         let (handle, capacity) = (vk::DescriptorPool::null(), Needs::default());
         SetPool { handle, capacity, device: gpu.device.clone() }
     }
 
     /// A descriptor set of this recording.
-    pub(super) fn set(
+    fn set(
         &mut self,
         gpu: &GpuInner,
         layout: vk::DescriptorSetLayout,
@@ -128,7 +185,7 @@ impl SetPool {
     }
 
     /// Makes room for so much. Nothing recorded with it before is pending.
-    pub(super) fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
+    fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
         let device = self.device.clone();
         let fns = &device.fns().v1_0;
         let have = self.capacity;

@@ -17,6 +17,8 @@ pub(crate) struct GpuStats {
     pub(crate) barriers: u64,
     /// Copies, fills and updates, those of uploads and downloads included.
     pub(crate) transfers: u64,
+    /// Command buffers recorded. One that is submitted again is not.
+    pub(crate) recordings: u64,
     /// Pipelines the driver made.
     pub(crate) pipelines: u64,
     /// Memory objects allocated.
@@ -52,6 +54,7 @@ impl Drop for Alive {
 pub(super) struct Counters {
     pipelines: AtomicU64,
     allocations: AtomicU64,
+    tapes: AtomicU64,
     pub(super) live_buffers: Live,
     pub(super) live_pipelines: Live,
     pub(super) live_frames: Live,
@@ -63,6 +66,8 @@ pub(super) struct Recorded {
     pub(super) dispatches: u64,
     pub(super) barriers: u64,
     pub(super) transfers: u64,
+    /// Whether it was recorded for this one.
+    pub(super) recordings: u64,
 }
 
 /// What a queue has submitted. Under the lock that submits, which costs less than counters of their own.
@@ -78,6 +83,7 @@ impl Submissions {
         self.recorded.dispatches += recorded.dispatches;
         self.recorded.barriers += recorded.barriers;
         self.recorded.transfers += recorded.transfers;
+        self.recorded.recordings += recorded.recordings;
     }
 }
 
@@ -90,10 +96,15 @@ impl Counters {
         self.allocations.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn tape(&self) {
+        self.tapes.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn read(&self, queues: impl Iterator<Item = Submissions>) -> GpuStats {
         let mut stats = GpuStats {
             pipelines: self.pipelines.load(Ordering::Relaxed),
             allocations: self.allocations.load(Ordering::Relaxed),
+            recordings: self.tapes.load(Ordering::Relaxed),
             live: [&self.live_buffers, &self.live_pipelines, &self.live_frames]
                 .map(|live| live.0.load(Ordering::Relaxed)),
             ..GpuStats::default()
@@ -103,6 +114,7 @@ impl Counters {
             stats.dispatches += recorded.dispatches;
             stats.barriers += recorded.barriers;
             stats.transfers += recorded.transfers;
+            stats.recordings += recorded.recordings;
         }
         stats
     }

@@ -12,7 +12,7 @@ use vulkano::{VulkanObject, device::Device};
 use super::{
     DeviceError, Gpu, GpuQueue,
     frame::{command_pool, destroy_command_pool},
-    record::{Surroundings, record},
+    record::{Surroundings, Usage, record},
     script::Recordable,
     sheet::Sheet,
     stats::Recorded,
@@ -67,14 +67,16 @@ impl TapePool {
             lane,
             pool: self.clone(),
         };
-        let around = Surroundings { again: true, ..needs.surroundings(false) };
+        let around = Surroundings { usage: Usage::AtOnce, ..needs.surroundings(false) };
         let recorded = tape
             .sheet
             .prepare(gpu, needs)
             .and_then(|()| record(gpu, &mut tape.sheet, (what, passed), around));
         // Freeing the command buffer of a tape that failed takes the lock.
         drop(pool);
-        (tape.counts, tape.lines) = recorded?;
+        let (counts, lines) = recorded?;
+        (tape.counts, tape.lines) = (Recorded { recordings: 0, ..counts }, lines);
+        gpu.counters.tape();
         Ok(tape)
     }
 }

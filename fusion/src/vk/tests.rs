@@ -4,6 +4,7 @@
 //!
 //! On NVIDIA's driver run them, and all other tests that make contexts, with `--test-threads=1`: see `docs/drivers.md`.
 
+mod again;
 mod import;
 mod latency;
 mod loss;

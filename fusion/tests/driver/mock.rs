@@ -17,7 +17,7 @@ use ash::vk;
 use vkfuse::Context;
 use vulkano::{
     VulkanLibrary,
-    device::{Device, DeviceCreateInfo, DeviceExtensions, Queue, QueueCreateInfo, QueueFlags},
+    device::{Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
     instance::{Instance, InstanceCreateInfo},
     library::{DynamicLibraryLoader, Loader},
 };
@@ -463,16 +463,22 @@ pub(crate) fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
 /// A device of the mock with so many queues that can compute; `None` without a driver.
 pub(crate) fn device_with(queues: u32) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     let instance = instance()?;
-    let enabled_features = Context::required_features();
+    let required = Context::required_features();
     let (physical, family) = instance
         .enumerate_physical_devices()
         .ok()?
-        .filter(|physical| physical.supported_features().contains(&enabled_features))
+        .filter(|physical| physical.supported_features().contains(&required))
         .find_map(|physical| {
             let families = physical.queue_family_properties();
             let compute = families.iter().position(|f| f.queue_flags.contains(QueueFlags::COMPUTE))?;
             Some((physical.clone(), compute as u32))
         })?;
+    let optional = DeviceFeatures {
+        descriptor_binding_storage_buffer_update_after_bind: true,
+        descriptor_binding_uniform_buffer_update_after_bind: true,
+        ..DeviceFeatures::empty()
+    };
+    let enabled_features = required | optional.intersection(physical.supported_features());
     let enabled_extensions = DeviceExtensions { khr_push_descriptor: true, ..DeviceExtensions::empty() }
         .intersection(physical.supported_extensions());
     let info = DeviceCreateInfo {

@@ -109,6 +109,8 @@ unsafe fn structure(features: &mut DeviceFeatures, node: *const vk::BaseInStruct
         PhysicalDeviceVulkan12Features {
             storage_buffer8_bit_access, uniform_and_storage_buffer8_bit_access, storage_push_constant8,
             shader_buffer_int64_atomics, shader_shared_int64_atomics, shader_float16, shader_int8,
+            descriptor_binding_uniform_buffer_update_after_bind,
+            descriptor_binding_storage_buffer_update_after_bind,
             scalar_block_layout, uniform_buffer_standard_layout, shader_subgroup_extended_types,
             timeline_semaphore, buffer_device_address, vulkan_memory_model, vulkan_memory_model_device_scope,
             vulkan_memory_model_availability_visibility_chains, subgroup_broadcast_dynamic_id,
@@ -118,6 +120,10 @@ unsafe fn structure(features: &mut DeviceFeatures, node: *const vk::BaseInStruct
         }
         PhysicalDeviceShaderAtomicInt64Features { shader_buffer_int64_atomics, shader_shared_int64_atomics }
         PhysicalDeviceShaderFloat16Int8Features { shader_float16, shader_int8 }
+        PhysicalDeviceDescriptorIndexingFeatures {
+            descriptor_binding_uniform_buffer_update_after_bind,
+            descriptor_binding_storage_buffer_update_after_bind,
+        }
         PhysicalDeviceScalarBlockLayoutFeatures { scalar_block_layout }
         PhysicalDeviceUniformBufferStandardLayoutFeatures { uniform_buffer_standard_layout }
         PhysicalDeviceShaderSubgroupExtendedTypesFeatures { shader_subgroup_extended_types }
