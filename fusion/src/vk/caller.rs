@@ -11,7 +11,7 @@ use super::{
     DeviceError, Gpu, Script,
     check::Needs,
     passed::Passed,
-    record::record_into,
+    record::{Ranges, record_into},
     script::{Played, Pushes, Resources},
     sheet::Sets,
 };
@@ -117,7 +117,9 @@ pub(crate) struct CallerWork {
     script: Arc<Script>,
     /// Push constants instead of its own.
     pushes: Option<Pushes>,
-    on: Resources,
+    /// What its bindings are on these.
+    ranges: Ranges,
+    _on: Resources,
     needs: Needs,
     gpu: Gpu,
 }
@@ -146,9 +148,10 @@ impl Gpu {
         pushes: Option<&Pushes>,
         on: Resources,
     ) -> Result<Arc<CallerWork>, DeviceError> {
-        let needs = Played { script, first: None, pushes }.check(&self.0, &on)?;
+        let mut ranges = Ranges::new();
+        let needs = Played { script, first: None, pushes }.check(&self.0, &on, &mut ranges)?;
         let (script, pushes) = (script.clone(), pushes.cloned());
-        Ok(Arc::new(CallerWork { script, pushes, on, needs, gpu: self.clone() }))
+        Ok(Arc::new(CallerWork { script, pushes, ranges, _on: on, needs, gpu: self.clone() }))
     }
 
     /// Records them.
@@ -169,7 +172,7 @@ impl Gpu {
         let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
         let passed = work.gpu.passed_to(played)?;
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
-        record_into(gpu, into.handle, &mut sets, (played, &work.on, &passed), &around)?;
+        record_into(gpu, into.handle, &mut sets, (played, &work.ranges, &passed), &around)?;
         Ok(Written { _sets: sets, _passed: passed, _work: work.clone() })
     }
 }

@@ -14,7 +14,7 @@ use super::{
     check::Needs,
     gpu::GpuInner,
     passed::Passed,
-    record::{Surroundings, Usage, record, rewrite},
+    record::{Ranges, Surroundings, Usage, record, rewrite},
     script::{Recordable, Wanted},
     sheet::Sheet,
     stats::{Alive, Recorded},
@@ -72,30 +72,30 @@ impl Frame {
         self.sheet.recording.as_ref().map_or(0, |recording| recording.tag)
     }
 
-    /// Makes the frame's commands these, with the buffers of arguments that they need: what is wanted may be what was recorded here
+    /// Makes the frame's commands these, with what a script's bindings are and the buffers of arguments that they need: what is wanted may be what was recorded here
     /// before, and then only gets its memories. All is checked, and the frame is not pending.
     pub(super) fn take_on(
         &mut self,
         gpu: &GpuInner,
-        (what, passed, wanted): (Recordable<'_>, Passed, Option<Wanted<'_>>),
+        (what, ranges, passed, wanted): (Recordable<'_>, &Ranges, Passed, Option<Wanted<'_>>),
         (needs, around): (Needs, Surroundings),
     ) -> Result<(Recorded, Vec<String>), DeviceError> {
         let Some(wanted) = wanted else {
             self.prepare(gpu, needs)?;
-            return record(gpu, &mut self.sheet, (what, passed), around);
+            return record(gpu, &mut self.sheet, (what, ranges, passed), around);
         };
         let Sheet { sets, recording, .. } = &mut self.sheet;
-        if let (Recordable::Script(played, on), Some(recording)) = (&what, &*recording)
+        if let (Recordable::Script(played, _), Some(recording)) = (&what, &*recording)
             && wanted.is(recording)
         {
-            rewrite(gpu, sets, (*played, on, &passed))?;
+            rewrite(gpu, sets, (*played, ranges, &passed))?;
             let again = (Recorded { recordings: 0, ..recording.counts }, recording.lines.clone());
             self.sheet.keep(what, passed);
             return Ok(again);
         }
         self.prepare(gpu, needs)?;
         let around = Surroundings { usage: Usage::Again, ..around };
-        let recorded = record(gpu, &mut self.sheet, (what, passed), around)?;
+        let recorded = record(gpu, &mut self.sheet, (what, ranges, passed), around)?;
         self.sheet.recording = Some(wanted.recorded(recorded.clone()));
         Ok(recorded)
     }

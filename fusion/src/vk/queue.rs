@@ -28,6 +28,7 @@ use super::{
     frame::Frame,
     gpu::GpuInner,
     raw::{LockedQueue, QueueLock},
+    record::Ranges,
     script::Recordable,
     soon::soon,
     stats::{Recorded, Submissions},
@@ -499,7 +500,8 @@ impl GpuQueue<'_> {
         if self.gpu.is_lost() {
             return Err(DeviceError::Lost);
         }
-        let needs = what.check(gpu)?;
+        let mut ranges = Ranges::new();
+        let needs = what.check(gpu, &mut ranges)?;
         let passed = self.gpu.passed(&what)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
@@ -511,7 +513,7 @@ impl GpuQueue<'_> {
             Recordable::Script(played, _) => played.wanted(around, gpu.is_recording()),
         };
         let mut frame = shared.take_frame(gpu, wanted.map_or(0, |wanted| wanted.tag))?;
-        let (recorded, lines) = frame.take_on(gpu, (what, passed, wanted), (needs, around))?;
+        let (recorded, lines) = frame.take_on(gpu, (what, &ranges, passed, wanted), (needs, around))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
         let around = clock.as_ref().map(Profile::commands);
         let point = shared.send(gpu, flight, ordered, around, (recorded, &lines))?;

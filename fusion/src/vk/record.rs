@@ -12,13 +12,13 @@ use super::{
     gpu::GpuInner,
     passed::Passed,
     pipeline::SetLayout,
-    script::{Binding, Part, Played, Recordable},
+    script::{Part, Played, Recordable},
     sheet::{Sets, Sheet},
     stats::Recorded,
 };
 
-/// What is bound, in the order of a pipeline's bindings.
-type Ranges = SmallVec<[Descriptor; 8]>;
+/// What is bound, in the order of a pipeline's bindings, or of those of several.
+pub(super) type Ranges = SmallVec<[Descriptor; 8]>;
 
 /// A buffer or an image as the templates of pipelines take it: see [`Pipeline`].
 #[derive(Clone, Copy)]
@@ -29,29 +29,41 @@ pub(super) union Descriptor {
     texels: vk::BufferView,
 }
 
-fn buffer_descriptor(memory: &Memory, offset: u64, len: u64) -> Descriptor {
-    let buffer = vk::DescriptorBufferInfo::default().buffer(memory.handle());
-    Descriptor { buffer: buffer.offset(memory.base() + offset).range(len) }
-}
+impl Descriptor {
+    #[inline]
+    pub(super) fn of_buffer(memory: &Memory, offset: u64, len: u64) -> Descriptor {
+        let buffer = vk::DescriptorBufferInfo::default().buffer(memory.handle());
+        Descriptor { buffer: buffer.offset(memory.base() + offset).range(len) }
+    }
 
-fn descriptor(resource: &Resource, offset: u64, len: u64) -> Descriptor {
-    match resource {
-        Resource::Buffer(memory) => buffer_descriptor(memory, offset, len),
-        Resource::Texture(texture) => match texture.texels() {
-            Some(texels) => Descriptor { texels },
-            None => Descriptor { image: texture.descriptor() },
-        },
+    pub(super) fn of(resource: &Resource, offset: u64, len: u64) -> Descriptor {
+        match resource {
+            Resource::Buffer(memory) => Descriptor::of_buffer(memory, offset, len),
+            Resource::Texture(texture) => match texture.texels() {
+                Some(texels) => Descriptor { texels },
+                None => Descriptor { image: texture.descriptor() },
+            },
+        }
     }
 }
 
-/// The buffers of a part of a script, in the order of its pipeline's bindings.
-#[inline]
-fn ranges(part: &Part, on: &[Resource]) -> Ranges {
-    let mut bound = Ranges::new();
-    for Binding { place, offset, len, .. } in &part.bindings {
-        bound.push(descriptor(&on[*place], *offset, *len));
+impl std::fmt::Debug for Descriptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Descriptor")
     }
-    bound
+}
+
+/// What is bound for a pipeline that takes arguments in a buffer, which is its last binding.
+#[cold]
+fn with_argument(
+    bound: &[Descriptor],
+    memory: Option<&Arc<Memory>>,
+    len: u32,
+) -> Result<Ranges, DeviceError> {
+    let memory = memory.ok_or(DeviceError::Foreign { what: "buffer of arguments" })?;
+    let mut all = Ranges::from_slice(bound);
+    all.push(Descriptor::of_buffer(memory, 0, len.into()));
+    Ok(all)
 }
 
 /// How often a recording is submitted.
@@ -74,11 +86,11 @@ pub(super) struct Surroundings {
     pub(super) usage: Usage,
 }
 
-/// Records checked commands into a prepared sheet, with the buffers of arguments that they need. The description is empty unless a test asked for it.
+/// Records checked commands into a prepared sheet, with what a script's bindings are and the buffers of arguments that they need. The description is empty unless a test asked for it.
 pub(super) fn record(
     gpu: &GpuInner,
     sheet: &mut Sheet,
-    (what, passed): (Recordable<'_>, Passed),
+    (what, ranges, passed): (Recordable<'_>, &Ranges, Passed),
     around: Surroundings,
 ) -> Result<(Recorded, Vec<String>), DeviceError> {
     let mut recorder = Recorder {
@@ -106,11 +118,11 @@ pub(super) fn record(
                 }
             }
         }
-        Recordable::Script(played, on) => {
+        Recordable::Script(played, _) => {
             if let Some(barrier) = played.first {
                 recorder.barrier(barrier);
             }
-            recorder.script(&mut sheet.sets, *played, on)?;
+            recorder.script(&mut sheet.sets, *played, ranges)?;
         }
     }
     if around.host {
@@ -128,17 +140,18 @@ pub(super) fn record(
 pub(super) fn rewrite(
     gpu: &GpuInner,
     sets: &Sets,
-    (played, on, passed): (Played<'_>, &[Resource], &Passed),
+    (played, ranges, passed): (Played<'_>, &Ranges, &Passed),
 ) -> Result<(), DeviceError> {
     let (mut sets, mut passed) = (sets.rewritable(), passed.iter());
-    for (part, _) in played.parts() {
-        let mut buffers = ranges(part, on);
+    for (part, _, mut bound) in played.bound(ranges) {
+        let all;
         if let Some(len) = part.pipeline.push_buffer() {
-            buffers.push(argument(passed.next(), len)?);
+            all = with_argument(bound, passed.next(), len)?;
+            bound = &all;
         }
         for layout in part.pipeline.sets().iter().filter(|layout| layout.count > 0) {
             let set = sets.next().ok_or(DeviceError::Foreign { what: "recording" })?;
-            write(gpu, set, layout, &buffers);
+            write(gpu, set, layout, bound);
         }
     }
     Ok(())
@@ -146,8 +159,8 @@ pub(super) fn rewrite(
 
 /// Writes a set that nothing pending uses.
 #[inline]
-fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, buffers: &Ranges) {
-    let data = buffers[layout.first..layout.first + layout.count].as_ptr().cast();
+fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, bound: &[Descriptor]) {
+    let data = bound[layout.first..layout.first + layout.count].as_ptr().cast();
     let update = gpu.device.fns().v1_1.update_descriptor_set_with_template;
     // SAFETY: the set is of this layout, and is owned by the caller; no submission that uses it is pending, and what is recorded with it either may be submitted
     // after it was written, or is not submitted any more. The template was made for the layout; it takes as many buffers as there are from `data` on, and buffers and
@@ -155,11 +168,6 @@ fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, buffers: &R
     unsafe { update(gpu.device.handle(), set, layout.template, data) };
 }
 
-/// A buffer of arguments as a binding.
-fn argument(memory: Option<&Arc<Memory>>, len: u32) -> Result<Descriptor, DeviceError> {
-    let memory = memory.ok_or(DeviceError::Foreign { what: "buffer of arguments" })?;
-    Ok(buffer_descriptor(memory, 0, len.into()))
-}
 
 /// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
 /// sets are prepared where any are needed, and kept by the caller as everything else is.
@@ -167,7 +175,7 @@ pub(super) fn record_into(
     gpu: &GpuInner,
     to: vk::CommandBuffer,
     sets: &mut Sets,
-    (played, on, passed): (Played<'_>, &[Resource], &Passed),
+    (played, ranges, passed): (Played<'_>, &Ranges, &Passed),
     around: &[Option<Dependency>; 2],
 ) -> Result<(), DeviceError> {
     let (fns, bound, counts) = (gpu.device.fns(), vk::Pipeline::null(), Recorded::default());
@@ -176,7 +184,7 @@ pub(super) fn record_into(
     if let Some(before) = before {
         recorder.dependency(&before.info());
     }
-    recorder.script(sets, played, on)?;
+    recorder.script(sets, played, ranges)?;
     if let Some(after) = after {
         recorder.dependency(&after.info());
     }
@@ -257,25 +265,20 @@ impl Recorder<'_> {
         let Dispatch { pipeline, bindings, push, groups, keeps: _ } = dispatch;
         let bound = pipeline.given().iter().enumerate();
         let bound = bound.filter_map(|(number, (at, _))| check::find(bindings, number, *at));
-        let buffers = bound.map(|bound| descriptor(&bound.resource, bound.offset, bound.len));
-        self.dispatch(sets, pipeline, buffers.collect(), push, *groups)
+        let bound: Ranges =
+            bound.map(|bound| Descriptor::of(&bound.resource, bound.offset, bound.len)).collect();
+        self.dispatch(sets, pipeline, &bound, push, *groups)
     }
 
-    fn script(&mut self, sets: &mut Sets, played: Played<'_>, on: &[Resource]) -> Result<(), DeviceError> {
-        played.parts().try_for_each(|part| self.part(sets, part, on))
-    }
-
-    fn part(
-        &mut self,
-        sets: &mut Sets,
-        (part, push): (&Part, &[u8]),
-        on: &[Resource],
-    ) -> Result<(), DeviceError> {
-        let Part { barrier, pipeline, bindings: _, push: _, groups } = part;
-        if let Some(barrier) = barrier {
-            self.barrier(*barrier);
+    fn script(&mut self, sets: &mut Sets, played: Played<'_>, ranges: &Ranges) -> Result<(), DeviceError> {
+        for (part, push, bound) in played.bound(ranges) {
+            let Part { barrier, pipeline, bindings: _, push: _, groups } = part;
+            if let Some(barrier) = barrier {
+                self.barrier(*barrier);
+            }
+            self.dispatch(sets, pipeline, bound, push, *groups)?;
         }
-        self.dispatch(sets, pipeline, ranges(part, on), push, *groups)
+        Ok(())
     }
 
     /// Records a dispatch with its buffers in the order of the pipeline's bindings.
@@ -283,14 +286,15 @@ impl Recorder<'_> {
         &mut self,
         sets: &mut Sets,
         pipeline: &Pipeline,
-        mut buffers: Ranges,
+        bound: &[Descriptor],
         push: &[u8],
         groups: [u32; 3],
     ) -> Result<(), DeviceError> {
-        let mut push = push;
+        let all;
+        let (mut bound, mut push) = (bound, push);
         if let Some(len) = pipeline.push_buffer() {
-            buffers.push(argument(self.passed.next(), len)?);
-            push = &push[..pipeline.push_bytes() as usize];
+            all = with_argument(bound, self.passed.next(), len)?;
+            (bound, push) = (&all, &push[..pipeline.push_bytes() as usize]);
         }
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
@@ -301,7 +305,7 @@ impl Recorder<'_> {
             }
             self.bound = pipeline.handle();
         }
-        self.bind(sets, pipeline, &buffers)?;
+        self.bind(sets, pipeline, bound)?;
         if !push.is_empty() {
             // SAFETY: the layout declares exactly these bytes for this stage (checked), and `push` outlives the call.
             unsafe {
@@ -322,11 +326,11 @@ impl Recorder<'_> {
     }
 
     /// Binds buffers and images, through the templates that the pipeline was made with.
-    fn bind(&self, sets: &mut Sets, pipeline: &Pipeline, buffers: &Ranges) -> Result<(), DeviceError> {
+    fn bind(&self, sets: &mut Sets, pipeline: &Pipeline, bound: &[Descriptor]) -> Result<(), DeviceError> {
         let layout = pipeline.layout();
         for (number, set) in (0..).zip(pipeline.sets()).filter(|(_, set)| set.count > 0) {
             if set.pushed {
-                let data = buffers[set.first..set.first + set.count].as_ptr().cast();
+                let data = bound[set.first..set.first + set.count].as_ptr().cast();
                 let push = self.fns.khr_push_descriptor.cmd_push_descriptor_set_with_template_khr;
                 // SAFETY: the template was made for this set of this layout, which only happens with the extension on; it
                 // takes as many buffers as there are from `data` on, and buffers and ranges were checked.
@@ -334,7 +338,7 @@ impl Recorder<'_> {
                 continue;
             }
             let target = sets.next(self.gpu, set)?;
-            write(self.gpu, target, set, buffers);
+            write(self.gpu, target, set, bound);
             // SAFETY: the set was made with the set layout of that number in `layout`.
             unsafe {
                 (self.fns.v1_0.cmd_bind_descriptor_sets)(

@@ -16,7 +16,7 @@ use super::{
     Submitted, Tape,
     check::{self, Needs},
     gpu::{GpuInner, unique_id},
-    record::Surroundings,
+    record::{Descriptor, Ranges, Surroundings},
     stats::Recorded,
 };
 use crate::jit::SetBinding;
@@ -120,9 +120,9 @@ pub(super) struct Part {
 pub(super) struct Binding {
     at: SetBinding,
     kind: BindingKind,
-    pub(super) place: usize,
-    pub(super) offset: u64,
-    pub(super) len: u64,
+    place: usize,
+    offset: u64,
+    len: u64,
 }
 
 /// Memories of a script, by number.
@@ -137,17 +137,23 @@ pub(super) enum Recordable<'a> {
 }
 
 impl Recordable<'_> {
-    /// Checks everything before anything is recorded.
-    pub(super) fn check(&self, gpu: &GpuInner) -> Result<Needs, DeviceError> {
+    /// Checks everything before anything is recorded. Of a script, what its bindings are is put into `ranges`.
+    pub(super) fn check(&self, gpu: &GpuInner, ranges: &mut Ranges) -> Result<Needs, DeviceError> {
         match self {
             Recordable::Commands(commands) => check::commands(gpu, commands),
-            Recordable::Script(played, on) => played.check(gpu, on),
+            Recordable::Script(played, on) => played.check(gpu, on, ranges),
         }
     }
 }
 
 impl<'a> Played<'a> {
-    pub(super) fn check(self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
+    /// Checks it on memories, and puts what its bindings are into `ranges`, part by part.
+    pub(super) fn check(
+        self,
+        gpu: &GpuInner,
+        on: &[Resource],
+        ranges: &mut Ranges,
+    ) -> Result<Needs, DeviceError> {
         let Played { script, first: _, pushes } = self;
         if let Some(pushes) = pushes {
             let fits = pushes.iter().map(SmallVec::len).eq(script.parts.iter().map(|part| part.push.len()));
@@ -155,7 +161,7 @@ impl<'a> Played<'a> {
                 return Err(DeviceError::Foreign { what: "push constants" });
             }
         }
-        script.check(gpu, on)
+        script.check(gpu, on, ranges)
     }
 
     /// What it is recorded as, if that can be submitted again on other memories.
@@ -179,6 +185,18 @@ impl<'a> Played<'a> {
         Some(Wanted { played: self, around, described, tag: tag | 1 })
     }
 
+    /// As [`parts`](Played::parts), with what their bindings are.
+    pub(super) fn bound<'b>(
+        self,
+        mut ranges: &'b [Descriptor],
+    ) -> impl Iterator<Item = (&'a Part, &'a [u8], &'b [Descriptor])> {
+        self.parts().map(move |(part, push)| {
+            let (own, rest) = ranges.split_at(part.bindings.len());
+            ranges = rest;
+            (part, push, own)
+        })
+    }
+
     /// The dispatches, each with its push constants.
     pub(super) fn parts(self) -> impl Iterator<Item = (&'a Part, &'a [u8])> {
         let Played { script, first: _, pushes } = self;
@@ -190,17 +208,20 @@ impl<'a> Played<'a> {
 impl Binding {
     /// Checks what is bound; whether the host may look at it.
     #[cold]
-    fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<bool, DeviceError> {
+    fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<(bool, Descriptor), DeviceError> {
         let Binding { at, kind, place, offset, len } = *self;
         match on.get(place) {
-            Some(resource) => check::bound(gpu, (at, kind), resource, (offset, len)),
+            Some(resource) => {
+                let host = check::bound(gpu, (at, kind), resource, (offset, len))?;
+                Ok((host, Descriptor::of(resource, offset, len)))
+            }
             None => Err(DeviceError::Binding { at, problem: "is of a memory that was not given" }),
         }
     }
 }
 
 impl Script {
-    fn check(&self, gpu: &GpuInner, on: &[Resource]) -> Result<Needs, DeviceError> {
+    fn check(&self, gpu: &GpuInner, on: &[Resource], ranges: &mut Ranges) -> Result<Needs, DeviceError> {
         if self.gpu != gpu.id {
             return Err(DeviceError::Foreign { what: "script" });
         }
@@ -215,8 +236,11 @@ impl Script {
                     && (memory.base() + offset) & (align - 1) == 0
                 {
                     needs.host |= memory.host_may_look();
+                    ranges.push(Descriptor::of_buffer(memory, *offset, *len));
                 } else {
-                    needs.host |= binding.check(gpu, on)?;
+                    let (host, descriptor) = binding.check(gpu, on)?;
+                    needs.host |= host;
+                    ranges.push(descriptor);
                 }
             }
         }

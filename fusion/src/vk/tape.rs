@@ -12,7 +12,7 @@ use vulkano::{VulkanObject, device::Device};
 use super::{
     DeviceError, Gpu, GpuQueue,
     frame::{command_pool, destroy_command_pool},
-    record::{Surroundings, Usage, record},
+    record::{Ranges, Surroundings, Usage, record},
     script::Recordable,
     sheet::Sheet,
     stats::Recorded,
@@ -50,7 +50,8 @@ impl TapePool {
         lane: u32,
         what: Recordable<'_>,
     ) -> Result<Tape, DeviceError> {
-        let needs = what.check(&gpu.0)?;
+        let mut ranges = Ranges::new();
+        let needs = what.check(&gpu.0, &mut ranges)?;
         let passed = gpu.passed(&what)?;
         let gpu = &*gpu.0;
         let mut pool = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +72,7 @@ impl TapePool {
         let recorded = tape
             .sheet
             .prepare(gpu, needs)
-            .and_then(|()| record(gpu, &mut tape.sheet, (what, passed), around));
+            .and_then(|()| record(gpu, &mut tape.sheet, (what, &ranges, passed), around));
         // Freeing the command buffer of a tape that failed takes the lock.
         drop(pool);
         let (counts, lines) = recorded?;
