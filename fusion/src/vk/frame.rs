@@ -79,7 +79,7 @@ impl Frame {
         gpu: &GpuInner,
         (what, ranges, passed, wanted): (Recordable<'_>, &Ranges, Passed, Option<Wanted<'_>>),
         (needs, around): (Needs, Surroundings),
-    ) -> Result<(Recorded, Vec<String>), DeviceError> {
+    ) -> Result<Recorded, DeviceError> {
         let Some(wanted) = wanted else {
             self.prepare(gpu, needs)?;
             return record(gpu, &mut self.sheet, (what, ranges, passed), around);
@@ -89,14 +89,14 @@ impl Frame {
             && wanted.is(recording)
         {
             rewrite(gpu, sets, (*played, ranges, &passed))?;
-            let again = (Recorded { recordings: 0, ..recording.counts }, recording.lines.clone());
+            let again = Recorded { recordings: 0, ..recording.counts };
             self.sheet.keep(what, passed);
             return Ok(again);
         }
         self.prepare(gpu, needs)?;
         let around = Surroundings { usage: Usage::Again, ..around };
         let recorded = record(gpu, &mut self.sheet, (what, ranges, passed), around)?;
-        self.sheet.recording = Some(wanted.recorded(recorded.clone()));
+        self.sheet.recording = Some(wanted.recorded(recorded));
         Ok(recorded)
     }
 

@@ -116,8 +116,8 @@ enum Flight {
 
 /// What a submission is about to occupy.
 enum FlightRef<'a> {
-    /// Nothing: there are no commands.
-    Empty,
+    /// Nothing: there are no commands. Says what it is instead.
+    Empty(&'static str),
     Frame(Box<Frame>),
     Tape(&'a Arc<Tape>),
 }
@@ -125,9 +125,19 @@ enum FlightRef<'a> {
 impl FlightRef<'_> {
     fn commands(&self) -> Option<vk::CommandBuffer> {
         match self {
-            FlightRef::Empty => None,
+            FlightRef::Empty(_) => None,
             FlightRef::Frame(frame) => Some(frame.sheet.commands()),
             FlightRef::Tape(tape) => Some(tape.commands()),
+        }
+    }
+
+    /// What a test is told of it.
+    #[cold]
+    fn lines(&self) -> Vec<String> {
+        match self {
+            FlightRef::Empty(line) => vec![(*line).to_owned()],
+            FlightRef::Frame(frame) => frame.sheet.lines.clone(),
+            FlightRef::Tape(tape) => tape.lines().to_vec(),
         }
     }
 }
@@ -141,7 +151,7 @@ impl QueueState {
                 *latest = value;
                 return;
             }
-            (FlightRef::Empty, _) => return,
+            (FlightRef::Empty(_), _) => return,
             (FlightRef::Tape(tape), _) => Flight::Tape(tape.clone()),
             (FlightRef::Frame(frame), _) => Flight::Frame(frame),
         };
@@ -264,9 +274,9 @@ impl QueueShared {
         flight: FlightRef<'_>,
         semaphores: (&[vk::SemaphoreSubmitInfo<'_>], &[vk::SemaphoreSubmitInfo<'static>]),
         clock: Option<[vk::CommandBuffer; 2]>,
-        what: (Recorded, &[String]),
+        recorded: Recorded,
     ) -> Result<Point, DeviceError> {
-        self.send_now(gpu, self.lock(), flight, semaphores, clock, what)
+        self.send_now(gpu, self.lock(), flight, semaphores, clock, recorded)
     }
 
     /// Submits what was recorded, after `waits`; the time line is signalled, and `others`: the one place that does.
@@ -278,7 +288,7 @@ impl QueueShared {
         flight: FlightRef<'_>,
         (waits, others): (&[vk::SemaphoreSubmitInfo<'_>], &[vk::SemaphoreSubmitInfo<'static>]),
         clock: Option<[vk::CommandBuffer; 2]>,
-        (recorded, lines): (Recorded, &[String]),
+        recorded: Recorded,
     ) -> Result<Point, DeviceError> {
         let info = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
         let (alone, timed);
@@ -329,11 +339,11 @@ impl QueueShared {
         match result {
             vk::Result::SUCCESS => {
                 self.last.store(value, Ordering::Release);
+                if gpu.is_recording() {
+                    gpu.keep_recording(point, flight.lines());
+                }
                 state.takes_off(value, flight);
                 state.counts.submitted(recorded);
-                if gpu.is_recording() {
-                    gpu.keep_recording(point, lines.to_vec());
-                }
                 Ok(point)
             }
             vk::Result::ERROR_DEVICE_LOST => {
@@ -402,7 +412,7 @@ impl Gpu {
         let shared = &gpu.queues[lane as usize];
         self.make_room(lane)?;
         let clock = if profile { shared.clock(gpu)? } else { None };
-        let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
+        let (flight, what) = (FlightRef::Tape(tape), tape.counts);
         let around = clock.as_ref().map(Profile::commands);
         let point = if waits.is_empty() {
             shared.send(gpu, flight, (&[], &[]), around, what)?
@@ -423,7 +433,7 @@ impl Gpu {
         }
         let shared = &gpu.queues[lane as usize];
         self.make_room(lane).ok()?;
-        let (flight, what) = (FlightRef::Tape(tape), (tape.counts, &*tape.lines));
+        let (flight, what) = (FlightRef::Tape(tape), tape.counts);
         shared.send_now(gpu, shared.lock(), flight, (&[], &[]), None, what).ok()
     }
 
@@ -513,10 +523,10 @@ impl GpuQueue<'_> {
             Recordable::Script(played, _) => played.wanted(around, gpu.is_recording()),
         };
         let mut frame = shared.take_frame(gpu, wanted.map_or(0, |wanted| wanted.tag))?;
-        let (recorded, lines) = frame.take_on(gpu, (what, &ranges, passed, wanted), (needs, around))?;
+        let recorded = frame.take_on(gpu, (what, &ranges, passed, wanted), (needs, around))?;
         let (flight, ordered) = (FlightRef::Frame(frame), (&*semaphores, &[][..]));
         let around = clock.as_ref().map(Profile::commands);
-        let point = shared.send(gpu, flight, ordered, around, (recorded, &lines))?;
+        let point = shared.send(gpu, flight, ordered, around, recorded)?;
         Ok(Submitted::at(point, clock))
     }
 
@@ -534,8 +544,8 @@ impl GpuQueue<'_> {
         let shared = self.shared();
         self.gpu.make_room(self.index)?;
         let line = if waits.is_empty() { "signal" } else { "wait" };
-        let what = (Recorded::default(), &[line.to_owned()][..]);
-        let point = shared.send(gpu, FlightRef::Empty, (waits, signals), None, what)?;
+        let flight = FlightRef::Empty(line);
+        let point = shared.send(gpu, flight, (waits, signals), None, Recorded::default())?;
         Ok(Submitted::at(point, None))
     }
 

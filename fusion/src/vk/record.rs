@@ -86,13 +86,13 @@ pub(super) struct Surroundings {
     pub(super) usage: Usage,
 }
 
-/// Records checked commands into a prepared sheet, with what a script's bindings are and the buffers of arguments that they need. The description is empty unless a test asked for it.
+/// Records checked commands into a prepared sheet, with what a script's bindings are and the buffers of arguments that they need.
 pub(super) fn record(
     gpu: &GpuInner,
     sheet: &mut Sheet,
     (what, ranges, passed): (Recordable<'_>, &Ranges, Passed),
     around: Surroundings,
-) -> Result<(Recorded, Vec<String>), DeviceError> {
+) -> Result<Recorded, DeviceError> {
     let mut recorder = Recorder {
         gpu,
         fns: gpu.device.fns(),
@@ -129,7 +129,8 @@ pub(super) fn record(
         recorder.host_barrier();
     }
     recorder.end()?;
-    let recorded = (recorder.counts, recorder.lines.unwrap_or_default());
+    let recorded = recorder.counts;
+    sheet.lines = recorder.lines.unwrap_or_default();
     sheet.sets.end();
     sheet.keep(what, passed);
     Ok(recorded)

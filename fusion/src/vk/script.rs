@@ -68,17 +68,16 @@ pub(super) struct Recording {
     around: Surroundings,
     described: bool,
     pub(super) tag: u64,
-    /// What each submission adds, and its description.
+    /// What each submission adds.
     pub(super) counts: Recorded,
-    pub(super) lines: Vec<String>,
 }
 
 impl Wanted<'_> {
     /// What is recorded of it. Bytes that are read through a buffer are not.
-    pub(super) fn recorded(&self, (counts, lines): (Recorded, Vec<String>)) -> Recording {
+    pub(super) fn recorded(&self, counts: Recorded) -> Recording {
         let Wanted { played: Played { script, first, pushes }, around, described, tag } = *self;
         let (script, pushes) = (script.id, pushes.cloned());
-        Recording { script, first, pushes, around, described, tag, counts, lines }
+        Recording { script, first, pushes, around, described, tag, counts }
     }
 
     /// Whether that was recorded: the commands are the same, but for what the sets name.

@@ -32,6 +32,8 @@ pub(super) struct Sheet {
     script: Option<(Arc<Script>, Resources)>,
     /// What is recorded, where it can be submitted again on other memories.
     pub(super) recording: Option<Recording>,
+    /// A description of what is recorded, if a test asked for it: one line per command.
+    pub(super) lines: Vec<String>,
 }
 
 /// The descriptor sets of one recording: those that may be written after they were bound, in the order of their use, and all others.
@@ -70,7 +72,7 @@ impl Sheet {
         };
         gpu.ok("vkAllocateCommandBuffers", result)?;
         let (sets, keeps, script, recording) = (Sets::new(gpu), Vec::new(), None, None);
-        Ok(Sheet { commands, sets, keeps, script, recording })
+        Ok(Sheet { commands, sets, keeps, script, recording, lines: Vec::new() })
     }
 
     pub(super) fn commands(&self) -> vk::CommandBuffer {

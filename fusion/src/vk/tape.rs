@@ -23,7 +23,6 @@ use super::{
 pub(crate) struct Tape {
     sheet: Sheet,
     pub(super) counts: Recorded,
-    pub(super) lines: Vec<String>,
     /// Number of the context and of the queue it was recorded for.
     gpu: u64,
     lane: u32,
@@ -60,14 +59,8 @@ impl TapePool {
         }
         // SAFETY: the pool's lock is held.
         let sheet = unsafe { Sheet::new(gpu, *pool) }?;
-        let mut tape = Tape {
-            sheet,
-            counts: Recorded::default(),
-            lines: Vec::new(),
-            gpu: gpu.id,
-            lane,
-            pool: self.clone(),
-        };
+        let (counts, pool_of) = (Recorded::default(), self.clone());
+        let mut tape = Tape { sheet, counts, gpu: gpu.id, lane, pool: pool_of };
         let around = Surroundings { usage: Usage::AtOnce, ..needs.surroundings(false) };
         let recorded = tape
             .sheet
@@ -75,8 +68,7 @@ impl TapePool {
             .and_then(|()| record(gpu, &mut tape.sheet, (what, &ranges, passed), around));
         // Freeing the command buffer of a tape that failed takes the lock.
         drop(pool);
-        let (counts, lines) = recorded?;
-        (tape.counts, tape.lines) = (Recorded { recordings: 0, ..counts }, lines);
+        tape.counts = Recorded { recordings: 0, ..recorded? };
         gpu.counters.tape();
         Ok(tape)
     }
@@ -93,6 +85,10 @@ impl Drop for TapePool {
 impl Tape {
     pub(super) fn commands(&self) -> vk::CommandBuffer {
         self.sheet.commands()
+    }
+
+    pub(super) fn lines(&self) -> &[String] {
+        &self.sheet.lines
     }
 
     pub(super) fn belongs_to(&self, gpu: u64, lane: u32) -> bool {
