@@ -22,7 +22,9 @@ use ash::vk::{self, Handle as _};
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
     VulkanLibrary,
-    device::{Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
+    device::{
+        Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
+    },
     instance::{Instance, InstanceCreateInfo},
     library::{DynamicLibraryLoader, Loader},
 };

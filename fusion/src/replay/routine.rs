@@ -142,10 +142,13 @@ impl Routine {
 
     fn report_on<B: Borrow<Arc<BufferInner>>>(&self, buffers: &[B]) -> Option<Reported> {
         let of = self.report.clone()?;
-        let buffers = || buffers.iter().map(B::borrow);
-        let is = buffers().map(|buffer| buffer.shared.id.planned()).collect();
-        let named = buffers().enumerate();
-        let named = named.filter_map(|(place, buffer)| Some((place, buffer.given_name()?))).collect();
+        let (mut is, mut named) = (SmallVec::with_capacity(buffers.len()), Vec::new());
+        for (place, buffer) in buffers.iter().map(B::borrow).enumerate() {
+            is.push(buffer.shared.id.planned());
+            if let Some(name) = buffer.given_name() {
+                named.push((place, name));
+            }
+        }
         Some(Reported::Of(Elsewhere { of, is, named }))
     }
 }

@@ -6,7 +6,8 @@
 use ash::vk;
 
 use super::{
-    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, Resource, Texture, gpu::GpuInner,
+    BindingKind, BoundMemory, Command, DeviceError, Dispatch, Memory, Resource, Texture,
+    gpu::GpuInner,
     pipeline::{Pipeline, SetLayout},
 };
 use crate::jit::SetBinding;

@@ -169,7 +169,6 @@ fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, bound: &[De
     unsafe { update(gpu.device.handle(), set, layout.template, data) };
 }
 
-
 /// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
 /// sets are prepared where any are needed, and kept by the caller as everything else is.
 pub(super) fn record_into(

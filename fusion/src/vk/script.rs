@@ -172,7 +172,8 @@ impl<'a> Played<'a> {
         }
         let Surroundings { entry_barrier, host, usage: _ } = around;
         let first_number = first.map_or(0, |first| first as u64 + 1);
-        let flags = u64::from(entry_barrier) | u64::from(host) << 1 | u64::from(described) << 2 | first_number << 3;
+        let flags =
+            u64::from(entry_barrier) | u64::from(host) << 1 | u64::from(described) << 2 | first_number << 3;
         let mut tag = (script.id << 8 | flags).wrapping_mul(ODD);
         if pushes.is_some() {
             for (part, push) in self.parts() {

@@ -71,9 +71,9 @@ impl Rewritable {
     /// What a device was made with.
     pub(super) fn of(device: &Device) -> Rewritable {
         let (features, p) = (device.enabled_features(), device.physical_device().properties());
-        let least = |limits: [Option<u32>; 2]| limits.into_iter().map(|limit| limit.unwrap_or(0)).min().unwrap_or(0);
-        let robust = features.robust_buffer_access
-            && p.robust_buffer_access_update_after_bind != Some(true);
+        let least =
+            |limits: [Option<u32>; 2]| limits.into_iter().map(|limit| limit.unwrap_or(0)).min().unwrap_or(0);
+        let robust = features.robust_buffer_access && p.robust_buffer_access_update_after_bind != Some(true);
         if robust || !features.descriptor_binding_storage_buffer_update_after_bind {
             return Rewritable::default();
         }
@@ -163,9 +163,9 @@ pub(super) fn make_template(
     let entries: SmallVec<[_; 8]> = bindings.iter().map(entry).collect();
     let info = vk::DescriptorUpdateTemplateCreateInfo::default().descriptor_update_entries(&entries);
     let info = match writes {
-        Writes::Sets(layout) => info
-            .template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
-            .descriptor_set_layout(layout),
+        Writes::Sets(layout) => {
+            info.template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET).descriptor_set_layout(layout)
+        }
         Writes::Pushed(layout) => info
             .template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
             .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
@@ -224,7 +224,9 @@ impl SetShape {
             count * of.map(|(_, _, elements)| elements).sum::<u32>()
         };
         let sizes: SmallVec<[vk::DescriptorPoolSize; 2]> = [BindingKind::Storage, BindingKind::Uniform]
-            .map(|kind| vk::DescriptorPoolSize::default().ty(kind.to_vk()).descriptor_count(descriptors(kind)))
+            .map(|kind| {
+                vk::DescriptorPoolSize::default().ty(kind.to_vk()).descriptor_count(descriptors(kind))
+            })
             .into_iter()
             .filter(|size| size.descriptor_count > 0)
             .collect();

@@ -17,7 +17,9 @@ use ash::vk;
 use vkfuse::Context;
 use vulkano::{
     VulkanLibrary,
-    device::{Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags},
+    device::{
+        Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
+    },
     instance::{Instance, InstanceCreateInfo},
     library::{DynamicLibraryLoader, Loader},
 };

@@ -21,6 +21,8 @@ pub struct Made {
     pub timeline: bool,
     pub synchronization2: bool,
     pub push_descriptors: bool,
+    /// Descriptors of buffers that are updated after they were bound, where the device has them.
+    pub after_bind: bool,
     /// Most bytes of push constants of fused kernels.
     pub push_bytes: Option<u32>,
 }
@@ -32,6 +34,7 @@ impl Default for Made {
             timeline: true,
             synchronization2: true,
             push_descriptors: true,
+            after_bind: false,
             push_bytes: None,
         }
     }
@@ -46,6 +49,8 @@ pub struct Own {
     pub family: u32,
     pub queue: vk::Queue,
     pub pool: vk::CommandPool,
+    /// Whether descriptors of buffers may be updated after they were bound.
+    pub after_bind: bool,
     /// Without a queue.
     pub raw: RawDevice,
     push_bytes: Option<u32>,
@@ -135,10 +140,23 @@ impl Own {
                 vk::PhysicalDeviceTimelineSemaphoreFeatures::default().timeline_semaphore(made.timeline);
             let mut sync =
                 vk::PhysicalDeviceSynchronization2Features::default().synchronization2(made.synchronization2);
+            let mut indexing = vk::PhysicalDeviceDescriptorIndexingFeatures::default();
+            let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut indexing);
+            if made.after_bind {
+                instance.get_physical_device_features2(physical, &mut features);
+            }
+            let after_bind = indexing.descriptor_binding_storage_buffer_update_after_bind == vk::TRUE
+                && indexing.descriptor_binding_uniform_buffer_update_after_bind == vk::TRUE;
+            let mut indexing = vk::PhysicalDeviceDescriptorIndexingFeatures::default()
+                .descriptor_binding_storage_buffer_update_after_bind(true)
+                .descriptor_binding_uniform_buffer_update_after_bind(true);
             let push = [ash::khr::push_descriptor::NAME.as_ptr()];
             let mut info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
             if made.version >= vk::API_VERSION_1_3 {
                 info = info.push_next(&mut timeline).push_next(&mut sync);
+            }
+            if after_bind {
+                info = info.push_next(&mut indexing);
             }
             if made.push_descriptors {
                 info = info.enabled_extension_names(&push);
@@ -164,6 +182,7 @@ impl Own {
                 family,
                 queue,
                 pool,
+                after_bind,
                 raw,
                 push_bytes,
                 messages,

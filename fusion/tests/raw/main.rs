@@ -3,6 +3,7 @@
 // Handles can be vouched for in no other way.
 #![allow(unsafe_code)]
 
+mod again;
 mod contents;
 mod crash;
 mod device;

@@ -195,9 +195,14 @@ fn without_push_descriptors_the_sets_live_as_long_as_what_was_recorded() {
 /// Without room for push constants, the number of elements is in a buffer of the engine's own, which lives as long as what was recorded.
 #[test]
 fn arguments_in_a_buffer_live_as_long_as_what_was_recorded() {
-    for push_descriptors in [true, false] {
-        interleaved(Made { push_descriptors, push_bytes: Some(0), ..Made::default() });
+    for (push_descriptors, after_bind) in [(true, false), (false, false), (false, true)] {
+        interleaved(Made { push_descriptors, after_bind, push_bytes: Some(0), ..Made::default() });
     }
+}
+
+#[test]
+fn sets_that_are_written_after_they_were_bound_live_as_long_as_what_was_recorded() {
+    interleaved(Made { after_bind: true, ..Made::default() });
 }
 
 #[test]

@@ -37,10 +37,8 @@ fn adds(gpu: &Gpu, pipeline: &Arc<Pipeline>, k: u32) -> Arc<Script> {
 /// Two in a row, over a temporary: `c[i] = a[i] + 3`.
 fn adds_twice(gpu: &Gpu, pipeline: &Arc<Pipeline>) -> Arc<Script> {
     let [a, b, c] = [(); 3].map(|()| zeroed(gpu, N));
-    let dispatches = [
-        (None, add(pipeline, &a, &b, 1)),
-        (Some(Barrier::ComputeToCompute), add(pipeline, &b, &c, 2)),
-    ];
+    let dispatches =
+        [(None, add(pipeline, &a, &b, 1)), (Some(Barrier::ComputeToCompute), add(pipeline, &b, &c, 2))];
     script(gpu, &dispatches, &[&a, &b, &c])
 }
 
@@ -240,7 +238,8 @@ fn many_threads_run_one_script() {
                 let src = memory_of(gpu, &counting(t));
                 let all: Vec<_> = (0..50).map(|_| zeroed(gpu, N)).collect();
                 let full = Some(Barrier::Full);
-                let points: Vec<_> = all.iter().map(|dst| run(gpu, (script, full, None), &[&src, dst])).collect();
+                let points: Vec<_> =
+                    all.iter().map(|dst| run(gpu, (script, full, None), &[&src, dst])).collect();
                 for (dst, point) in all.iter().zip(points) {
                     assert_eq!(read(gpu, dst, point), counting(t + 11));
                 }
