@@ -5,9 +5,13 @@
 //!
 //! Where all sets may be written after they were bound, what was recorded of a script is submitted again on other memories once its latest
 //! submission is complete. It is the same recording where script, push constants, the barrier that comes first and what is around
-//! it are the same; arguments that are read through a buffer come with the sets.
+//! it are the same; arguments that are read through a buffer come with the sets. Push constants other than the script's own are worth that when
+//! they come again.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use smallvec::SmallVec;
 
@@ -33,6 +37,8 @@ pub(crate) struct Script {
     is_rewritable: bool,
     /// Whether a part has arguments in a buffer of their own.
     pub(super) passes: bool,
+    /// Tags of runs that were passed other push constants, each in a place that follows from it. Those that come once are not worth a recording.
+    passed: [AtomicU64; 8],
 }
 
 /// Push constants, dispatch by dispatch.
@@ -163,7 +169,7 @@ impl<'a> Played<'a> {
         script.check(gpu, on, ranges)
     }
 
-    /// What it is recorded as, if that can be submitted again on other memories.
+    /// What it is recorded as, if that can be submitted again on other memories, and is likely to be.
     pub(super) fn wanted(self, around: Surroundings, described: bool) -> Option<Wanted<'a>> {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let Played { script, first, pushes } = self;
@@ -182,7 +188,15 @@ impl<'a> Played<'a> {
                 }
             }
         }
-        Some(Wanted { played: self, around, described, tag: tag | 1 })
+        tag |= 1;
+        if pushes.is_some() {
+            let latest = &script.passed[(tag >> 61) as usize];
+            if latest.load(Relaxed) != tag {
+                latest.store(tag, Relaxed);
+                return None;
+            }
+        }
+        Some(Wanted { played: self, around, described, tag })
     }
 
     /// As [`parts`](Played::parts), with what their bindings are.
@@ -278,7 +292,15 @@ impl Gpu {
         needs.host = false;
         let passes = parts.iter().any(|part: &Part| part.pipeline.push_buffer().is_some());
         let is_rewritable = parts.iter().all(|part: &Part| part.pipeline.is_rewritable());
-        Ok(Some(Script { id: unique_id(), gpu: self.0.id, parts, needs, is_rewritable, passes }))
+        Ok(Some(Script {
+            id: unique_id(),
+            gpu: self.0.id,
+            parts,
+            needs,
+            is_rewritable,
+            passes,
+            passed: Default::default(),
+        }))
     }
 }
 
