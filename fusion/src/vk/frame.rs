@@ -3,6 +3,10 @@
 //! A frame is owned by one thing at a time: the thread that records it, the queue's list while it is pending, or the
 //! queue's list of idle ones. That ownership is the external synchronisation that Vulkan asks of command and
 //! descriptor pools, so no lock is held while commands are recorded.
+//!
+//! What was recorded of a script stays in the frame when it is idle, without anything that keeps its pipelines or memory alive. Who wants the same
+//! script finds it by its tag, and only has its sets written (`sets`); a script that is gone is never asked for again, and its recordings
+//! are recorded over.
 
 use std::{ptr, sync::Arc};
 
