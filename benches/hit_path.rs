@@ -8,6 +8,8 @@
 //! time of a run over many short batches, and the median wall times of the cases and of `raw`, each back to back, with their
 //! ratio.
 //!
+//! `cargo bench --bench hit_path -- --stages` prints where those wall times go: before the driver is asked to submit, inside that call, and after it.
+//!
 //! `cargo bench --bench hit_path -- --threads` prints what a list costs where several threads record and complete lists at once, each
 //! on a queue and buffers of its own, over the driver that does nothing: on one queue of the device, and on one for each.
 //!
@@ -17,6 +19,7 @@
 mod hit_cases;
 mod null_driver;
 mod raw_submit;
+mod stages;
 mod workloads;
 
 use std::{
@@ -26,7 +29,7 @@ use std::{
 
 use criterion::Criterion;
 use hit_cases::{NAMES, case};
-use raw_submit::{RawSubmit, Reset};
+use raw_submit::{RawSubmit, Reset, TIMED};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -42,6 +45,9 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "--threads") {
         return threads();
+    }
+    if arguments.iter().any(|argument| argument == "--stages") {
+        return in_stages();
     }
     if arguments.iter().any(|argument| argument == "--least") {
         least();
@@ -164,4 +170,48 @@ fn in_turn() {
     // What recording alone costs, without this crate and with the same buffers.
     compare("raw, pool reset", &mut |raw| raw.run_recorded(Reset::Pool));
     compare("raw, buffer reset", &mut |raw| raw.run_recorded(Reset::Buffer));
+}
+
+/// One run of something, perhaps by the raw submission.
+type Run = Box<dyn FnMut(&mut RawSubmit)>;
+
+/// Medians of the stages of a run, of each case and of the raw submissions back to back.
+fn in_stages() {
+    const TURNS: usize = 20;
+    const RUNS: usize = 200;
+    let real = raw_submit::context();
+    let mut raw = RawSubmit::new();
+    let print = |name: &str, mut all: Vec<[Duration; 3]>| {
+        let median = |at: usize| {
+            let mut times: Vec<Duration> = all.iter().map(|one| one[at]).collect();
+            times.sort_unstable();
+            times[times.len() / 2].as_secs_f64() * 1e6
+        };
+        let [before, inside, after] = [0, 1, 2].map(median);
+        all.sort_unstable_by_key(|one| one.iter().sum::<Duration>());
+        let whole = all[all.len() / 2].iter().sum::<Duration>().as_secs_f64() * 1e6;
+        println!(
+            "stages/{name:<30} {before:>7.2} µs before, {inside:>7.2} µs inside, {after:>7.2} µs after, {whole:>7.2} µs"
+        );
+    };
+    let mut runs: Vec<(&str, Run)> = vec![
+        ("raw, same buffers", Box::new(RawSubmit::run)),
+        ("raw, recorded", Box::new(|raw| raw.run_recorded(Reset::Buffer))),
+        ("raw, other buffers", Box::new(|raw| raw.run_on_others(Reset::Buffer))),
+        ("raw, other buffers, set written", Box::new(|raw| raw.run_on_new(Reset::Buffer))),
+    ];
+    for (way, (name, ..)) in TIMED.iter().enumerate() {
+        runs.push((*name, Box::new(move |raw| raw.run_timed(way))));
+    }
+    for name in NAMES {
+        let mut run = case(&real, name);
+        runs.push((name, Box::new(move |_| run().wait().expect("the run"))));
+    }
+    let mut times = vec![Vec::new(); runs.len()];
+    for _ in 0..TURNS {
+        for ((_, run), times) in runs.iter_mut().zip(&mut times) {
+            times.extend((0..RUNS).map(|_| stages::of(&mut || run(&mut raw))));
+        }
+    }
+    runs.iter().zip(times).for_each(|((name, _), times)| print(name, times));
 }

@@ -98,7 +98,7 @@ unsafe impl Loader for NullLoader {
 /// # Safety
 ///
 /// It is one.
-unsafe fn general(function: *const c_void) -> vk::PFN_vkVoidFunction {
+pub(crate) unsafe fn general(function: *const c_void) -> vk::PFN_vkVoidFunction {
     // SAFETY: the caller's promise; a function that is not null is its address.
     unsafe { transmute(function) }
 }

@@ -7,7 +7,7 @@ use std::{slice, sync::Arc};
 use ash::vk;
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
-    VulkanLibrary, VulkanObject,
+    VulkanObject,
     buffer::{Buffer, BufferCreateInfo, BufferUsage, Subbuffer},
     command_buffer::{
         CommandBuffer, CommandBufferBeginInfo, CommandBufferLevel, CommandBufferUsage,
@@ -24,13 +24,13 @@ use vulkano::{
     sync::semaphore::{Semaphore, SemaphoreCreateInfo, SemaphoreType},
 };
 
-use crate::{hit_cases::SETS, null_driver, workloads};
+use crate::{hit_cases::SETS, null_driver, stages, workloads};
 
 const ELEMENTS: u32 = 1 << 10;
 
 /// A context over the real driver, made as the raw submission's device is.
 pub(crate) fn context() -> Context {
-    let (device, queues) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"), 1);
+    let (device, queues) = null_driver::device(stages::library(), 1);
     let options = ContextOptions::new().cache(CacheOptions::new().no_disk());
     Context::from_vulkano(device, queues, options).expect("a context")
 }
@@ -44,6 +44,20 @@ pub(crate) enum Reset {
     Buffer,
 }
 
+/// Ways of taking the time: in command buffers of their own or in that of the dispatch, and the stages after which the two timestamps are written, if
+/// any are.
+pub(crate) const TIMED: [(&str, bool, Option<[vk::PipelineStageFlags2; 2]>); 6] = {
+    use vk::PipelineStageFlags2 as Stage;
+    [
+        ("raw, between two empty buffers", true, None),
+        ("raw, timed by two buffers", true, Some([Stage::ALL_COMMANDS, Stage::ALL_COMMANDS])),
+        ("raw, by two, first at once", true, Some([Stage::TOP_OF_PIPE, Stage::ALL_COMMANDS])),
+        ("raw, timed in its own", false, Some([Stage::ALL_COMMANDS, Stage::ALL_COMMANDS])),
+        ("raw, in its own, first at once", false, Some([Stage::TOP_OF_PIPE, Stage::ALL_COMMANDS])),
+        ("raw, in its own, by compute", false, Some([Stage::COMPUTE_SHADER, Stage::COMPUTE_SHADER])),
+    ]
+};
+
 /// A recorded dispatch of the chain as somebody wrote it by hand.
 pub(crate) struct RawSubmit {
     commands: CommandBuffer,
@@ -55,6 +69,8 @@ pub(crate) struct RawSubmit {
     at: usize,
     /// For commands that are recorded again.
     again: [(vk::CommandPool, vk::CommandBuffer); 2],
+    /// The same dispatch with timestamps: what is submitted together, by [`TIMED`].
+    timed: Vec<Vec<vk::CommandBuffer>>,
     timeline: Semaphore,
     value: u64,
     submit: vk::PFN_vkQueueSubmit2,
@@ -65,7 +81,7 @@ pub(crate) struct RawSubmit {
 impl RawSubmit {
     /// Records it.
     pub(crate) fn new() -> RawSubmit {
-        let (device, mut queues) = null_driver::device(VulkanLibrary::new().expect("a Vulkan loader"), 1);
+        let (device, mut queues) = null_driver::device(stages::library(), 1);
         let queue = queues.pop().expect("a queue");
         let submit = if device.api_version() >= vulkano::Version::V1_3 {
             device.fns().v1_3.queue_submit2
@@ -78,7 +94,87 @@ impl RawSubmit {
         let info =
             SemaphoreCreateInfo { semaphore_type: SemaphoreType::Timeline, ..SemaphoreCreateInfo::default() };
         let timeline = Semaphore::new(device.clone(), info).expect("a semaphore");
-        RawSubmit { commands, bound, sets, buffers, at: 0, again, timeline, value: 0, submit, queue, device }
+        let timed = Vec::new();
+        let mut raw = RawSubmit {
+            commands,
+            bound,
+            sets,
+            buffers,
+            at: 0,
+            again,
+            timed,
+            timeline,
+            value: 0,
+            submit,
+            queue,
+            device,
+        };
+        raw.timed = TIMED.iter().map(|(_, apart, stages)| raw.time(*apart, *stages)).collect();
+        raw
+    }
+
+    /// Records the dispatch with timestamps, in command buffers that are submitted together.
+    fn time(&self, apart: bool, stages: Option<[vk::PipelineStageFlags2; 2]>) -> Vec<vk::CommandBuffer> {
+        let (fns, device) = (&self.device.fns().v1_0, self.device.handle());
+        let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
+        let begin =
+            vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
+        let own = || own_buffer(&self.device, &self.queue, vk::CommandPoolCreateFlags::empty()).1;
+        let mut queries = vk::QueryPool::null();
+        // SAFETY: everything is alive, and the command buffers are new and used by this thread only.
+        unsafe {
+            assert_eq!(
+                (fns.create_query_pool)(device, &info, std::ptr::null(), &mut queries),
+                vk::Result::SUCCESS
+            );
+            let mut all = vec![own()];
+            let _ = (fns.begin_command_buffer)(all[0], &begin);
+            let next = |all: &mut Vec<vk::CommandBuffer>| {
+                let to = if apart { own() } else { return };
+                let _ = (fns.end_command_buffer)(all[all.len() - 1]);
+                let _ = (fns.begin_command_buffer)(to, &begin);
+                all.push(to);
+            };
+            let stamp = |to: vk::CommandBuffer, query: u32| {
+                let Some(stages) = stages else { return };
+                (self.device.fns().v1_3.cmd_write_timestamp2)(to, stages[query as usize], queries, query);
+            };
+            if stages.is_some() {
+                (fns.cmd_reset_query_pool)(all[0], queries, 0, 2);
+            }
+            stamp(all[0], 0);
+            next(&mut all);
+            self.dispatch(all[all.len() - 1], self.sets[0]);
+            next(&mut all);
+            stamp(all[all.len() - 1], 1);
+            let _ = (fns.end_command_buffer)(all[all.len() - 1]);
+            all
+        }
+    }
+
+    /// The dispatch with timestamps in one of the ways of [`TIMED`].
+    pub(crate) fn run_timed(&mut self, way: usize) {
+        let all = std::mem::take(&mut self.timed[way]);
+        self.submit_all(&all);
+        self.timed[way] = all;
+    }
+
+    /// Records the dispatch.
+    ///
+    /// # Safety
+    ///
+    /// The command buffer is being recorded by this thread.
+    unsafe fn dispatch(&self, to: vk::CommandBuffer, set: vk::DescriptorSet) {
+        let fns = &self.device.fns().v1_0;
+        let Bound { pipeline, layout } = self.bound;
+        let (compute, stage) = (vk::PipelineBindPoint::COMPUTE, vk::ShaderStageFlags::COMPUTE);
+        // SAFETY: everything is alive and made for each other.
+        unsafe {
+            (fns.cmd_bind_pipeline)(to, compute, pipeline);
+            (fns.cmd_bind_descriptor_sets)(to, compute, layout, 0, 1, &set, 0, std::ptr::null());
+            (fns.cmd_push_constants)(to, layout, stage, 0, 4, std::ptr::from_ref(&ELEMENTS).cast());
+            (fns.cmd_dispatch)(to, ELEMENTS / 256, 1, 1);
+        }
     }
 
     /// Submits it and waits as this crate does: polling for a short while except on the processor.
@@ -114,32 +210,32 @@ impl RawSubmit {
         let (pool, commands) = self.again[reset as usize];
         let (fns, device) = (&self.device.fns().v1_0, self.device.handle());
         let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-        let Bound { pipeline, layout } = self.bound;
-        let (compute, stage) = (vk::PipelineBindPoint::COMPUTE, vk::ShaderStageFlags::COMPUTE);
         // SAFETY: everything is alive and used by this thread only, and the earlier run is complete.
         unsafe {
             if matches!(reset, Reset::Pool) {
                 let _ = (fns.reset_command_pool)(device, pool, vk::CommandPoolResetFlags::empty());
             }
             let _ = (fns.begin_command_buffer)(commands, &begin);
-            (fns.cmd_bind_pipeline)(commands, compute, pipeline);
-            (fns.cmd_bind_descriptor_sets)(commands, compute, layout, 0, 1, &set, 0, std::ptr::null());
-            (fns.cmd_push_constants)(commands, layout, stage, 0, 4, std::ptr::from_ref(&ELEMENTS).cast());
-            (fns.cmd_dispatch)(commands, ELEMENTS / 256, 1, 1);
+            self.dispatch(commands, set);
             assert_eq!((fns.end_command_buffer)(commands), vk::Result::SUCCESS);
         }
         self.submit(commands);
     }
 
     fn submit(&mut self, commands: vk::CommandBuffer) {
+        self.submit_all(&[commands]);
+    }
+
+    fn submit_all(&mut self, commands: &[vk::CommandBuffer]) {
         self.value += 1;
-        let commands = [vk::CommandBufferSubmitInfo::default().command_buffer(commands)];
+        let mut infos = [vk::CommandBufferSubmitInfo::default(); 3];
+        infos.iter_mut().zip(commands).for_each(|(info, &one)| *info = info.command_buffer(one));
+        let commands = &infos[..commands.len()];
         let signals = [vk::SemaphoreSubmitInfo::default()
             .semaphore(self.timeline.handle())
             .value(self.value)
             .stage_mask(vk::PipelineStageFlags2::ALL_COMMANDS)];
-        let info =
-            vk::SubmitInfo2::default().command_buffer_infos(&commands).signal_semaphore_infos(&signals);
+        let info = vk::SubmitInfo2::default().command_buffer_infos(commands).signal_semaphore_infos(&signals);
         // SAFETY: everything is alive, the queue is used by this thread only, and the earlier run is complete.
         let result = unsafe { (self.submit)(self.queue.handle(), 1, &info, vk::Fence::null()) };
         assert_eq!(result, vk::Result::SUCCESS);
