@@ -108,9 +108,9 @@ pub(crate) fn emit(
             registers::make(&mut shared, entry, (size, recipe.packed.is_some()), recipe.zero)
         });
         match (recipe.packed, shuffles) {
-            (Some(several), _) => {
-                packed::make(&mut shared, entry, several);
-                local_size[0] *= several;
+            (Some(how), _) => {
+                entry = packed::make(&mut shared, entry, how);
+                local_size[0] *= how.groups;
             }
             (None, Some(size)) => lanes::make(&mut shared, entry, size, size),
             (None, None) => {}
@@ -121,7 +121,7 @@ pub(crate) fn emit(
         weaken(&mut shared);
     }
     if let Some(how) = recipe.lockstep
-        && let Some(several) = lockstep::build(&mut shared, recipe, how, entry)?
+        && let Some((several, how)) = lockstep::build(&mut shared, recipe, how, entry)?
     {
         entry = several;
         local_size[usize::from(how.axis)] /= how.items;
@@ -202,6 +202,13 @@ fn finish(
         let mut mode = mode.clone();
         mode.operands[0] = Operand::IdRef(entry);
         module.execution_modes.push(mode);
+    }
+    if recipe.packed.is_some_and(|how| how.total.is_some()) {
+        let uniform = Operand::ExecutionMode(ExecutionMode::SubgroupUniformControlFlowKHR);
+        let mode = Instruction::new(Op::ExecutionMode, None, None, vec![Operand::IdRef(entry), uniform]);
+        if !module.execution_modes.contains(&mode) {
+            module.execution_modes.push(mode);
+        }
     }
     let mut module = builder.finish(version);
     if recipe.float == FloatMode::Strict {

@@ -127,6 +127,7 @@ impl Context {
                 subgroup: gpu.caps().subgroup_left(options.subgroups),
                 packed: options.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
                 shuffles,
+                uniform: gpu.caps().uniform_subgroups,
                 ..options.narrow.unwrap_or_else(|| gpu.caps().narrow())
             },
             loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),

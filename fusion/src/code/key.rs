@@ -153,6 +153,7 @@ fn device(limits: &Limits) -> Part {
         subgroup: narrow_subgroup,
         shuffles,
         packed,
+        uniform,
     } = narrow;
     let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
     Part::new()
@@ -188,6 +189,7 @@ fn device(limits: &Limits) -> Part {
         .u32("narrow: sub-group size", *narrow_subgroup)
         .bool("narrow: shuffles", *shuffles)
         .u32("narrow: packed", *packed)
+        .bool("narrow: uniform", *uniform)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
         .u32("written out: private bytes", *kept_private)
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 37] = [
+        let changes: [fn(&mut Limits); 38] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -230,6 +232,7 @@ mod tests {
             |l| l.narrow.subgroup = 32,
             |l| l.narrow.shuffles = !l.narrow.shuffles,
             |l| l.narrow.packed += 2,
+            |l| l.narrow.uniform = !l.narrow.uniform,
             |l| l.loops.rounds += 1,
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,

@@ -243,6 +243,8 @@ pub(crate) struct Caps {
     gives_full_subgroups: bool,
     /// Most sub-groups of a work-group whose pipeline asks for their size.
     pub(crate) max_subgroups: u32,
+    /// Invocations of a sub-group that take the same way stay together.
+    pub(crate) uniform_subgroups: bool,
     timestamp_bits: u32,
 }
 
@@ -297,6 +299,7 @@ impl Caps {
             spirv_capabilities,
             gives_full_subgroups: gives_full_subgroups(device),
             max_subgroups: most_subgroups(device),
+            uniform_subgroups: device.enabled_features().shader_subgroup_uniform_control_flow,
             timestamp_bits,
             info,
         }

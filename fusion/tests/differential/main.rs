@@ -48,7 +48,7 @@ fn random_lists_give_the_same_bits_fused() {
     let kind: String = number("VKFUSE_FUZZ_KIND", "lists".to_owned());
     let start = Instant::now();
     let mut tally = Tally::default();
-    let (mut interpreted, mut pipelines, mut wrong) = (0, 0, 0);
+    let (mut interpreted, mut pipelines, mut wrong, mut other_nans) = (0, 0, 0, 0);
     let (per_pool, benches, sizes) = if lists < LONG { (150, 4, 2) } else { (2000, 8, 16) };
     let is_over = || start.elapsed().as_secs() >= seconds;
     for pool in (0..lists.div_ceil(per_pool)).take_while(|_| !is_over()) {
@@ -84,6 +84,7 @@ fn random_lists_give_the_same_bits_fused() {
                     let _ = writeln!(std::io::stderr(), "{what}");
                     // A device that is lost says nothing of the next list.
                     pipelines += device.pipelines();
+                    other_nans += device.other_nans();
                     let Some(other) = open() else { break };
                     device = other;
                 }
@@ -91,10 +92,11 @@ fn random_lists_give_the_same_bits_fused() {
         }
         device.assert_no_validation_messages();
         pipelines += device.pipelines();
+        other_nans += device.other_nans();
     }
     let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
     println!(
-        "{tally}\n{done} lists, {interpreted} interpreted too, {pipelines} pipelines; {seconds} s, {wrong} wrong"
+        "{tally}\n{done} lists, {interpreted} interpreted too, {pipelines} pipelines, {other_nans} runs with another NaN; {seconds} s, {wrong} wrong"
     );
     assert_eq!(wrong, 0, "wrong lists");
     if done < 300 || kind != "lists" {

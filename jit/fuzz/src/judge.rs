@@ -109,6 +109,7 @@ const NARROW: [NarrowFacts; 8] = {
             subgroup: invocations,
             shuffles: true,
             packed: 4,
+            uniform: true,
         }
     }
     [left(0), left(8), left(0), left(4), left(2), left(0), left(16), left(1)]

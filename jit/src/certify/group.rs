@@ -167,8 +167,11 @@ impl<'a> Group<'a> {
             };
         }
         // Each sub-group of a work-group is one of these; there are no more.
-        if let Some(several) = recipe.packed {
-            group.groups[0] = step.groups[0].saturating_mul(several);
+        if let Some(how) = recipe.packed {
+            group.groups[0] = match how.total {
+                Some(total) => group.pushed(total),
+                None => step.groups[0].saturating_mul(how.groups),
+            };
         }
         Ok(group)
     }

@@ -74,7 +74,7 @@ pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
 }
 
 /// Opens `if (linear < total)`; returns the label of what comes after it.
-fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
+pub(super) fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
     let Shared { builder, push, .. } = shared;
     let total = push.load_u32(builder, &mut blocks.code, total);
     let boolean = builder.bool();

@@ -159,7 +159,9 @@ impl Bindings {
                     false => coherent.push(view.id),
                 }
             }
-            let sharing = if alone { Decoration::Restrict } else { Decoration::Aliased };
+            // What nobody writes may be seen as words and as vectors, and nobody can tell.
+            let is_apart = alone || facts.read_only && facts.restrict;
+            let sharing = if is_apart { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);
         }
         coherent

@@ -15,6 +15,7 @@
 
 mod conditions;
 mod trace;
+mod vectors;
 mod words;
 
 use std::rc::Rc;
@@ -29,28 +30,42 @@ use super::entry::Blocks;
 use super::link::Shared;
 use crate::plan::recipe::{Lockstep, Recipe};
 use trace::{Ids, Start, Tracer};
+use vectors::{Touch, Vectors};
 use words::Polynomial;
 
 /// The ids that the items have instead of the invocation's.
 const VIRTUAL: [BuiltIn; 3] =
     [BuiltIn::GlobalInvocationId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
 
-/// The new entry point, if there is a way for several items; `entry` is that for one.
+/// The new entry point and how it does its items, if there is a way for several items; `entry` is that for one.
 pub(super) fn build(
     shared: &mut Shared,
     recipe: &Recipe,
     how: Lockstep,
     entry: Word,
-) -> Result<Option<Word>, JitError> {
+) -> Result<Option<(Word, Lockstep)>, JitError> {
     let functions: AHashMap<Word, Rc<Function>> = { shared.builder.module.functions.iter() }
         .filter_map(|function| Some((function.def_id()?, Rc::new(function.clone()))))
         .collect();
-    // Clamps are left out only where something is gained by it.
-    let plain = way(shared, recipe, how, entry, &functions, false);
-    let Some(chosen) = better(shared, recipe, how, entry, &functions, plain) else {
+    let mut job = Job { shared, recipe, how, entry, functions: &functions };
+    let chosen = match how.in_vectors() {
+        Some(beside) => Job { how: beside, ..job.again() }.in_vectors().map(|way| (way, beside)),
+        None => None,
+    };
+    let Some((chosen, how)) = chosen.or_else(|| Some((job.better()?, how))) else {
         return Ok(None);
     };
-    finish(shared, recipe, how, entry, chosen).map(Some)
+    shared.builder.module.annotations.extend(chosen.annotations.iter().cloned());
+    finish(shared, recipe, how, entry, chosen).map(|entry| Some((entry, how)))
+}
+
+/// What ways are written for.
+struct Job<'a> {
+    shared: &'a mut Shared,
+    recipe: &'a Recipe,
+    how: Lockstep,
+    entry: Word,
+    functions: &'a AHashMap<Word, Rc<Function>>,
 }
 
 /// A way that has been written.
@@ -63,88 +78,108 @@ struct Way {
     spared: usize,
     met_clamps: bool,
     annotations: Vec<Instruction>,
+    /// Accesses to buffers, if it is not known yet which are to vectors.
+    touches: Vec<Touch>,
+    /// Ids of the items, and of the invocation.
+    ids: Vec<Word>,
 }
 
-/// The way without clamps, if that spares more loads.
-fn better(
-    shared: &mut Shared,
-    recipe: &Recipe,
-    how: Lockstep,
-    entry: Word,
-    functions: &AHashMap<Word, Rc<Function>>,
-    plain: Option<Way>,
-) -> Option<Way> {
-    let unclamped = match &plain {
-        Some(way) if !way.met_clamps => None,
-        _ => way(shared, recipe, how, entry, functions, true),
-    };
-    let chosen = match (plain, unclamped) {
-        (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
-        (plain, other) => plain.or(other),
-    }?;
-    shared.builder.module.annotations.extend(chosen.annotations.iter().cloned());
-    Some(chosen)
-}
+impl Job<'_> {
+    /// The same, for other items.
+    fn again(&mut self) -> Job<'_> {
+        Job { shared: &mut *self.shared, ..*self }
+    }
 
-/// Writes a way.
-fn way(
-    shared: &mut Shared,
-    recipe: &Recipe,
-    how: Lockstep,
-    entry: Word,
-    functions: &AHashMap<Word, Rc<Function>>,
-    clamps: bool,
-) -> Option<Way> {
-    let label = shared.builder.fresh();
-    let mut before = Code::default();
-    let common = common(shared, &mut before, recipe, how);
-    let mut items = Vec::new();
-    for k in 0..how.items {
-        let number = shared.builder.constant(if mutant!(ItemsAreOne) { 0 } else { k });
-        items.push(numbered(shared, &mut before, recipe, how, (&common, number)));
+    /// The way without clamps, if that spares more loads.
+    fn better(&mut self) -> Option<Way> {
+        // Clamps are left out only where something is gained by it.
+        let plain = self.way(false, None);
+        let unclamped = match &plain {
+            Some(way) if !way.met_clamps => None,
+            _ => self.way(true, None),
+        };
+        match (plain, unclamped) {
+            (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
+            (plain, other) => plain.or(other),
+        }
     }
-    let variables = VIRTUAL.iter().filter_map(|&one| Some((shared.inputs.get(one)?.0, one))).collect();
-    let base = how.consecutive.then_some((common.base, how.items));
-    let start = Start {
-        functions: functions.clone(),
-        frozen: shared.bindings.frozen(&recipe.bindings).collect(),
-        ids: Ids { variables, base },
-        items: how.items as usize,
-        clamps,
-    };
-    let mut tracer = Tracer::new(shared, label, start);
-    for builtin in VIRTUAL {
-        let values = items.iter().map(|item| item.of(builtin)).collect();
-        tracer.set_ids(builtin, values);
+
+    /// The way with vectors that has the fewest accesses to memory, if all that is stored can be vectors.
+    fn in_vectors(&mut self) -> Option<Way> {
+        let mut best: Option<(bool, Vectors)> = None;
+        for clamps in [false, true] {
+            let Some(way) = self.way(clamps, None) else { continue };
+            let found = Vectors::of(&way.touches, &way.ids);
+            if let Some(found) =
+                found.filter(|one| best.as_ref().is_none_or(|(_, best)| one.left < best.left))
+            {
+                best = Some((clamps, found));
+            }
+            if !way.met_clamps {
+                break;
+            }
+        }
+        let (clamps, vectors) = best?;
+        self.way(clamps, Some(Rc::new(vectors)))
     }
-    let axis = usize::from(how.axis);
-    for item in &items {
-        [item.global, item.local]
-            .as_flattened()
-            .iter()
-            .chain([&item.index])
-            .for_each(|&id| tracer.note_id(id, None));
+
+    /// Writes a way.
+    fn way(&mut self, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
+        let Job { ref mut shared, recipe, how, entry, functions } = *self;
+        let label = shared.builder.fresh();
+        let mut before = Code::default();
+        let common = common(shared, &mut before, recipe, how);
+        let mut items = Vec::new();
+        for k in 0..how.items {
+            let number = shared.builder.constant(if mutant!(ItemsAreOne) { 0 } else { k });
+            items.push(numbered(shared, &mut before, recipe, how, (&common, number)));
+        }
+        let variables = VIRTUAL.iter().filter_map(|&one| Some((shared.inputs.get(one)?.0, one))).collect();
+        let base = how.consecutive.then_some((common.base, how.items));
+        let start = Start {
+            functions: functions.clone(),
+            frozen: shared.bindings.frozen(&recipe.bindings).collect(),
+            ids: Ids { variables, base },
+            items: how.items as usize,
+            clamps,
+            vectors,
+        };
+        let mut tracer = Tracer::new(shared, label, start);
+        for builtin in VIRTUAL {
+            let values = items.iter().map(|item| item.of(builtin)).collect();
+            tracer.set_ids(builtin, values);
+        }
+        let axis = usize::from(how.axis);
+        for item in &items {
+            [item.global, item.local]
+                .as_flattened()
+                .iter()
+                .chain([&item.index])
+                .for_each(|&id| tracer.note_id(id, None));
+        }
+        // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
+        let (from, times, distance) = match how.consecutive {
+            true => (common.base, how.items, 1),
+            false => (common.first.global[axis], 1, recipe.local_size[axis] / how.items),
+        };
+        tracer.note_id(from, None);
+        for (k, item) in (0..).zip(&items) {
+            let words = Polynomial::word(from).times(&Polynomial::constant(times));
+            let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));
+            tracer.note_id(item.global[axis], words);
+        }
+        tracer.call(entry).ok()?;
+        let conditions = std::mem::take(&mut tracer.conditions);
+        let mut blocks = std::mem::replace(&mut tracer.blocks, Blocks::at(label)).finish();
+        let needed: AHashSet<Word> = conditions.words().collect();
+        hoist(&mut blocks, needed, &mut before);
+        let holds = (!conditions.is_empty()).then(|| conditions.write(&mut tracer, &mut before));
+        let spared = tracer.spared;
+        let Tracer { met_clamps, annotations, touches, .. } = tracer;
+        let of_items = items.iter().flat_map(|item| [item.global, item.local].concat());
+        let ids = of_items.chain([from]).collect();
+        Some(Way { blocks, label, before, holds, spared, met_clamps, annotations, touches, ids })
     }
-    // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
-    let (from, times, distance) = match how.consecutive {
-        true => (common.base, how.items, 1),
-        false => (common.first.global[axis], 1, recipe.local_size[axis] / how.items),
-    };
-    tracer.note_id(from, None);
-    for (k, item) in (0..).zip(&items) {
-        let words = Polynomial::word(from).times(&Polynomial::constant(times));
-        let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));
-        tracer.note_id(item.global[axis], words);
-    }
-    tracer.call(entry).ok()?;
-    let conditions = std::mem::take(&mut tracer.conditions);
-    let mut blocks = std::mem::replace(&mut tracer.blocks, Blocks::at(label)).finish();
-    let needed: AHashSet<Word> = conditions.words().collect();
-    hoist(&mut blocks, needed, &mut before);
-    let holds = (!conditions.is_empty()).then(|| conditions.write(&mut tracer, &mut before));
-    let spared = tracer.spared;
-    let (met_clamps, annotations) = (tracer.met_clamps, tracer.annotations);
-    Some(Way { blocks, label, before, holds, spared, met_clamps, annotations })
 }
 
 /// The ids of one item, each component by itself.

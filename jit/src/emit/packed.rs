@@ -5,23 +5,56 @@
 //!
 //! # Requires
 //! - a finished kernel whose work-groups are one full sub-group each, that tells its invocations apart by local ids alone, and whose barriers are the
-//!   sub-group's; a number of work-groups along `x` that is a multiple of `W`
+//!   sub-group's; a number of work-groups along `x` that is a multiple of `W`, or a slot with that number
 //!
 //! # Guarantees
 //! - each work-group of the kernel is done once, by a sub-group of its own, with its ids
 //! - shared memory has a slice for each sub-group, and no sub-group has another one's
+//! - sub-groups that are behind the last work-group do nothing
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
 use super::builder::{Builder, Code};
+use super::entry::{self, Blocks};
 use super::lanes;
 use super::link::Shared;
+use crate::plan::recipe::Packed;
 
-/// Makes the kernel's work-groups sub-groups, `several` of them in one.
-pub(super) fn make(shared: &mut Shared, entry: Word, several: u32) {
-    let Shared { builder, inputs, .. } = shared;
+/// Makes the kernel's work-groups sub-groups, several of them in one. Returns the new entry point.
+pub(super) fn make(shared: &mut Shared, entry: Word, how: Packed) -> Word {
+    pack(shared, entry, how);
+    match how.total {
+        Some(total) if !mutant!(LastSubgroupsAreMore) => guarded(shared, entry, how.groups, total),
+        _ => entry,
+    }
+}
+
+/// An entry point that leaves out sub-groups for which there is no work-group. All invocations of a sub-group go the same way, and with
+/// `SubgroupUniformControlFlowKHR` they stay together on it.
+fn guarded(shared: &mut Shared, entry: Word, several: u32, total: u16) -> Word {
+    shared.builder.extension("SPV_KHR_subgroup_uniform_control_flow");
+    let mut blocks = Blocks::new(&mut shared.builder);
+    let Shared { builder, inputs, .. } = &mut *shared;
+    let number = builder.u32();
+    let x = inputs.component(builder, &mut blocks.code, BuiltIn::WorkgroupId, 0);
+    let count = builder.constant(several);
+    let first = blocks.code.math(builder, Op::IMul, x, count);
+    let subgroup = inputs.variable(builder, BuiltIn::SubgroupId, number);
+    let own = blocks.code.value(builder, Op::Load, number, vec![Operand::IdRef(subgroup)]);
+    let own = blocks.code.math(builder, Op::IAdd, first, own);
+    let after = entry::guard(shared, &mut blocks, own, total);
+    let void = shared.builder.void();
+    blocks.code.value(&mut shared.builder, Op::FunctionCall, void, vec![Operand::IdRef(entry)]);
+    blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
+    blocks.next(after);
+    entry::finish(shared, blocks)
+}
+
+fn pack(shared: &mut Shared, entry: Word, how: Packed) {
+    let Packed { groups: several, total } = how;
+    let Shared { builder, inputs, push, .. } = shared;
     builder.capability(Capability::GroupNonUniform);
     let number = builder.u32();
     let mut code = Code::default();
@@ -49,7 +82,12 @@ pub(super) fn make(shared: &mut Shared, entry: Word, several: u32) {
             }
             _ => {
                 let [x, y, z] = inputs.all_components(builder, &mut code, builtin);
-                let mut x = code.math(builder, Op::IMul, x, count);
+                let mut x = match total {
+                    Some(total) if builtin == BuiltIn::NumWorkgroups => {
+                        push.load_u32(builder, &mut code, total)
+                    }
+                    _ => code.math(builder, Op::IMul, x, count),
+                };
                 if builtin == BuiltIn::WorkgroupId && !mutant!(SubgroupsAreOneGroup) {
                     let own = load(builder, &mut code, subgroup);
                     x = code.math(builder, Op::IAdd, x, own);

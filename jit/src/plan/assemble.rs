@@ -16,8 +16,8 @@ use super::mapping::Layout;
 use super::narrow;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
-    Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Recipe, Remap, Settled, Target,
-    UnifiedBinding, Unroll,
+    Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Packed, Recipe, Remap, Settled,
+    Target, UnifiedBinding, Unroll,
 };
 use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
@@ -27,6 +27,7 @@ use super::step::{Bound, Source, Step};
 use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limits, Promote, Submission};
 use super::unroll::{self, Needed};
 use super::uses::Uses;
+use crate::analysis::dependence::Shape;
 use crate::kernel::{BindingKind, FloatControls};
 use crate::{NoPushBuffer, Reason};
 
@@ -311,7 +312,7 @@ struct Parts<'a> {
     settled: Vec<Vec<Settled>>,
     kept: Vec<Kept>,
     together: Option<SideBySide>,
-    lockstep: Option<Lockstep>,
+    lockstep: Option<(Lockstep, Shape)>,
     narrow: Option<u32>,
 }
 
@@ -384,22 +385,33 @@ fn step(
         list[range.clone()].iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
             + interleave::bytes(granted, Internalization::Local);
     let packed = narrow.filter(|_| subgroup.is_some());
-    let packed = packed.and_then(|several| narrow::packed(group, several, shared, limits));
-    groups[0] = groups[0].div_ceil(packed.unwrap_or(1));
     let registers = narrow.is_some() && subgroup.is_some() && limits.narrow.shuffles;
     if registers && options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
         // What went through shared memory was seen through by nobody.
         zero.get_or_insert_with(|| push.add_zero());
     }
+    let has_room = push.size() + 4 <= limit || has_buffer && push.size() > limit;
+    let packed = packed.and_then(|several| narrow::packed(group, several, (shared, has_room), limits));
+    let packed = packed.map(|several| {
+        let count = groups[0];
+        groups[0] = count.div_ceil(several);
+        Packed { groups: several, total: (!count.is_multiple_of(several)).then(|| push.add_total(count)) }
+    });
     // Who reads in memory what the group writes there.
     let is_read_again =
         |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
     let late_stores = Some(limits.late_stores).filter(|&most| most > 1 && bindings.iter().any(is_read_again));
     let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
+    let lockstep = lockstep.filter(|_| subgroup.is_none() && behind.is_none());
+    let local_size = lockstep.map_or(group.layout.shape.local, |(_, shape)| shape.local);
+    if let Some((_, shape)) = lockstep {
+        groups = shape.groups;
+    }
+    let lockstep = lockstep.map(|(how, _)| how);
     let mut recipe = Recipe {
         float: options.float,
         mapping: group.layout.mapping,
-        local_size: group.layout.shape.local,
+        local_size,
         members,
         bindings: unified,
         internal: granted.iter().map(|g| g.internal.clone()).collect(),
@@ -411,7 +423,7 @@ fn step(
         flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
         interleave,
-        lockstep: lockstep.filter(|_| subgroup.is_none() && behind.is_none()),
+        lockstep,
         narrow,
         subgroup,
         packed,

@@ -10,12 +10,14 @@
 //! - a divisor of the work-group's size that the members' control flow and the registers allow
 //! - the same work-groups; no number of the call is in the code
 
-use super::group::{Group, needs_glsl_memory_model};
+use super::group::{Group, analysis_of, needs_glsl_memory_model};
 use super::interleave::{self, Parts};
 use super::internalize::Granted;
 use super::recipe::{Mapping, Unroll};
 use super::submission::{Internalization, Limits, Submission};
 use crate::analysis::access::AccessKind;
+use crate::analysis::affine::Atom;
+use crate::analysis::evaluate::AccessForm;
 use crate::kernel::NormalKernel;
 
 /// What a device gains from work-groups of fewer invocations.
@@ -27,8 +29,8 @@ pub struct NarrowFacts {
     pub least: u32,
     /// Most bytes of private variables of all that one invocation does, and of what written out rounds of one loop load for all of them, so that they are registers.
     pub private_bytes: u32,
-    /// Also where loops are not written out, or some invocations do a round more than others: the loop is then done for one after another, and
-    /// its loads wait for each other.
+    /// Also where loops are not written out, or some invocations do a round more than others (if not `shuffles` and `packed` anyway), or members read what
+    /// others write to memory: the loop is then done for one after another, and its loads wait for each other.
     pub any_loops: bool,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of a work-group of one sub-group are best
     /// its; 0 if not.
@@ -37,6 +39,9 @@ pub struct NarrowFacts {
     pub shuffles: bool,
     /// Most of such work-groups in one, a sub-group for each; 0 and 1: each is one.
     pub packed: u32,
+    /// Invocations of a sub-group that take the same way stay together (`VK_KHR_shader_subgroup_uniform_control_flow`), so some sub-groups may have
+    /// nothing to do: the number of work-groups need not be a multiple of `packed`.
+    pub uniform: bool,
 }
 
 /// Most invocations of the kernels that are written side by side: the code grows with them.
@@ -60,16 +65,29 @@ pub(crate) fn choose(
     let divides = size.is_multiple_of(facts.invocations) || mutant!(RestIsNobody);
     let divides = divides && (2..=MOST).contains(&several);
     let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
-    if !divides || !is_line || work_groups < u64::from(facts.least) {
+    let waits_for_memory = !facts.any_loops && is_read_again(members, group, granted);
+    if !divides || !is_line || work_groups < u64::from(facts.least) || waits_for_memory {
         return None;
     }
+    // Then nothing is waited for at a step of a tree, and rounds that not all invocations do cost less than that gains (`docs/performance.md`): of one tree
+    // alone, if they are few.
+    let in_registers = facts.shuffles && facts.packed > 1 && facts.subgroup == facts.invocations;
+    let trees = members.iter().filter(|one| one.kernel.interface.has_barrier).count();
+    let rounds = if !in_registers {
+        0
+    } else if trees > 1 {
+        u32::MAX
+    } else {
+        2
+    };
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {
         let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
         let own = waits_by_fewer(member, shape.local, branches.iter().map(|one| one.block as usize))?;
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
-        if !facts.any_loops && !are_written_out(member, loops, keeps(granted, group.start + number)) {
+        let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
+        if !facts.any_loops && !are_written_out(member, loops, is_waited_for, rounds) {
             return None;
         }
         waits |= own;
@@ -83,8 +101,14 @@ pub(crate) fn choose(
     (waits && plain && fits).then_some(several)
 }
 
-/// How many of the kernels' work-groups, of one sub-group each, are in one; `shared` is the bytes of shared memory of one.
-pub(crate) fn packed(group: &Group, several: u32, shared: u64, limits: &Limits) -> Option<u32> {
+/// How many of the kernels' work-groups, of one sub-group each, are in one; `shared` is the bytes of shared memory of one, and `has_room` says whether
+/// there is room for a number to pass: that of the work-groups, where it is no multiple.
+pub(crate) fn packed(
+    group: &Group,
+    several: u32,
+    (shared, has_room): (u64, bool),
+    limits: &Limits,
+) -> Option<u32> {
     let facts = limits.narrow;
     let shape = group.layout.shape;
     let left = shape.local[0] / several;
@@ -96,7 +120,8 @@ pub(crate) fn packed(group: &Group, several: u32, shared: u64, limits: &Limits) 
             && left.saturating_mul(packed) <= most
             && shared.saturating_mul(packed.into()) <= u64::from(limits.max_shared_bytes)
             && all >= u64::from(facts.least)
-            && (shape.groups[0].is_multiple_of(packed) || mutant!(LastSubgroupsAreNone));
+            && packed <= shape.groups[0]
+            && (has_room && facts.uniform || shape.groups[0].is_multiple_of(packed));
         if fits {
             return Some(packed);
         }
@@ -130,18 +155,38 @@ fn in_flight(member: &Submission, loops: &[Unroll]) -> u64 {
     of_loops.max().unwrap_or(0)
 }
 
+/// Whether elements that a member writes to memory are read there by a later one, each invocation its own: what one invocation does of that waits for
+/// memory one after another. Measured (`docs/performance.md`).
+fn is_read_again(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
+    let is_inside = |buffer| granted.iter().any(|g| g.buffer == buffer);
+    let is_own = |form: &AccessForm| {
+        let own = |id| matches!(group.atoms.get(id), Atom::Local(_) | Atom::Global(_) | Atom::Round { .. });
+        form.unknown || form.offset.terms.iter().any(|&(id, _)| own(id))
+    };
+    let mut written = Vec::new();
+    members.iter().zip(&group.forms).any(|(one, forms)| {
+        let Ok(analysis) = analysis_of(one) else { return true };
+        let own = analysis.accesses.iter().zip(forms).filter(|(_, form)| !form.never && is_own(form));
+        let touched = own.map(|(access, _)| (access.kind, one.args[access.binding].buffer));
+        let outside = touched.filter(|(_, buffer)| !is_inside(*buffer));
+        let again =
+            outside.clone().any(|(kind, buffer)| kind != AccessKind::Write && written.contains(&buffer));
+        written.extend(outside.filter(|(kind, _)| *kind != AccessKind::Read).map(|(_, buffer)| buffer));
+        again
+    })
+}
+
 /// Whether a member has something to itself.
 fn keeps(granted: &[Granted], member: usize) -> bool {
     let private = granted.iter().filter(|one| one.internal.kind == Internalization::Private);
     private.flat_map(|one| &one.uses).any(|of| of.member == member)
 }
 
-/// Whether all loops of a member are written out, as a whole and without a last round that only some invocations do. Its only round may be one if
-/// nobody waits for it: what a work-group does once for its row.
-fn are_written_out(member: &Submission, loops: &[Unroll], keeps: bool) -> bool {
-    let waits = member.kernel.interface.has_barrier || keeps;
+/// Whether all loops of a member are written out, as a whole and without a last round that only some invocations do; of as many `rounds`, one may be such, and
+/// an only round if nobody waits for it: what a work-group does once for its row.
+fn are_written_out(member: &Submission, loops: &[Unroll], waits: bool, rounds: u32) -> bool {
     let whole = |how: &&Unroll| match how {
-        Unroll::Whole { most, .. } => !how.is_guarded() || *most == 1 && !waits,
+        Unroll::Whole { most, .. } => !how.is_guarded() || *most <= rounds || *most == 1 && !waits,
         Unroll::Part { .. } => false,
     };
     let count = |normal: &NormalKernel| normal.analysis.loops.len();

@@ -8,7 +8,7 @@ use super::submission::{FloatMode, Internalization};
 use crate::kernel::BindingKind;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 19;
+pub(crate) const CODE_VERSION: u32 = 20;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ pub(crate) struct Recipe {
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
     /// So many of the kernels' work-groups, of one sub-group each, are in one: a divisor of their number along `x`.
-    pub(crate) packed: Option<u32>,
+    pub(crate) packed: Option<Packed>,
     /// Shared memory of a work-group that is one sub-group is in registers, where that is followed.
     pub(crate) registers: bool,
     /// So many stores at a time come after loads behind them, where a driver would keep these in order.
@@ -69,6 +69,14 @@ pub(crate) struct Interleave {
     pub(crate) total: Option<u16>,
 }
 
+/// The work-groups of one sub-group each that are one, along `x`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    pub(crate) groups: u32,
+    /// Slot of their number; `None`: it is a multiple.
+    pub(crate) total: Option<u16>,
+}
+
 /// The items of its work-group that one invocation does in lockstep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lockstep {
@@ -77,6 +85,15 @@ pub(crate) struct Lockstep {
     pub(crate) axis: u8,
     /// They are next to each other; otherwise so far apart that neighbours do neighbours.
     pub(crate) consecutive: bool,
+    /// Rather four next to each other in `x`, whose elements are vectors: buffers start where vectors may, and what is stored lies so.
+    pub(crate) vectors: bool,
+}
+
+impl Lockstep {
+    /// Four items next to each other in `x`, if their elements are to be vectors.
+    pub(crate) fn in_vectors(self) -> Option<Lockstep> {
+        self.vectors.then_some(Lockstep { items: 4, axis: 0, consecutive: true, vectors: true })
+    }
 }
 
 /// The items of one invocation.
@@ -402,9 +419,10 @@ impl Recipe {
             out.u32(u32::from(*axis));
             out.u32(total.map_or(u32::MAX, u32::from));
         }
-        if let Some(Lockstep { items, axis, consecutive }) = lockstep {
+        if let Some(Lockstep { items, axis, consecutive, vectors }) = lockstep {
             out.0.extend_from_slice(b"in lockstep");
-            [*items, u32::from(*axis), u32::from(*consecutive)].into_iter().for_each(|n| out.u32(n));
+            let [consecutive, vectors] = [*consecutive, *vectors].map(u32::from);
+            [*items, u32::from(*axis), consecutive, vectors].into_iter().for_each(|n| out.u32(n));
         }
         if let Some(several) = narrow {
             out.0.extend_from_slice(b"by fewer invocations");
@@ -414,9 +432,10 @@ impl Recipe {
             out.0.extend_from_slice(b"sub-groups");
             out.u32(*size);
         }
-        if let Some(several) = packed {
+        if let Some(Packed { groups, total }) = packed {
             out.0.extend_from_slice(b"packed");
-            out.u32(*several);
+            out.u32(*groups);
+            out.u32(total.map_or(u32::MAX, u32::from));
         }
         if *registers {
             out.0.extend_from_slice(b"registers of sub-groups");

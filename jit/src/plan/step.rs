@@ -125,11 +125,11 @@ impl Step {
             Source::Plain { kernel, .. } => kernel.interface.local_size,
             Source::Fused { recipe, .. } => {
                 let mut size = recipe.local_size;
-                if let Some(how) = recipe.lockstep {
+                if let Some(how) = recipe.lockstep.map(|how| how.in_vectors().unwrap_or(how)) {
                     size[usize::from(how.axis)] /= how.items;
                 }
                 size[0] /= recipe.narrow.unwrap_or(1);
-                size[0] *= recipe.packed.unwrap_or(1);
+                size[0] *= recipe.packed.map_or(1, |how| how.groups);
                 size
             }
         }
@@ -140,6 +140,14 @@ impl Step {
         match &self.source {
             Source::Plain { .. } => 1,
             Source::Fused { recipe, .. } => recipe.narrow.unwrap_or(1),
+        }
+    }
+
+    /// Whether four items next to each other are done in lockstep, with their elements as vectors, where the code has a way for that.
+    pub fn is_in_vectors(&self) -> bool {
+        match &self.source {
+            Source::Plain { .. } => false,
+            Source::Fused { recipe, .. } => recipe.lockstep.is_some_and(|how| how.vectors),
         }
     }
 
@@ -156,7 +164,7 @@ impl Step {
         match &self.source {
             Source::Plain { .. } => 1,
             Source::Fused { recipe, .. } => {
-                recipe.interleave.map_or(1, |how| how.groups).max(recipe.packed.unwrap_or(1))
+                recipe.interleave.map_or(1, |how| how.groups).max(recipe.packed.map_or(1, |how| how.groups))
             }
         }
     }

@@ -431,6 +431,9 @@ impl Lab {
             mutation::Mutant::SidesAgree,
             mutation::Mutant::AnyDistanceIsDivided,
             mutation::Mutant::NothingWrapsBetween,
+            mutation::Mutant::VectorsLieAnywhere,
+            mutation::Mutant::SidesMeetLater,
+            mutation::Mutant::LastSubgroupsAreMore,
         ] {
             all.update(&[u8::from(mutation::is_active(mutant))]);
         }

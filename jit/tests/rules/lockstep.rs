@@ -66,6 +66,54 @@ impl Checked {
     }
 }
 
+impl Checked {
+    /// Demands that an invocation does four items next to each other where they are in the middle, which there load so many vectors and
+    /// words from buffers, and store so many vectors.
+    #[track_caller]
+    fn in_vectors(self, vectors: usize, words: usize, stores: usize) -> Self {
+        let module = self.module();
+        let report = &self.plan.report.groups[0];
+        assert_eq!(
+            (report.work_group, report.items_per_invocation),
+            ([2, 8, 1], 4),
+            "{:#?}",
+            self.plan.report
+        );
+        let is_vector = |ty: u32| {
+            let mut types = module.types_global_values.iter();
+            types.any(|inst| inst.result_id == Some(ty) && inst.class.opcode == Op::TypeVector)
+        };
+        let entry = module.functions.last().expect("an entry point");
+        let body = || entry.all_inst_iter();
+        let type_of =
+            |id: u32| body().find(|inst| inst.result_id == Some(id)).and_then(|inst| inst.result_type);
+        let of_buffer = |inst: &&rspirv::dr::Instruction| {
+            let pointer = inst.operands[0].id_ref_any();
+            body().any(|chain| {
+                chain.result_id == pointer
+                    && chain.class.opcode == Op::AccessChain
+                    && chain.operands.len() == 3
+            })
+        };
+        let loads = body().filter(|inst| inst.class.opcode == Op::Load).filter(of_buffer);
+        let (wide, narrow): (Vec<_>, Vec<_>) =
+            loads.partition(|load| is_vector(load.result_type.expect("a type")));
+        let stored = body().filter(|inst| inst.class.opcode == Op::Store).filter(of_buffer);
+        let all: Vec<bool> = stored
+            .map(|store| type_of(store.operands[1].id_ref_any().expect("a value")).is_some_and(is_vector))
+            .collect();
+        assert_eq!((wide.len(), narrow.len(), all), (vectors, words, vec![true; stores]));
+        self
+    }
+}
+
+/// Buffers of so many elements, on a device that likes vectors.
+fn in_fours(elements: u32) -> Lab {
+    let mut lab = grid(elements, 1, 4);
+    lab.limits.shape.vectors = true;
+    lab
+}
+
 const GAIN: &str = "z[i] = a[i] * 3u;";
 
 /// The sum of a cross, by clamps.
@@ -189,6 +237,133 @@ probes! {
             .submit_views(&half(0), [3, 1, 1], &views(&[0, 1]), &[160])
             .submit_views(&both, [5, 1, 1], &views(&[2, 3, 4]), &[320, 160]);
         list.check().fused(0).in_lockstep(4, 12);
+    }
+
+    /// Rows whose lengths are multiples of four: what four items load and store next to each other are vectors.
+    fn items_next_to_each_other_are_vectors() {
+        let list = |w: u32, h: u32, body: &str| {
+            let first = in_fours(w * h).submit(&over("a z", body), groups(w, h), &[0, 1], &[w, h]);
+            first.submit(&over("a z", GAIN), groups(w, h), &[1, 2], &[w, h]).check().fused(0)
+        };
+        for (w, h) in [(16, 16), (24, 9), (8, 40), (20, 7), (4, 3)] {
+            list(w, h, CROSS).in_vectors(3 + 1, 0, 2);
+            // Neighbours of the first and the last item are words.
+            let sides = "let left = max(x, 1u) - 1u; let right = min(x + 1u, p.x - 1u);
+                 z[i] = a[y * p.x + left] + 3u * a[i] + 5u * a[y * p.x + right];";
+            list(w, h, sides).in_vectors(1 + 1, 2, 2);
+            let window = "var sum = 0u;
+                 for (var dy = -1; dy <= 1; dy += 1) { for (var dx = -1; dx <= 1; dx += 1) {
+                     let px = u32(clamp(i32(x) + dx, 0, i32(p.x) - 1)); let py = u32(clamp(i32(y) + dy, 0, i32(p.y) - 1));
+                     sum = sum * 3u + a[py * p.x + px];
+                 } }
+                 z[i] = sum;";
+            list(w, h, window).in_vectors(3 + 1, 6, 2);
+            let halves = "z[i] = a[(y / 2u) * p.x + x / 2u];";
+            list(w, h, halves).in_vectors(1, 2, 2);
+            let below = "z[i] = a[i] + a[select(0u, i - 4u, i > 3u)];";
+            list(w, h, below).in_vectors(1 + 1, 4, 2);
+        }
+        // Rows of other lengths, and the items of one invocation apart.
+        list(18, 9, CROSS).in_lockstep(4, 6 + 4);
+        list(7, 21, CROSS).in_lockstep(4, 6 + 4);
+        let turned = "z[x * p.y + y] = a[i];";
+        let turned = in_fours(256).submit(&over("a z", turned), groups(16, 16), &[0, 1], &[16, 16]);
+        let turned = turned.submit(&over("a z", "z[x * p.y + y] = a[x * p.y + y] + 1u;"), groups(16, 16), &[1, 2], &[16, 16]);
+        turned.check().fused(0).in_lockstep(4, 8);
+        // A buffer that is written and loaded word by word by one invocation.
+        let both = in_fours(256).submit(&over("a z", "z[i] = a[i] + a[(y / 2u) * p.x + x / 2u];"), groups(16, 16), &[0, 1], &[16, 16]);
+        let both = both.submit(&over("a z", "z[i] = a[i + 0u * a[0u]] + 1u;"), groups(16, 16), &[1, 2], &[16, 16]);
+        assert_eq!(both.check().plan.steps.len(), 2);
+    }
+
+    /// A side that goes on to the next round comes back to the branch, which is decided by then.
+    fn sides_that_go_on_to_the_next_round_do_not_meet() {
+        let border = "var sum = 0u;
+             for (var d = 0u; d < 3u; d += 1u) { if (d == 0u && y == 0u) { continue; } sum = sum * 3u + a[(y + d - 1u) * p.x + x]; }
+             z[i] = sum;";
+        let nested = "var sum = 0u;
+             for (var k = 0u; k < 2u; k += 1u) { for (var d = 0u; d < 3u; d += 1u) {
+                 if (d + k == 0u && x > p.z) { sum += 7u; continue; } sum = sum * 5u + a[y * p.x + (x + d) % 4u] + d;
+             } }
+             z[i] = sum;";
+        let stored = "for (var d = 0u; d < 3u; d += 1u) { z[i] = d + a[i]; if (d == 0u && y == 1u) { continue; } z[i] = z[i] * 3u + d; }";
+        for (w, h) in [(16, 16), (8, 8), (13, 10)] {
+            for (body, first) in [(border, 0), (nested, 5), (stored, 0)] {
+                for items in [2, 4] {
+                    let mut list = in_fours(w * (h + 2));
+                    list.limits.shape.lockstep = items;
+                    let list = list.submit(&over("a z", body), groups(w, h), &[0, 1], &[w, h, first]);
+                    list.submit(&over("a z", GAIN), groups(w, h), &[1, 2], &[w, h]).check().fused(0);
+                }
+            }
+        }
+    }
+
+    /// Elements whose numbers end where those with a sign do.
+    fn elements_that_nobody_touches_are_not_loaded() {
+        let body = "z[i] = a[y * p.x * 2u + x * 2u + 0x7ffffff8u + 4u * p.z];";
+        let list = in_fours(512);
+        let whole = View::from(1);
+        let list = list.submit_views(&over("a z", body), groups(16, 16), &[View::from((0, 0, 511)), whole], &[16, 16, 0x2000_0002]);
+        let list = list.submit_views(&over("a z", GAIN), groups(16, 16), &[whole, View::from(2)], &[16, 16]);
+        list.check().fused(0).in_vectors(1, 4, 2);
+    }
+
+    /// Work-groups are made larger where nobody asks which an item is of, as far as so many are there.
+    fn work_groups_are_larger_where_nobody_can_tell() {
+        let list = |w: u32, h: u32, size: u32, body: &str| {
+            let mut first = in_fours(w * h);
+            first.limits.shape.group_size = size;
+            (first.limits.max_work_group_invocations, first.limits.max_work_group_size) = (1024, [1024, 1024, 64]);
+            let first = first.submit(&over("a z", body), groups(w, h), &[0, 1], &[w, h]);
+            let checked = first.submit(&over("a z", GAIN), groups(w, h), &[1, 2], &[w, h]).check().fused(0);
+            checked.plan.report.groups[0].work_group
+        };
+        // In vectors, rather wide than high: 32 invocations of four items are 128.
+        assert_eq!(list(64, 16, 32, CROSS), [4, 8, 1]);
+        assert_eq!(list(16, 64, 32, CROSS), [4, 8, 1]);
+        // Three work-groups are one or three.
+        assert_eq!(list(24, 24, 256, CROSS), [6, 24, 1]);
+        assert_eq!(list(24, 40, 64, CROSS), [6, 8, 1]);
+        // Below each other, where rows have other lengths.
+        assert_eq!(list(22, 16, 256, CROSS), [24, 4, 1]);
+        // Who asks for it keeps it, and is too small for vectors.
+        let asks = "z[i] = a[i] + wid.x + 7u * lid.y + lix;";
+        assert_eq!(list(32, 32, 256, asks), [8, 2, 1]);
+        assert_eq!(list(32, 32, 256, "z[i] = a[i] + lid.x;"), [8, 2, 1]);
+        // Lines that are next to each other for one side alone, and no vectors: as they are.
+        assert_eq!(list(22, 16, 256, "z[i] = a[x * p.y + y];"), [8, 2, 1]);
+    }
+
+    /// Rows that are stored to begin at multiples of four, and others do not.
+    fn rows_that_begin_elsewhere_are_no_vectors() {
+        for (first, further) in [(1, 3), (4, 0), (2, 2), (3, 5)] {
+            let (list, w, h) = (in_fours(160), 16, 8);
+            let moved = over("a z", "z[i + p.z + p.w] = a[i + p.z] * 3u;");
+            let after = over("a z", "z[i + p.z + p.w] = a[i + p.z + p.w] + 1u;");
+            let push = [w, h, first, further];
+            let list = list.submit(&moved, groups(w, h), &[0, 1], &push).submit(&after, groups(w, h), &[1, 2], &push);
+            let checked = list.check().fused(0);
+            assert_eq!(checked.plan.report.groups[0].work_group, [2, 8, 1]);
+        }
+    }
+
+    /// Buffers that start elsewhere than vectors may have none.
+    fn buffers_that_start_elsewhere_have_no_vectors() {
+        for (from, to, own) in [
+            (0, 0, [2, 8, 1]),
+            (4, 8, [2, 8, 1]),
+            (1, 0, [8, 2, 1]),
+            (2, 4, [8, 2, 1]),
+            (0, 1, [8, 2, 1]),
+            (3, 3, [8, 2, 1]),
+        ] {
+            let view = |buffer: u64, first: u64| View::from((buffer, first, 128));
+            let list = in_fours(160)
+                .submit_views(&over("a z", CROSS), groups(16, 8), &[view(0, from), view(1, to)], &[16, 8])
+                .submit_views(&over("a z", GAIN), groups(16, 8), &[view(1, to), view(2, to)], &[16, 8]);
+            assert_eq!(list.check().fused(0).plan.report.groups[0].work_group, own, "{from} {to}");
+        }
     }
 
     /// Barriers and loops of unknown length have no way for several items.

@@ -25,6 +25,7 @@ impl Packed for Lab {
             subgroup: left,
             shuffles,
             packed: most,
+            uniform: true,
         };
         self
     }
@@ -70,7 +71,7 @@ fn sharing(body: &str) -> Lab {
 
 probes! {
     fn work_groups_of_one_sub_group_are_several_in_one() {
-        for (rows, several) in [(4, 4), (8, 4), (6, 2), (2, 2), (5, 1), (1, 1), (12, 4)] {
+        for (rows, several) in [(4, 4), (8, 4), (6, 4), (2, 2), (5, 4), (3, 2), (1, 1), (12, 4)] {
             for w in [16, 20] {
                 for shuffles in [false, true] {
                     for promote in [Promote::None, Promote::Auto] {
@@ -82,6 +83,48 @@ probes! {
         }
         softmax(8, 16, Promote::Auto).packed(4, 3, false).check().of(2, 4);
         softmax(8, 16, Promote::Auto).packed(4, 0, false).check().of(1, 4);
+    }
+
+    /// Rows of which some invocations have no element, or one fewer, if nobody waits at steps of a tree.
+    fn rows_of_other_lengths_are_by_fewer_in_registers() {
+        for w in [3, 5, 8, 12, 13, 16] {
+            for (shuffles, most) in [(true, 4), (true, 1), (false, 4)] {
+                let mut lab = softmax(6, w, Promote::Auto).written_out().packed(4, most, shuffles);
+                lab.limits.narrow.any_loops = false;
+                let by_fewer = w % 8 == 0 || shuffles && most > 1;
+                lab.check().of(if by_fewer { most } else { 1 }, if by_fewer { 4 } else { 8 });
+            }
+        }
+    }
+
+    /// What a member reads from memory, where another one wrote it, makes one invocation wait for each of its own.
+    fn what_is_read_again_in_memory_keeps_its_invocations() {
+        for (promote, left) in [(Promote::Auto, 4), (Promote::None, 8)] {
+            let mut lab = softmax(8, 16, promote).written_out().packed(4, 4, true);
+            lab.limits.narrow.any_loops = false;
+            let checked = lab.check();
+            let group = &checked.plan.report.groups[0];
+            assert_eq!(group.work_group[0] / group.work_groups, left, "{group:#?}");
+        }
+    }
+
+    /// Work-groups that are no multiple, where it is not known that sub-groups stay together, or there is no room to pass their number.
+    fn work_groups_are_a_multiple_or_told() {
+        for (rows, several) in [(6, 2), (5, 1), (8, 4)] {
+            let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
+            lab.limits.narrow.uniform = false;
+            lab.check().of(several, 4);
+            let told = |bytes: u32| {
+                let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
+                (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (bytes, 0);
+                lab.check()
+            };
+            let needed = told(256).plan.steps[0].push.len() as u32;
+            told(needed).of(4, 4);
+            if rows != 8 {
+                told(needed - 4).of(several, 4);
+            }
+        }
     }
 
     fn other_work_groups_stay_alone() {
@@ -146,7 +189,7 @@ probes! {
             z[(wid.y * nwg.x + wid.x) * 8u + lid.x] = part[7u - lid.x] * 2u + one + nwg.x + nwg.y + gid.y + lix;";
         let text = kernel("a z", "8", &format!("var<workgroup> part: array<u32, 8>; var<workgroup> one: u32;--- {body}"));
         let flat = kernel("a z", "8", "z[(wid.y * nwg.x + wid.x) * 8u + lid.x] = a[(wid.y * nwg.x + wid.x) * 8u + lid.x] + 1u;");
-        for (groups, several) in [([4, 2, 1], 4), ([6, 1, 1], 2), ([2, 3, 1], 2), ([3, 2, 1], 1)] {
+        for (groups, several) in [([4, 2, 1], 4), ([6, 1, 1], 4), ([2, 3, 1], 2), ([3, 2, 1], 2), ([1, 4, 1], 1)] {
             for shuffles in [false, true] {
                 let lab = Lab::new(256).submit(&text, groups, &[0, 2], &[]).submit(&flat, groups, &[2, 3], &[]);
                 lab.packed(4, 4, shuffles).check().of(several, 4);

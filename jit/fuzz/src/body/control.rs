@@ -156,8 +156,14 @@ impl Body<'_> {
     }
 
     pub(super) fn leave(&mut self) -> Stmt {
-        let cond = self.condition();
+        let mut cond = self.condition();
         let in_loop = !self.loops.is_empty();
+        // In rounds that are constants, open in some of them and decided in the others.
+        let round = self.loops.last().map(|(name, _)| name.clone());
+        if let Some(name) = round.filter(|_| self.random.percent(40)) {
+            let which = self.random.one(&["== 0u", "< 2u", "!= 1u", "> 1u"]);
+            cond = format!("{name} {which} && ({cond})");
+        }
         let how = match self.random.below(6) {
             0 | 1 if self.breakable && in_loop => "break",
             2 if in_loop => "continue",

@@ -53,7 +53,7 @@ pub(crate) struct Bench {
 }
 
 /// Work-group shapes with the dimensions their kernels think in.
-const SHAPES: [([u32; 3], u8); 14] = [
+const SHAPES: [([u32; 3], u8); 16] = [
     ([8, 1, 1], 1),
     ([32, 1, 1], 1),
     ([16, 1, 1], 1),
@@ -61,6 +61,8 @@ const SHAPES: [([u32; 3], u8); 14] = [
     ([1, 1, 1], 1),
     ([5, 1, 1], 1),
     ([4, 4, 1], 2),
+    ([8, 4, 1], 2),
+    ([4, 8, 1], 2),
     ([8, 2, 1], 2),
     ([16, 1, 1], 2),
     ([3, 5, 1], 2),
@@ -86,7 +88,7 @@ impl Bench {
         let element = if random.one_in(3) { Element::F32 } else { Element::U32 };
         let (local, dims) = match number % 4 {
             0 => SHAPES[random.below(6)],
-            1 => SHAPES[6 + random.below(5)],
+            1 => SHAPES[6 + random.below(7)],
             _ => *random.pick(&SHAPES),
         };
         let cover = match number % 4 {
@@ -134,6 +136,10 @@ impl Bench {
             _ => {
                 let least = |l: u32| if wide { 2 * l + 1 } else { 1 };
                 size.width = up(least(lx) + random.below(16) as u32, lx);
+                // Rows that vectors of four may begin with.
+                if random.one_in(2) {
+                    size.width = size.width.next_multiple_of(4);
+                }
                 size.height = up(least(ly) + random.below(10) as u32, ly);
                 if self.dims == 3 {
                     size.depth = up(least(lz) + random.below(4) as u32, lz);

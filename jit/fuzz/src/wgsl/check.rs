@@ -85,6 +85,7 @@ pub fn limits(case: &Case) -> Limits {
             subgroup: [LEFT[turn % LEFT.len()], 8, 0][turn / 3 % 3],
             shuffles: !(turn / 9).is_multiple_of(4),
             packed: [4, 0, 2, 8, 1][turn / 5 % 5],
+            uniform: turn % 4 < 3,
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
@@ -180,6 +181,7 @@ fn of_plan(case: &Case, plan: &Plan) -> Verdict {
         reordered: plan.report.reordered.is_some(),
         renamed: plan.report.renamed.len(),
         narrow: plan.steps.iter().filter(|step| step.invocations_by_one() > 1).count(),
+        vectors: plan.steps.iter().filter(|step| step.is_in_vectors()).count(),
     }
 }
 

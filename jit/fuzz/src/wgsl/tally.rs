@@ -33,6 +33,8 @@ pub enum Verdict {
         renamed: usize,
         /// Dispatches of which an invocation does several of a work-group with barriers.
         narrow: usize,
+        /// Dispatches of items next to each other, as vectors in lockstep.
+        vectors: usize,
         /// Where the list was split, if it was.
         split: Option<Split>,
     },
@@ -134,6 +136,8 @@ pub struct Tally {
     pub renamed: usize,
     /// Lists with a dispatch of which an invocation does several of a work-group with barriers.
     pub narrow: usize,
+    /// Lists with a dispatch of items next to each other, as vectors in lockstep.
+    pub vectors: usize,
 }
 
 impl Tally {
@@ -154,6 +158,7 @@ impl Tally {
                 reordered,
                 renamed,
                 narrow,
+                vectors,
             } => {
                 counts.limited += usize::from(split.as_ref().is_some_and(|split| split.is_limit));
                 counts.costly += usize::from(split.as_ref().is_some_and(|split| split.is_cost));
@@ -175,6 +180,7 @@ impl Tally {
                 self.reordered += usize::from(reordered);
                 self.renamed += usize::from(renamed > 0);
                 self.narrow += usize::from(narrow > 0);
+                self.vectors += usize::from(vectors > 0);
             }
         }
     }
@@ -193,6 +199,7 @@ impl Tally {
         self.reordered += other.reordered;
         self.renamed += other.renamed;
         self.narrow += other.narrow;
+        self.vectors += other.vectors;
     }
 
     /// The lists of a family, or of all, that are of this legality, or of any.
@@ -255,13 +262,14 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed, {} with work-groups by fewer invocations",
+            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed, {} with work-groups by fewer invocations, {} with vectors in lockstep",
             self.internalized,
             self.promotions_refused,
             self.barriers,
             self.reordered,
             self.renamed,
-            self.narrow
+            self.narrow,
+            self.vectors
         )
     }
 }

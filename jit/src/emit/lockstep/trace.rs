@@ -6,6 +6,7 @@
 
 mod memory;
 mod ways;
+mod wide;
 mod write;
 
 use std::rc::Rc;
@@ -16,6 +17,7 @@ use rspirv::spirv::{BuiltIn, Op, SelectionControl, StorageClass, Word};
 
 use self::ways::{computes, ends_at_once};
 use super::conditions::Conditions;
+use super::vectors::{Touch, Vectors};
 use super::words::Polynomial;
 use crate::emit::entry::Blocks;
 use crate::emit::link::Shared;
@@ -95,6 +97,8 @@ struct Frame {
     blocks: AHashMap<Word, usize>,
     values: AHashMap<Word, Value>,
     pointers: AHashMap<Word, Pointer>,
+    /// Blocks that end in a branch of which a side is gone through.
+    open: Vec<Word>,
 }
 
 /// How a way through blocks has ended.
@@ -136,6 +140,11 @@ pub(super) struct Tracer<'a> {
     memory: AHashMap<(Word, Vec<u32>), Value>,
     written: usize,
     steps: usize,
+    /// Accesses to buffers so far.
+    accesses: usize,
+    /// What they touch, if it is not known yet which are to vectors.
+    pub(super) touches: Vec<Touch>,
+    vectors: Option<Rc<Vectors>>,
 }
 
 /// What a tracer starts with.
@@ -145,11 +154,12 @@ pub(super) struct Start {
     pub(super) ids: Ids,
     pub(super) items: usize,
     pub(super) clamps: bool,
+    pub(super) vectors: Option<Rc<Vectors>>,
 }
 
 impl<'a> Tracer<'a> {
     pub(super) fn new(shared: &'a mut Shared, label: Word, start: Start) -> Self {
-        let Start { functions, frozen, ids, items, clamps } = start;
+        let Start { functions, frozen, ids, items, clamps, vectors } = start;
         let mut decorations: AHashMap<Word, Vec<Vec<Operand>>> = AHashMap::new();
         for inst in &shared.builder.module.annotations {
             if let (Op::Decorate, Some((Operand::IdRef(id), rest))) =
@@ -177,6 +187,9 @@ impl<'a> Tracer<'a> {
             memory: AHashMap::new(),
             written: 0,
             steps: 0,
+            accesses: 0,
+            touches: Vec::new(),
+            vectors,
         }
     }
 
@@ -192,7 +205,7 @@ impl<'a> Tracer<'a> {
         let blocks = labels.filter_map(|(at, block)| Some((block.label_id()?, at))).collect();
         let first = function.blocks.first().and_then(|block| block.label_id()).ok_or(Other)?;
         let (values, pointers) = (AHashMap::new(), AHashMap::new());
-        let mut frame = Frame { function, blocks, values, pointers };
+        let mut frame = Frame { function, blocks, values, pointers, open: Vec::new() };
         match self.run(&mut frame, (first, 0), None)? {
             Ended::Returned => Ok(()),
             Ended::Meets(_) => Err(Other),
@@ -210,6 +223,10 @@ impl<'a> Tracer<'a> {
         loop {
             if Some(at) == stop {
                 return Ok(Ended::Meets(from));
+            }
+            // In another round, where values are others: the sides do not meet in this one.
+            if frame.open.contains(&at) && !mutant!(SidesMeetLater) {
+                return Err(Other);
             }
             let block = &function.blocks[*frame.blocks.get(&at).ok_or(Other)?];
             let (last, body) = block.instructions.split_last().ok_or(Other)?;
@@ -312,7 +329,9 @@ impl<'a> Tracer<'a> {
                 self.conditions.enter(condition.of(0), truth);
             }
             self.known.push(AHashMap::new());
+            frame.open.push(at);
             let ended = self.run(frame, (side, at), Some(meets));
+            frame.open.pop();
             let written = self.known.pop().unwrap_or_default();
             if computes && let Some(known) = self.known.last_mut() {
                 known.extend(written);

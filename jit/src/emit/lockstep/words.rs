@@ -12,6 +12,9 @@ const MOST_TERMS: usize = 8;
 /// A product of words, by their ids.
 type Product = SmallVec<[Word; MOST_FACTORS]>;
 
+/// A product with its factor.
+pub(super) type Factored = (Product, u32);
+
 /// Products with their factors, sorted by product; none of the factors is zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Polynomial(SmallVec<[(Product, u32); 4]>);
@@ -81,6 +84,25 @@ impl Polynomial {
         let (constant, rest): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             self.0.iter().cloned().partition(|(product, _)| product.is_empty());
         (Self(rest), constant.first().map_or(0, |(_, value)| *value))
+    }
+
+    /// Its products with their factors, these words left out.
+    pub(super) fn without(&self, words: &[Word]) -> impl Iterator<Item = Factored> {
+        let other =
+            |product: &Product| product.iter().copied().filter(|word| !words.contains(word)).collect();
+        self.0.iter().map(move |(product, factor)| (other(product), *factor))
+    }
+
+    /// Whether it is a multiple of a number, but for its constant: if some products with their factors are.
+    pub(super) fn is_multiple(&self, of: u32, known: &[Factored]) -> bool {
+        let has = |product: &Product, part: &Product| {
+            let mut left = product.iter();
+            part.iter().all(|word| left.any(|other| other == word))
+        };
+        self.0.iter().filter(|(product, _)| !product.is_empty()).all(|(product, factor)| {
+            let follows = |(part, by): &Factored| !part.is_empty() && factor % by == 0 && has(product, part);
+            factor % of == 0 || known.iter().any(follows)
+        })
     }
 
     /// Factor of a word and constant, if it is made of that word alone.

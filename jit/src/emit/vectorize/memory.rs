@@ -1,7 +1,7 @@
 //! What a straight line loads and stores: arguments, elements one by one or as one vector, what stays inside.
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Decoration, MemoryAccess, Op, StorageClass, Word};
+use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
 
 use super::seam::volatile;
 use super::{Passed, Value, Vectorizer};
@@ -233,21 +233,7 @@ impl Vectorizer<'_> {
         let variable = self.global(base)?;
         let offset = access.constant as u32;
         let Shared { builder, bindings, .. } = shared;
-        let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(4)];
-        let vector = builder.global(Op::TypeVector, None, operands, Vec::new());
-        let stride = vec![Operand::Decoration(Decoration::ArrayStride), Operand::LiteralBit32(16)];
-        let operands = vec![Operand::IdRef(vector)];
-        let array = builder.global(Op::TypeRuntimeArray, None, operands, vec![stride]);
-        let decorations = vec![
-            vec![Operand::Decoration(Decoration::Block)],
-            vec![
-                Operand::LiteralBit32(0),
-                Operand::Decoration(Decoration::Offset),
-                Operand::LiteralBit32(offset),
-            ],
-        ];
-        let block = builder.global(Op::TypeStruct, None, vec![Operand::IdRef(array)], decorations);
-        let pointer = builder.pointer(StorageClass::StorageBuffer, block);
+        let (pointer, vector) = builder.vectors(scalar, offset);
         let view = bindings.wide_view(builder, binding, pointer, variable);
         let items = builder.constant(self.items.len() as u32);
         let number = code.math(builder, Op::UDiv, self.items[0], items);

@@ -48,8 +48,16 @@ impl Tracer<'_> {
                 let shares = stays && inst.operands.len() == 1;
                 let varies = pointer.path.iter().any(|index| matches!(index, Value::Each(_)));
                 let count = if varies || inst.operands.len() > 1 { self.items } else { 1 };
+                let wide = self.touch(inst, pointer, ty)?;
+                if let Some(wide) = wide.as_ref().filter(|_| !shares) {
+                    return self.load_vector(pointer, wide);
+                }
                 let mut all = Vec::with_capacity(count);
                 for item in 0..count {
+                    if let Some(wide) = wide.as_ref().filter(|wide| wide.items[item]) {
+                        all.push(self.load_part(pointer, wide, item)?);
+                        continue;
+                    }
                     let at = self.chain(pointer, ty, item)?;
                     let mut operands = inst.operands.clone();
                     operands[0] = Operand::IdRef(at);
@@ -130,6 +138,9 @@ impl Tracer<'_> {
             }
             StorageClass::StorageBuffer => {
                 let ty = self.fact(value.of(0)).ty;
+                if let Some(wide) = self.touch(inst, pointer, ty)? {
+                    return self.store_vector(pointer, &wide, &value);
+                }
                 let varies = pointer.path.iter().chain([&value]).any(|one| matches!(one, Value::Each(_)));
                 for item in 0..if varies { self.items } else { 1 } {
                     let mut operands = inst.operands.clone();

@@ -1,0 +1,102 @@
+//! Elements of items next to each other, loaded and stored as vectors of four.
+//!
+//! A way is gone through twice: first to see which elements its accesses touch, then with those of them as vectors that four items, or what they load
+//! together, make up.
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::Word;
+
+use super::words::{Factored, Polynomial};
+
+/// Items, and elements of a vector.
+pub(super) const WIDE: usize = 4;
+
+/// An access to a buffer by all items, by its number among those of the way.
+pub(super) struct Touch {
+    pub(super) number: usize,
+    pub(super) stores: bool,
+    /// Nobody writes there.
+    pub(super) frozen: bool,
+    /// It happens whenever the way is taken.
+    pub(super) always: bool,
+    /// How often it is done, item by item.
+    pub(super) times: usize,
+    /// Each item touches an element of its own of an array of words.
+    pub(super) place: Option<Place>,
+}
+
+/// Indices of the elements that the items touch: each the same, and a number.
+pub(super) struct Place {
+    pub(super) variable: Word,
+    pub(super) rest: Polynomial,
+    pub(super) numbers: [i32; WIDE],
+}
+
+impl Place {
+    /// Whether it is one vector, if those of this array begin where `rest` does.
+    fn is_whole(&self) -> bool {
+        let first = self.numbers[0];
+        first.rem_euclid(WIDE as i32) == 0
+            && (0..).zip(&self.numbers).all(|(at, &number)| number == first.wrapping_add(at))
+    }
+}
+
+/// Which accesses are to vectors.
+#[derive(Default)]
+pub(super) struct Vectors {
+    /// By the access's number: whose element is taken from a vector.
+    items: AHashMap<usize, [bool; WIDE]>,
+    /// Accesses to memory that are left.
+    pub(super) left: usize,
+}
+
+impl Vectors {
+    /// Vectors for a way with these accesses: if all that it stores, and loads of what is written, are some. `ids` are the ids of its items and of its
+    /// invocation. That an array's rows are as aligned as those that are stored to is a guess by their lengths, and is asked all the same.
+    pub(super) fn of(touches: &[Touch], ids: &[Word]) -> Option<Vectors> {
+        let places = || touches.iter().filter_map(|touch| touch.place.as_ref().map(|place| (touch, place)));
+        let stored = places().filter(|(touch, _)| touch.stores);
+        let rows: Vec<Factored> = stored.flat_map(|(_, place)| place.rest.without(ids)).collect();
+        let is_aligned = |place: &Place| place.rest.is_multiple(WIDE as u32, &rows);
+        if !touches.iter().any(|touch| touch.stores) {
+            return None;
+        }
+        let mut all = Vectors::default();
+        for touch in touches.iter().filter(|touch| !touch.frozen) {
+            let whole = touch.place.as_ref().filter(|place| place.is_whole());
+            whole.filter(|place| touch.stores || is_aligned(place))?;
+            all.items.insert(touch.number, [true; WIDE]);
+            all.left += 1;
+        }
+        let mut elements: AHashSet<(Word, &Polynomial, i32)> = AHashSet::new();
+        let loads = || places().filter(|(touch, place)| touch.frozen && is_aligned(place));
+        for (_, place) in loads().filter(|(touch, _)| touch.always) {
+            elements.extend(place.numbers.iter().map(|&number| (place.variable, &place.rest, number)));
+        }
+        let mut met = AHashSet::new();
+        for (touch, place) in loads() {
+            let vector_of = |number: i32| number.div_euclid(WIDE as i32);
+            let is_there = |number: i32| {
+                let first = vector_of(number) * WIDE as i32;
+                (first..=first + (WIDE as i32 - 1)).all(|at| match touch.always {
+                    true => elements.contains(&(place.variable, &place.rest, at)),
+                    false => place.numbers.contains(&at),
+                })
+            };
+            let items = place.numbers.map(is_there);
+            all.items.insert(touch.number, items);
+            met.extend(place.numbers.iter().zip(items).map(|(&number, is_there)| {
+                let at = if is_there { vector_of(number) } else { number };
+                (place.variable, &place.rest, is_there, at)
+            }));
+        }
+        let others = touches.iter().filter(|touch| touch.frozen && !all.items.contains_key(&touch.number));
+        all.left += met.len() + others.map(|touch| touch.times).sum::<usize>();
+        Some(all)
+    }
+
+    /// Which items of an access take their element from a vector, if any does.
+    pub(super) fn items(&self, number: usize) -> Option<[bool; WIDE]> {
+        self.items.get(&number).copied().filter(|items| items.contains(&true))
+    }
+}
