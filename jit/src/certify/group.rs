@@ -263,6 +263,8 @@ impl<'a> Group<'a> {
             w.terms.word(Word::Add, number, x[0])
         };
         let index = linear(w, actor.local, self.recipe.local_size);
+        // Work-groups that were made larger have the items of several of the member's.
+        let local_size = if member.remap.is_some() { local_size } else { self.recipe.local_size };
         let globals = |w: &mut World, group: [Term; 3]| {
             std::array::from_fn(|d| {
                 let size = constant(w, local_size[d]);
@@ -351,7 +353,12 @@ impl<'a> Group<'a> {
             let (groups, local) = (member.submission.groups, member.submission.kernel.interface.local_size);
             let complain = |what: &str| Err(format!("submission {}: {what}", member.position));
             let Some(remap) = &one.remap else {
-                if groups != self.groups || local != self.recipe.local_size {
+                let extent =
+                    |groups: [u32; 3], local: [u32; 3]| [0, 1, 2].map(|d| groups[d].saturating_mul(local[d]));
+                let is_larger = self.recipe.lockstep.is_some()
+                    && extent(groups, local) == extent(self.groups, self.recipe.local_size)
+                    && what_knows_its_group(member).is_none();
+                if (groups != self.groups || local != self.recipe.local_size) && !is_larger {
                     return complain("has another shape than the dispatch and is not renumbered");
                 }
                 continue;
