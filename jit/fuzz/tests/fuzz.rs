@@ -34,6 +34,7 @@ fn random_lists_give_the_same_bytes_fused() {
     let [legal, illegal] = [Legality::Legal, Legality::Illegal].map(|l| tally.of(None, Some(l)));
     assert!(legal.fused > 0 && illegal.split > 0 && illegal.refused > 0);
     assert!(tally.internalized > 0 && tally.promotions_refused > 0 && tally.barriers > 0 && tally.narrow > 0);
+    assert!(tally.vectors > 0);
     assert!(illegal.lists * 5 > tally.of(None, None).lists * 2);
     let share = |family| tally.of(Some(family), Some(Legality::Legal)).share_fused();
     assert!(share(Family::Elementwise) > 0.99, "legal elementwise lists that were not fused");

@@ -47,12 +47,10 @@ pub(super) fn build(
     let functions: AHashMap<Word, Rc<Function>> = { shared.builder.module.functions.iter() }
         .filter_map(|function| Some((function.def_id()?, Rc::new(function.clone()))))
         .collect();
-    let mut job = Job { shared, recipe, how, entry, functions: &functions };
-    let chosen = match how.in_vectors() {
-        Some(beside) => Job { how: beside, ..job.again() }.in_vectors().map(|way| (way, beside)),
-        None => None,
-    };
-    let Some((chosen, how)) = chosen.or_else(|| Some((job.better()?, how))) else {
+    let mut job = Job { shared, recipe, entry, functions: &functions };
+    let beside = how.in_vectors();
+    let chosen = beside.and_then(|beside| Some((job.in_vectors(beside)?, beside)));
+    let Some((chosen, how)) = chosen.or_else(|| Some((job.better(how)?, how))) else {
         return Ok(None);
     };
     shared.builder.module.annotations.extend(chosen.annotations.iter().cloned());
@@ -63,7 +61,6 @@ pub(super) fn build(
 struct Job<'a> {
     shared: &'a mut Shared,
     recipe: &'a Recipe,
-    how: Lockstep,
     entry: Word,
     functions: &'a AHashMap<Word, Rc<Function>>,
 }
@@ -85,18 +82,13 @@ struct Way {
 }
 
 impl Job<'_> {
-    /// The same, for other items.
-    fn again(&mut self) -> Job<'_> {
-        Job { shared: &mut *self.shared, ..*self }
-    }
-
     /// The way without clamps, if that spares more loads.
-    fn better(&mut self) -> Option<Way> {
+    fn better(&mut self, how: Lockstep) -> Option<Way> {
         // Clamps are left out only where something is gained by it.
-        let plain = self.way(false, None);
+        let plain = self.way(how, false, None);
         let unclamped = match &plain {
             Some(way) if !way.met_clamps => None,
-            _ => self.way(true, None),
+            _ => self.way(how, true, None),
         };
         match (plain, unclamped) {
             (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
@@ -105,10 +97,10 @@ impl Job<'_> {
     }
 
     /// The way with vectors that has the fewest accesses to memory, if all that is stored can be vectors.
-    fn in_vectors(&mut self) -> Option<Way> {
+    fn in_vectors(&mut self, how: Lockstep) -> Option<Way> {
         let mut best: Option<(bool, Vectors)> = None;
         for clamps in [false, true] {
-            let Some(way) = self.way(clamps, None) else { continue };
+            let Some(way) = self.way(how, clamps, None) else { continue };
             let found = Vectors::of(&way.touches, &way.ids);
             if let Some(found) =
                 found.filter(|one| best.as_ref().is_none_or(|(_, best)| one.left < best.left))
@@ -120,12 +112,12 @@ impl Job<'_> {
             }
         }
         let (clamps, vectors) = best?;
-        self.way(clamps, Some(Rc::new(vectors)))
+        self.way(how, clamps, Some(Rc::new(vectors)))
     }
 
     /// Writes a way.
-    fn way(&mut self, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
-        let Job { ref mut shared, recipe, how, entry, functions } = *self;
+    fn way(&mut self, how: Lockstep, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
+        let Job { ref mut shared, recipe, entry, functions } = *self;
         let label = shared.builder.fresh();
         let mut before = Code::default();
         let common = common(shared, &mut before, recipe, how);

@@ -42,19 +42,7 @@ pub(crate) fn choose(
     limits: &Limits,
 ) -> Option<(Lockstep, Shape)> {
     let members = &list[group.start..group.end()];
-    let facts = limits.shape;
-    let own = group.layout.shape;
-    let can_have_vectors =
-        facts.vectors && own.local[0].is_multiple_of(4) && have_vectors(list, group, granted);
-    // Items below each other of a work-group that is wide take lines of memory apart where an index goes by `x` from line to line.
-    let grows = can_have_vectors || !goes_from_line_to_line(group);
-    let shape = larger(members, group, limits).filter(|_| grows).unwrap_or(own);
-    let local = shape.local;
-    let axis = usize::from(local[1] > 1);
-    let left = |items: u32| local.iter().product::<u32>() / items;
-    let fits = |&items: &u32| local[axis].is_multiple_of(items) && left(items) >= facts.lanes;
-    let items = (2..=facts.lockstep).rev().find(fits)?;
-    let fits = (0..3).all(|d| u64::from(shape.groups[d]) * u64::from(local[d]) <= MOST);
+    let (facts, own) = (limits.shape, group.layout.shape);
     // Items that are renumbered have quotients for ids, which are not worked out before anything is asked. What is handed from one invocation to another has a barrier, or is taken on trust.
     let stays = group.layout.mapping != Mapping::Items
         && group.trusted.is_empty()
@@ -63,11 +51,23 @@ pub(crate) fn choose(
         one.internal.kind == Internalization::Private
             && one.uses.iter().flat_map(|of| &of.slots).all(|slot| matches!(slot, SlotOf::Fixed(_)))
     };
-    // In small work-groups vectors gain nothing.
-    let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
-    if !fits || !stays || !members.iter().all(is_free) || !granted.iter().all(in_registers) {
+    let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
+    let can = facts.lockstep > 1 && fits && stays && granted.iter().all(in_registers);
+    if !can || !members.iter().all(is_free) {
         return None;
     }
+    let can_have_vectors =
+        facts.vectors && own.local[0].is_multiple_of(4) && have_vectors(list, group, granted);
+    // Items below each other of a work-group that is wide take lines of memory apart where an index goes by `x` from line to line.
+    let grows = can_have_vectors || !goes_from_line_to_line(group);
+    let shape = larger(members, group, limits).filter(|_| grows).unwrap_or(own);
+    let local = shape.local;
+    let axis = usize::from(local[1] > 1);
+    let left = |items: u32| local.iter().product::<u32>() / items;
+    let divides = |&items: &u32| local[axis].is_multiple_of(items) && left(items) >= facts.lanes;
+    let items = (2..=facts.lockstep).rev().find(divides)?;
+    // In small work-groups vectors gain nothing.
+    let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
     Some((Lockstep { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
 }
 

@@ -65,20 +65,20 @@ pub(crate) fn choose(
     let divides = size.is_multiple_of(facts.invocations) || mutant!(RestIsNobody);
     let divides = divides && (2..=MOST).contains(&several);
     let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
-    let waits_for_memory = !facts.any_loops && is_read_again(members, group, granted);
-    if !divides || !is_line || work_groups < u64::from(facts.least) || waits_for_memory {
+    if !divides || !is_line || work_groups < u64::from(facts.least) {
+        return None;
+    }
+    if !facts.any_loops && is_read_again(members, group, granted) {
         return None;
     }
     // Then nothing is waited for at a step of a tree, and rounds that not all invocations do cost less than that gains (`docs/performance.md`): of one tree
     // alone, if they are few.
     let in_registers = facts.shuffles && facts.packed > 1 && facts.subgroup == facts.invocations;
     let trees = members.iter().filter(|one| one.kernel.interface.has_barrier).count();
-    let rounds = if !in_registers {
-        0
-    } else if trees > 1 {
-        u32::MAX
-    } else {
-        2
+    let rounds = match (in_registers, trees) {
+        (false, _) => 0,
+        (true, ..=1) => 2,
+        (true, _) => u32::MAX,
     };
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {

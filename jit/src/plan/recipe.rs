@@ -51,7 +51,7 @@ pub(crate) struct Recipe {
     pub(crate) narrow: Option<u32>,
     /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
     pub(crate) subgroup: Option<u32>,
-    /// So many of the kernels' work-groups, of one sub-group each, are in one: a divisor of their number along `x`.
+    /// Several of the kernels' work-groups, of one sub-group each, are in one.
     pub(crate) packed: Option<Packed>,
     /// Shared memory of a work-group that is one sub-group is in registers, where that is followed.
     pub(crate) registers: bool,

@@ -135,11 +135,9 @@ impl Bench {
             }
             _ => {
                 let least = |l: u32| if wide { 2 * l + 1 } else { 1 };
-                size.width = up(least(lx) + random.below(16) as u32, lx);
-                // Rows that vectors of four may begin with.
-                if random.one_in(2) {
-                    size.width = size.width.next_multiple_of(4);
-                }
+                // Vectors of four may begin with some rows.
+                let row = least(lx) + random.below(16) as u32;
+                size.width = up(row.next_multiple_of(if random.one_in(2) { 4 } else { 1 }), lx);
                 size.height = up(least(ly) + random.below(10) as u32, ly);
                 if self.dims == 3 {
                     size.depth = up(least(lz) + random.below(4) as u32, lz);

@@ -65,7 +65,7 @@ pub fn limits(case: &Case) -> Limits {
             vectors,
             rounds: [1, 3][turn / 2 % 2],
             least: 1,
-            lockstep: items,
+            lockstep: if vectors { 4 } else { items },
             lanes: 1,
         },
         kept_bytes: [0, 32, 64][turn % 3],
