@@ -100,6 +100,11 @@ impl Known {
         self.watched.as_ref().is_some_and(|runs| runs.fetch_add(1, Relaxed) % UNWATCHED == UNWATCHED - 1)
     }
 
+    /// Whether no run of it is ever to be timed.
+    pub(crate) fn is_never_due(&self) -> bool {
+        self.watched.is_none()
+    }
+
     /// Whether push constants of the submission at a place are numbers to the plan as its own are.
     fn will_do(&self, at: usize, push: &[u8]) -> bool {
         let own = &self.signature.calls[at].push;
@@ -221,15 +226,16 @@ impl Followed {
         Followed { known, take, at: 0, buffers, ahead: false, pushes, after }
     }
 
-    /// Is at its start once more, as what a queue expects, and repeats a run on its buffers. Those it keeps as long as the user has
-    /// handles of all of them, so that a list that repeats the run need not count them; whether it does so.
-    pub(crate) fn starts_over(&mut self, take: Arc<Take>) -> bool {
-        self.take = Some(take);
+    /// Is at its start once more, as what a queue expects; after a run on buffers of which something is known, it repeats that. Those it
+    /// keeps as long as the user has handles of all of them, so that a list that repeats the run need not count them. Returns what it does not keep.
+    #[inline]
+    pub(crate) fn starts_over(&mut self, take: Option<Arc<Take>>) -> Buffers {
+        self.take = take;
         self.at = 0;
         self.pushes.clear();
         self.after.clear();
-        self.ahead = self.buffers.iter().all(|buffer| buffer.may_be_kept());
-        self.ahead
+        self.ahead = self.take.is_some() && self.buffers.iter().all(|buffer| buffer.may_be_kept());
+        if self.ahead { Buffers::new() } else { mem::take(&mut self.buffers) }
     }
 
     /// Repeats no run any more: it has the buffers of the submissions so far, and no others.

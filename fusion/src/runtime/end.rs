@@ -16,28 +16,29 @@ use crate::{
     options::fusion::FusionProperties,
     replay::{
         known::{Followed, Known},
-        recorded::TakeState,
+        recorded::{Take, TakeState},
         routine::Routine,
         structure::Structure,
     },
     report::{
-        list::{FusionReport, Reported},
+        list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        again::Run,
+        again::{self, Run},
         commit::Work,
         context::ContextInner,
         event::{Done, EventInner, Settled},
         queues::QueueCell,
         schedule::{List, Mode, QueueState, Schedule},
+        warm::{Runs, same_or_clone},
     },
     submission::{
         entry::Entry,
         ready::Readies,
         signature::{Buffers, Signature},
     },
-    vk::Point,
+    vk::{Point, Submitted},
 };
 
 /// How a list ends.
@@ -140,6 +141,26 @@ pub(crate) enum Ended {
     Known(Arc<EventInner>),
 }
 
+/// What is left of a list that ran as a known one: to be dropped where no lock is held.
+type Left = (Option<Box<Followed>>, Buffers);
+
+impl QueueState {
+    /// Notes that the list that follows a known one ran, on buffers of which this is known. It is expected to come again.
+    #[inline]
+    fn completed(
+        &mut self,
+        (submitted, said): (Submitted, Arc<Said>),
+        take: Option<Arc<Take>>,
+    ) -> Option<(Arc<EventInner>, Left)> {
+        let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
+        let mut followed = list.followed?;
+        list.completion.settle_run(submitted, said);
+        self.completion = Some(list.completion.clone());
+        let buffers = followed.starts_over(take);
+        Some((list.completion, (self.expects.replace(followed), buffers)))
+    }
+}
+
 impl ContextInner {
     /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
     pub(crate) fn end_list(&self, queue: &QueueCell, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
@@ -156,6 +177,13 @@ impl ContextInner {
     }
 
     pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
+        if let End::Complete(properties) = end {
+            // What is left is dropped where the state is not locked any more.
+            let ended = self.complete_warm(queue, &mut queue.state(), properties);
+            if let Some((completion, _)) = ended {
+                return Ok(Ended::Known(completion));
+            }
+        }
         let mut schedule = self.lock();
         let list = loop {
             if of.is_some_and(|event| event.settled().is_some()) {
@@ -163,12 +191,12 @@ impl ContextInner {
             }
             let mut state = queue.state();
             if let End::Complete(properties) = end
-                && let Some((completion, followed)) =
+                && let Some((completion, left)) =
                     self.complete_known(&mut schedule, (queue, &mut state), properties)
             {
                 // These may be the last handles.
                 drop((state, schedule));
-                drop(followed);
+                drop(left);
                 return Ok(Ended::Known(completion));
             }
             match mem::replace(&mut state.mode, Mode::Direct) {
@@ -244,15 +272,42 @@ impl ContextInner {
         }
     }
 
-    /// Runs the list of a queue as one that is known, if it is one. The buffers are to be dropped where no lock is held.
+    /// Runs the list of a queue as one that is warm, if it is one, without the schedule.
+    #[inline]
+    fn complete_warm(
+        &self,
+        queue: &QueueCell,
+        state: &mut QueueState,
+        properties: &FusionProperties,
+    ) -> Option<(Arc<EventInner>, Left)> {
+        let Mode::Recording(list) = &mut state.mode else { return None };
+        let List { followed, spare, .. } = list;
+        let followed = followed.as_ref()?;
+        let take = followed.take.as_ref()?;
+        let changes = self.contents.load(Acquire);
+        let is_it = followed.pushes.is_empty()
+            && take.is_in_force(changes)
+            && followed.is_whole(properties, changes)
+            && !self.judged.any_dropped();
+        if !is_it {
+            return None;
+        }
+        let (submitted, said) = queue.warm.complete(&self.device, take, spare)?;
+        let take = take.clone();
+        let routine = &followed.known.routine;
+        state.past.made_again(routine, submitted.point);
+        again::tell(queue, routine);
+        state.completed((submitted, said), Some(take))
+    }
+
+    /// Runs the list of a queue as one that is known, if it is one. What is left is to be dropped where no lock is held.
     fn complete_known(
         &self,
         schedule: &mut Schedule,
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Option<Box<Followed>>)> {
-        let QueueState { mode, past, expects, completion, .. } = state;
-        let Mode::Recording(list) = mode else { return None };
+    ) -> Option<(Arc<EventInner>, Left)> {
+        let Mode::Recording(list) = &mut state.mode else { return None };
         let List { followed, spare, .. } = list;
         let followed = followed.as_mut()?;
         // It may have code that was dropped since, or be one that is timed now and then.
@@ -266,39 +321,36 @@ impl ContextInner {
             followed.follow(schedule.known.instead(followed)?);
         }
         let pushes = followed.passes();
-        let key = &mut schedule.key;
+        let Schedule { graph, key, known: lists, .. } = &mut *schedule;
         let take = followed.take.take().or_else(|| followed.known.take(key, &followed.buffers));
         let Followed { known, buffers, .. } = &**followed;
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
+        let repeated = take.as_ref().filter(|take| {
+            run.pushes.is_none()
+                && known.is_never_due()
+                && take.is_in_force(self.contents.load(Acquire))
+                && routine.replay.repeats(graph, queue.lane, take.state(key))
+        });
         // What fails here fails again on the long way, and is dealt with there.
         let mut once = None;
-        let state = match run.take {
+        let state_of = match run.take {
             Some(take) => take.state(key),
             None => once.insert(TakeState::default()),
         };
-        let (submitted, said) = self.perform(&mut schedule.graph, queue, &run, state).ok()?;
-        past.made_again(routine, submitted.point);
-        let said = spare.take_if(|spare| Arc::ptr_eq(spare, said)).unwrap_or_else(|| said.clone());
-        schedule.known.used(known);
-        let Mode::Recording(list) = mem::take(mode) else { return None };
-        let mut followed = list.followed?;
-        list.completion.settle_run(submitted, said);
-        *completion = Some(list.completion.clone());
-        let starts_over = take.map(|take| followed.starts_over(take));
-        let gone = match starts_over {
-            Some(true) => expects.replace(followed),
-            Some(false) => {
-                let expected = Followed::new(followed.known.clone(), followed.take.take());
-                *expects = Some(Box::new(expected));
-                Some(followed)
-            }
-            None => {
-                *expects = None;
-                Some(followed)
-            }
-        };
-        Some((list.completion, gone))
+        let (submitted, said) = self.perform(graph, queue, &run, state_of).ok()?;
+        let said = same_or_clone(spare, said);
+        state.past.made_again(routine, submitted.point);
+        lists.used(known);
+        if let Some(take) = repeated
+            && submitted.profile.is_none()
+        {
+            schedule.heat(&queue.warm, |key| {
+                let again = routine.replay.again(take.state(key))?;
+                Some(Runs::of_listed((again, submitted.point), take, &said))
+            });
+        }
+        state.completed((submitted, said), take)
     }
 
     fn submit_list(

@@ -60,7 +60,8 @@ impl List {
             if followed.repeats(changes, request, graph) {
                 return true;
             }
-            if followed.at > 0 {
+            // At its start it may be one of several that begin alike, or repeat a run: those are found among the known lists.
+            if followed.at > 0 || (lists.is_none() && followed.take.is_none()) {
                 followed.falls_behind();
                 return followed.goes_on(lists, request, graph) && followed.readable(request);
             }

@@ -16,6 +16,7 @@ use crate::{
         context::ContextInner,
         end::{End, error_source},
         schedule::{Mode, Past, QueueState, Tasks},
+        warm::Warm,
     },
     submission::identity::QueueId,
     vk::{KeyId, Point, Under},
@@ -34,6 +35,8 @@ pub(crate) struct QueueCell {
     is_direct: AtomicBool,
     /// What it has run of kept lists: for that the schedule is enough.
     pub(crate) kept: Under<Past>,
+    /// The list that it expects, as far as that is run without the schedule.
+    pub(crate) warm: Arc<Warm>,
 }
 
 /// The state of a queue, locked.
@@ -85,10 +88,12 @@ impl QueueCell {
     /// A queue that nothing was submitted to.
     pub(crate) fn new(key: KeyId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
         let (is_direct, kept) = (AtomicBool::new(true), Under::new(key, Past::default()));
-        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct, kept }
+        let (state, warm) = Default::default();
+        QueueCell { id, lane, profiling, state, is_direct, kept, warm }
     }
 
-    /// Whether submissions run. A list that ends does so with the schedule locked; one that begins may begin at any time.
+    /// Whether submissions run. A list may begin, and one that is run without the schedule may end, at any time; all others end with
+    /// the schedule locked.
     #[inline]
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct.load(Ordering::Acquire)

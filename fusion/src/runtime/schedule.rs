@@ -60,7 +60,7 @@ pub(crate) struct Schedule {
     next: u64,
     /// How often a memory was taken from its owner.
     pub(crate) revoked: u64,
-    /// Kept lists that may have run without it.
+    /// Lists that may have run without it.
     pub(crate) warm: Vec<Arc<Warm>>,
 }
 

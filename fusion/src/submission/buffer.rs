@@ -31,38 +31,39 @@ const PROMOTIONS: [Promote; 4] = [Promote::None, Promote::Private, Promote::Loca
 /// Bytes of a buffer of which is remembered what the host writes.
 const SMALL: u64 = 4096;
 
-/// What the handles of a buffer share.
+/// What the handles of a buffer share. What a known list looks at when it is run on other buffers comes first, together.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct BufferInner {
-    pub(crate) device: Arc<Device>,
     pub(crate) handle: HandleId,
     pub(crate) shared: Arc<SharedMemory>,
-    /// Where it starts in its memory; 0 except for imported buffers.
-    base: u64,
-    /// What can be reached from its address.
-    pub(crate) reach: Span,
     /// Bytes.
     pub(crate) size: u64,
     memory: OnceLock<Arc<Memory>>,
     /// What it is if it is no buffer: an image, a sampler, or both. It has no bytes then, but is ordered and named as buffers are.
     pub(crate) texture: Option<Arc<Texture>>,
-    /// What it is a view of, if it is a buffer seen through a format.
-    viewed: Option<Arc<BufferInner>>,
-    /// Whether there are, or were, such views of it.
+    promote: AtomicU8,
+    /// Whether it is over the user's memory, which other buffers may be over too.
+    pub(crate) imported: bool,
+    /// Whether there are, or were, views of it through a format.
     is_viewed: AtomicBool,
     /// Whether the zeros that a new buffer has are still to be written.
     is_blank: AtomicBool,
-    /// Whether it is over the user's memory, which other buffers may be over too.
-    pub(crate) imported: bool,
-    promote: AtomicU8,
     is_named: AtomicBool,
-    name: Mutex<Option<Arc<str>>>,
     /// Whether a run may be known that names it.
     known: AtomicBool,
     /// Whether a queue may keep it because it expects a list on it.
     expected: AtomicBool,
     /// How many handles tell when they go.
     handles: AtomicUsize,
+    pub(crate) device: Arc<Device>,
+    /// Where it starts in its memory; 0 except for imported buffers.
+    base: u64,
+    /// What can be reached from its address.
+    pub(crate) reach: Span,
+    /// What it is a view of, if it is a buffer seen through a format.
+    viewed: Option<Arc<BufferInner>>,
+    name: Mutex<Option<Arc<str>>>,
 }
 
 /// A handle of the user's. Whoever else keeps a buffer has no part in these, and is told when the last of them goes.

@@ -13,6 +13,7 @@ use crate::{error::Unreadable, submission::identity::Span};
 
 /// The contents of one memory, shared by the buffers over it.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct SharedContents {
     /// Whether there is any range that cannot be read: what nearly every question comes to.
     any: AtomicBool,

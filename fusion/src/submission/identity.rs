@@ -176,16 +176,17 @@ impl From<Range<u64>> for Span {
     }
 }
 
-/// What all handles of a memory share.
+/// What all handles of a memory share. What a list looks at comes first, together.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct SharedMemory {
     pub(crate) id: MemoryId,
-    pub(crate) contents: SharedContents,
     pub(crate) owner: Owner,
-    /// What somebody was told the address of.
-    told: Mutex<Vec<Span>>,
     /// Counts additions to `told`.
     tellings: AtomicU64,
+    pub(crate) contents: SharedContents,
+    /// What somebody was told the address of.
+    told: Mutex<Vec<Span>>,
 }
 
 impl SharedMemory {

@@ -105,8 +105,12 @@ impl View {
         *size == buffer.size
             && *asks == buffer.promote()
             && *told == buffer.shared.tellings()
-            && *image == buffer.image_size()
-            && *only == buffer.stands_alone().then_some(buffer.handle)
+            && match only {
+                None => image.is_none() && !buffer.stands_alone(),
+                Some(only) => {
+                    *only == buffer.handle && buffer.stands_alone() && *image == buffer.image_size()
+                }
+            }
     }
 }
 

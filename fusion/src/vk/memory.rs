@@ -22,21 +22,22 @@ use vulkano::{
 use super::{DeviceError, Gpu, gpu::unique_id, raw::Kept, stats::Alive};
 
 /// A buffer with memory behind it. `Send + Sync`; freed when the last handle goes, which the submissions that use it
-/// hold too.
+/// hold too. What binding it takes comes first, together.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Memory {
     id: u64,
     gpu: u64,
     size: u64,
-    /// Bytes that exist from the start of the range: `size` rounded up, for memory allocated here.
-    capacity: u64,
     handle: vk::Buffer,
     /// Where the range starts in the buffer.
     base: u64,
-    address: Option<u64>,
-    host: Option<HostView>,
     /// Whether the host could see the bytes at all, through this crate or its own mapping.
     host_visible: bool,
+    /// Bytes that exist from the start of the range: `size` rounded up, for memory allocated here.
+    capacity: u64,
+    address: Option<u64>,
+    host: Option<HostView>,
     /// Whether it may be bound as a uniform buffer.
     uniform: bool,
     /// What is known of the memory of a buffer that came by its handle.

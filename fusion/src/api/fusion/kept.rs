@@ -478,7 +478,7 @@ impl ContextInner {
         if repeats && submitted.profile.is_none() {
             schedule.heat(&kept.warm, |key| {
                 let again = routine.replay.again(take.state(key))?;
-                Some(Runs::after(submitted.point, (again, routine), (origin, &of_runs)))
+                Some(Runs::of_kept((again, submitted.point), routine, (origin, &of_runs)))
             });
         }
         Some(Event::of_run(of_runs, submitted))

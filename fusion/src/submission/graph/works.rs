@@ -113,8 +113,12 @@ impl Works {
     /// One access less refers to it.
     #[inline]
     pub(crate) fn release(&mut self, id: WorkId) {
-        self.get_mut(id).accesses -= 1;
-        self.drop_unused(id);
+        let work = self.get_mut(id);
+        work.accesses -= 1;
+        if work.accesses == 0 {
+            work.number = 0;
+            self.free.push(id.0);
+        }
     }
 
     /// Forgets it if no access refers to it.
