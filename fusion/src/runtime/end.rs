@@ -184,7 +184,7 @@ impl ContextInner {
                 return Ok(Ended::Known(completion));
             }
         }
-        let mut schedule = self.lock();
+        let mut schedule = self.lock_as_it_is();
         let list = loop {
             if of.is_some_and(|event| event.settled().is_some()) {
                 return Ok(Ended::Never);
@@ -199,6 +199,7 @@ impl ContextInner {
                 drop(left);
                 return Ok(Ended::Known(completion));
             }
+            schedule.cool();
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
                     return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
@@ -300,7 +301,8 @@ impl ContextInner {
         state.completed((submitted, said), Some(take))
     }
 
-    /// Runs the list of a queue as one that is known, if it is one. What is left is to be dropped where no lock is held.
+    /// Runs the list of a queue as one that is known, if it is one. The schedule hears of runs without it, unless this has nothing to come
+    /// after but its own run before. What is left is to be dropped where no lock is held.
     fn complete_known(
         &self,
         schedule: &mut Schedule,
@@ -317,6 +319,18 @@ impl ContextInner {
         if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
             return None;
         }
+        let Schedule { graph, key, .. } = &mut *schedule;
+        let repeats = followed.take.as_ref().is_some_and(|take| {
+            let Followed { known, pushes, .. } = &**followed;
+            pushes.is_empty()
+                && known.is_never_due()
+                && take.is_in_force(self.contents.load(Acquire))
+                && !queue.warm.is_warm()
+                && known.routine.replay.repeats(graph, queue.lane, take.state(key))
+        });
+        if !repeats {
+            schedule.cool();
+        }
         if !followed.passes_on() {
             followed.follow(schedule.known.instead(followed)?);
         }
@@ -326,12 +340,6 @@ impl ContextInner {
         let Followed { known, buffers, .. } = &**followed;
         let (routine, views) = (&known.routine, &*known.signature.views);
         let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
-        let repeated = take.as_ref().filter(|take| {
-            run.pushes.is_none()
-                && known.is_never_due()
-                && take.is_in_force(self.contents.load(Acquire))
-                && routine.replay.repeats(graph, queue.lane, take.state(key))
-        });
         // What fails here fails again on the long way, and is dealt with there.
         let mut once = None;
         let state_of = match run.take {
@@ -342,9 +350,7 @@ impl ContextInner {
         let said = same_or_clone(spare, said);
         state.past.made_again(routine, submitted.point);
         lists.used(known);
-        if let Some(take) = repeated
-            && submitted.profile.is_none()
-        {
+        if let Some(take) = take.as_ref().filter(|_| repeats && submitted.profile.is_none()) {
             schedule.heat(&queue.warm, |key| {
                 let again = routine.replay.again(take.state(key))?;
                 Some(Runs::of_listed((again, submitted.point), take, &said))
