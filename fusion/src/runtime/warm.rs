@@ -189,6 +189,7 @@ impl Schedule {
             state.rest -= 1;
             return;
         }
+        debug_assert!(state.runs.is_none(), "the schedule knows of its runs");
         state.runs = runs(&mut self.key);
         if state.runs.is_some() {
             self.warm.push(warm.clone());

@@ -229,6 +229,59 @@ fn fusion_mode_and_names_end_it() {
     assert_eq!(x.download().expect("x"), wanted);
 }
 
+/// A run that finds the one before complete needs no barrier, and the next one does.
+#[test]
+fn the_first_that_finds_one_pending_waits() {
+    let Some(rig) = rig() else { return };
+    let (context, queue) = (&rig.context, &rig.queue);
+    let kernel = context.load_spirv(support::shader("pair/add")).expect("a kernel");
+    for how in BOTH {
+        let (x, y) = (buffer(context, 3), buffer(context, 7));
+        let step = Step::new(how, queue, &kernel, &x, &y);
+        (0..8).for_each(|_| step.run().wait().expect("it ran"));
+        let before = context.stats();
+        let pending = [step.run(), step.run(), step.run()];
+        let run = context.stats() - before;
+        assert_eq!((run.made_again, run.barriers), (3, 2), "{how:?}");
+        drop(pending);
+        let (mut wanted, others) = ((0..N).map(|at| at + 3).collect::<Vec<_>>(), y.download().expect("y"));
+        stepped(&mut wanted, &others, 12);
+        assert_eq!(x.download().expect("x"), wanted, "{how:?}");
+    }
+}
+
+/// Lists that have nothing to do with each other take turns on a queue, and each run counts.
+#[test]
+fn lists_of_one_queue_take_turns() {
+    let Some(rig) = rig() else { return };
+    let (context, queue) = (&rig.context, &rig.queue);
+    let kernel = context.load_spirv(support::shader("pair/add")).expect("a kernel");
+    let y = buffer(context, 7);
+    let others = y.download().expect("y");
+    let steps = BOTH.map(|how| {
+        [3, 5].map(|start| {
+            let x = buffer(context, start);
+            let mut wanted: Vec<u32> = (0..N).map(|at| at + start).collect();
+            stepped(&mut wanted, &others, 1);
+            (Step::new(how, queue, &kernel, &x, &y), wanted)
+        })
+    });
+    let mut steps: Vec<_> = steps.into_iter().flatten().collect();
+    let mut random = 1_u32;
+    for round in 0..2000 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let runs = (random >> 20) as usize % 9;
+        let (step, wanted) = &mut steps[random as usize >> 30];
+        (0..runs).for_each(|_| drop(step.run()));
+        stepped(wanted, &others, runs);
+        if (random >> 24) & 15 == 0 {
+            for (step, wanted) in &steps {
+                assert_eq!(step.x.download().expect("x"), *wanted, "round {round}");
+            }
+        }
+    }
+}
+
 /// The same of a list that is recorded each time: names, promotions, completion in another way, another argument.
 #[test]
 fn what_is_recorded_otherwise_is_not_run_as_before() {

@@ -19,8 +19,8 @@ use std::sync::{
 use ash::vk;
 use device::{Bytes, Made, Own, USAGE};
 use vkfuse::{
-    Buffer, CancelCause, Context, DeviceError, Error, Event, FusionWrapper, Outcome, Queue, QueueLock,
-    QueueOptions, RawBuffer, RawSemaphore, UserBuffer,
+    Buffer, CancelCause, Context, DeviceError, Error, Event, FusionWrapper, Kernel, Outcome, Queue,
+    QueueLock, QueueOptions, RawBuffer, RawSemaphore, UserBuffer,
 };
 
 /// A device of the test's own.
@@ -49,16 +49,29 @@ fn fusing(context: &Context) -> Queue {
 
 /// `out = (x + x) * x`, through a buffer that only lives between the two kernels.
 fn chain(queue: &Queue, x: &Buffer<u32>, sum: &Buffer<u32>, out: &Buffer<u32>) -> Result<(), Error> {
-    let context = queue.context();
-    let add = context.load_spirv(support::shader("pair/add"))?;
-    let mul = context.load_spirv(support::shader("pair/mul"))?;
+    chain_of(&kernels(&queue.context())?, queue, x, sum, out)
+}
+
+/// What the chain is made of.
+fn kernels(context: &Context) -> Result<[Kernel; 2], Error> {
+    let [add, mul] = ["pair/add", "pair/mul"].map(|name| context.load_spirv(support::shader(name)));
+    Ok([add?, mul?])
+}
+
+fn chain_of(
+    [add, mul]: &[Kernel; 2],
+    queue: &Queue,
+    x: &Buffer<u32>,
+    sum: &Buffer<u32>,
+    out: &Buffer<u32>,
+) -> Result<(), Error> {
     queue.submit(|h| {
         h.arg(0, x.read()).arg(1, x.read()).arg(2, sum.write());
-        h.push(&N).dispatch_items(&add, [N, 1, 1]);
+        h.push(&N).dispatch_items(add, [N, 1, 1]);
     })?;
     queue.submit(|h| {
         h.arg(0, sum.read()).arg(1, x.read()).arg(2, out.write());
-        h.push(&N).dispatch_items(&mul, [N, 1, 1]);
+        h.push(&N).dispatch_items(mul, [N, 1, 1]);
     })?;
     Ok(())
 }
@@ -279,39 +292,101 @@ fn timeline_semaphores_order_both_ways_before_anything_runs() {
     own.close(vec![given, x, out, copied], &[line]);
 }
 
-/// While nothing of the queue has run yet, each run of a kept list has a barrier after the one before: also those that are made without a
-/// look at what else is pending.
+/// While nothing of the queue has run yet, each run of a list has a barrier after the one before, whichever that was: also those that are made
+/// without a look at what else is pending. Two lists write what all of them read, one kept and one recorded each time.
 #[test]
 fn runs_in_a_row_wait_for_each_other() {
     let own = own!();
     let context = own.context();
     let queue = fusing(&context);
     let x = context.buffer_from(&counting()).unwrap();
-    let sum = context.scratch::<u32>(N as usize).unwrap();
+    let [kept_sum, sum, out_sum] = [0, 1, 2].map(|_| context.scratch::<u32>(N as usize).unwrap());
+    let out = context.buffer::<u32>(N as usize).unwrap();
     let fusion = vkfuse::FusionWrapper::new(&queue).unwrap();
     fusion.start_fusion().unwrap();
     // `x = 2 x²`.
-    chain(&queue, &x, &sum, &x).unwrap();
+    chain(&queue, &x, &kept_sum, &x).unwrap();
     let (_, list) = fusion.complete_and_keep(&vkfuse::FusionProperties::default()).unwrap();
-    for _ in 0..4 {
-        list.run().unwrap();
-    }
+    let kernels = kernels(&context).unwrap();
+    let recorded = |sum: &Buffer<u32>, to: &Buffer<u32>| {
+        queue.fuse(|queue| chain_of(&kernels, queue, &x, sum, to)).unwrap()
+    };
+    let run = |which: u32| match which {
+        0 => list.run().unwrap(),
+        1 => recorded(&sum, &x),
+        _ => recorded(&out_sum, &out),
+    };
+    (0..6).for_each(|_| (0..3).for_each(|which| drop(run(which))));
     context.wait().unwrap();
     let line = own.timeline();
     // SAFETY: a timeline semaphore of this device, whose value rises.
     queue.wait_semaphore(unsafe { RawSemaphore::timeline(line, 1) }).unwrap();
     let before = context.stats();
-    (0..40).for_each(|_| drop(list.run().unwrap()));
+    let (mut random, mut times, mut squares) = (1_u32, 0, 13);
+    while times < 300 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let which = (random >> 24) % 3;
+        for _ in 0..=(random >> 16) % 9 {
+            run(which);
+            times += 1;
+            squares += u32::from(which < 2);
+        }
+    }
     let run = context.stats() - before;
-    assert_eq!(run.made_again, 40);
+    assert_eq!(run.made_again, times);
     // The first comes after what is complete.
-    assert!((39..=40).contains(&run.barriers), "{}", run.barriers);
+    assert!((times - 1..=times).contains(&run.barriers), "{} of {times}", run.barriers);
     let go = vk::SemaphoreSignalInfo::default().semaphore(line).value(1);
     // SAFETY: plain use of Vulkan.
     unsafe { own.device.signal_semaphore(&go) }.unwrap();
-    let wanted = |x: u32| (0..45).fold(x, |x, _| x.wrapping_mul(x).wrapping_mul(2));
+    let wanted = |x: u32| (0..squares).fold(x, |x, _| x.wrapping_mul(x).wrapping_mul(2));
     assert!(x.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == wanted(x)));
-    drop((x, sum, list, fusion, queue, context));
+    drop((x, [kept_sum, sum, out_sum], out, kernels, list, fusion, queue, context));
+    own.close(vec![], &[line]);
+}
+
+/// Lists that have nothing to do with each other take turns on a queue of which nothing has run yet: whoever reads what one of them wrote
+/// waits for its latest run.
+#[test]
+fn lists_that_take_turns_are_waited_for() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let kernels = kernels(&context).unwrap();
+    let lists = [0, 1].map(|_| {
+        let x = context.buffer_from(&counting()).unwrap();
+        (x, context.scratch::<u32>(N as usize).unwrap())
+    });
+    let run = |(x, sum): &(Buffer<u32>, Buffer<u32>)| {
+        queue.fuse(|queue| chain_of(&kernels, queue, x, sum, x)).unwrap()
+    };
+    let mut times = 0;
+    let mut turns = |count: u32| {
+        for _ in 0..count {
+            lists.iter().for_each(|list| (0..5).for_each(|_| drop(run(list))));
+        }
+        times += 5 * count;
+        times
+    };
+    turns(4);
+    context.wait().unwrap();
+    let line = own.timeline();
+    // SAFETY: a timeline semaphore of this device, whose value rises.
+    queue.wait_semaphore(unsafe { RawSemaphore::timeline(line, 1) }).unwrap();
+    let squares = turns(4);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let go = vk::SemaphoreSignalInfo::default().semaphore(line).value(1);
+            // SAFETY: plain use of Vulkan.
+            unsafe { own.device.signal_semaphore(&go) }.unwrap();
+        });
+        let wanted = |x: u32| (0..squares).fold(x, |x, _| x.wrapping_mul(x).wrapping_mul(2));
+        for (x, _) in &lists {
+            assert!(x.download().unwrap().iter().zip(0..N).all(|(got, x)| *got == wanted(x)));
+        }
+    });
+    drop((lists, kernels, queue, context));
     own.close(vec![], &[line]);
 }
 
