@@ -9,7 +9,7 @@ use vkfuse::{
     FusionWrapper, GroupReport, InterleaveFacts, Internalization, Kernel, LoopFacts, NarrowFacts, Outcome,
     Promote, Queue, QueueOptions, ShapeFacts,
 };
-use vkfuse_fuzz::wgsl::{Case, Generator, Legality, Random, Seams, Split, Verdict, run_unfused};
+use vkfuse_fuzz::wgsl::{Case, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused};
 use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items
@@ -27,6 +27,8 @@ pub(crate) enum Source {
     Pools(Generator),
     /// Kernels by elements and by rows.
     Seams(Seams),
+    /// Kernels over a grid.
+    Grids(Grids),
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
             Self::Turns(generator) => Some(generator.by_turns(list, 2 + list % 3)),
             Self::Pools(generator) => generator.of_pool(list),
             Self::Seams(seams) => Some(seams.case(list)),
+            Self::Grids(grids) => Some(grids.case(list)),
         }
     }
 }
@@ -124,6 +127,7 @@ impl Device {
         };
         let source = match kind {
             "seams" => Source::Seams(Seams::new(seed).sizes(sizes)),
+            "grids" => Source::Grids(Grids::new(seed).sizes(sizes)),
             "turns" => Source::Turns(generator()),
             "pools" => Source::Pools(generator()),
             _ => Source::Lists(generator()),

@@ -9,12 +9,14 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `seams` (lists of another kind), `check`, `tally`.
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `written` (kernels written for a list), `seams` and `grids`
+//! (lists of other kinds), `check`, `tally`.
 
 mod bench;
 mod case;
 mod check;
 mod generator;
+mod grids;
 mod list;
 mod memory;
 mod mixed;
@@ -29,10 +31,12 @@ mod soup;
 mod tally;
 mod text;
 mod turns;
+mod written;
 
 pub use case::{Case, Family, Legality};
 pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused};
 pub use generator::Generator;
+pub use grids::Grids;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;
 pub use seams::Seams;

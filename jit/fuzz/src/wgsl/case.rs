@@ -29,6 +29,8 @@ pub enum Family {
     Reused,
     /// Kernels by elements and by rows ([`Seams`](super::Seams)).
     Seams,
+    /// Kernels over a grid that read neighbours ([`Grids`](super::Grids)).
+    Grids,
 }
 
 impl Family {
@@ -56,6 +58,7 @@ impl Family {
             Self::Turns => "turns",
             Self::Reused => "reused",
             Self::Seams => "seams",
+            Self::Grids => "grids",
         }
     }
 }

@@ -5,14 +5,13 @@
 //! work-groups are the rows is right. In an *illegal* one, one kernel reads another row's element of what an earlier one has
 //! written. The rest is near to either: an element less, a stride that is not the length, items without a guard.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::case::{Case, Family, Legality};
-use super::pool::{Kind, PoolKernel, load};
+use super::pool::PoolKernel;
 use super::random::Random;
-use vkfuse_jit::kernel::Module;
-use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
+use super::written::{Written, stream, submission, text, wishes};
+use vkfuse_jit::plan::{Promote, Submission};
 
 /// Buffers of elements: two that are only read, one value for each column, and those that are written.
 const INPUTS: [u64; 2] = [0, 1];
@@ -27,7 +26,7 @@ const WORDS: usize = 512;
 pub struct Seams {
     seed: u64,
     sizes: usize,
-    kernels: HashMap<String, Arc<PoolKernel>>,
+    kernels: Written,
 }
 
 /// The list being made.
@@ -60,7 +59,7 @@ const OTHERS: [&str; 8] = [
 impl Seams {
     /// Lists of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, sizes: 1, kernels: HashMap::new() }
+        Self { seed, sizes: 1, kernels: Written::default() }
     }
 
     /// The same with so many lists in a row that are made of the same kernels, as far as their sizes allow. Drivers compile less then.
@@ -72,23 +71,12 @@ impl Seams {
 
     /// The list of that number.
     pub fn case(&mut self, number: usize) -> Case {
-        let stream = |number: usize| {
-            let mut random = Random::new(self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64));
-            random.bits();
-            random
-        };
-        let mut detail = stream(number ^ 0x5eed_0000_0000);
+        let mut detail = stream(self.seed, number ^ 0x5eed_0000_0000);
         let length = *detail.pick(&[1, 3, 8, 12, 16, 17, 20, 31, 32, 40]);
         let rows = 1 + detail.below(7) as u32;
-        let mut random = stream(number / self.sizes);
+        let mut random = stream(self.seed, number / self.sizes);
         let local = *random.pick(&[8, 16]);
-        let quiet = random.one_in(3);
-        let wishes = (0..9)
-            .map(|_| match quiet {
-                true => Promote::None,
-                false => *random.pick(&[Promote::None, Promote::Private, Promote::Local, Promote::Auto]),
-            })
-            .collect();
+        let wishes = wishes(&mut random, 9);
         let mut draft = Draft {
             random,
             length,
@@ -329,42 +317,9 @@ impl Seams {
     }
 
     fn submit(&mut self, draft: &mut Draft, text: &str, groups: [u32; 3], buffers: &[u64], push: [u32; 4]) {
-        let kernel = self.kernel(text);
-        let args = kernel.kernel.interface.bindings.iter().map(|binding| {
-            let buffer = buffers[binding.at.binding as usize];
-            Arg {
-                at: binding.at,
-                buffer: BufferId(buffer),
-                offset: 0,
-                len: 4 * WORDS as u64,
-                promote: draft.wishes[buffer as usize],
-                numbers: None,
-                image: None,
-            }
-        });
-        let args = args.collect();
-        let push: Vec<u8> = push.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let specialised = kernel.kernel.clone();
-        let push = if specialised.interface.push.is_some() { push } else { Vec::new() };
-        draft.submissions.push(Submission {
-            kernel: specialised,
-            base: [0; 3],
-            groups,
-            args,
-            push: push.into(),
-        });
+        let kernel = self.kernels.of(text);
+        draft.submissions.push(submission(&kernel, groups, buffers, (WORDS, &draft.wishes), push));
         draft.kernels.push(kernel);
-    }
-
-    fn kernel(&mut self, text: &str) -> Arc<PoolKernel> {
-        let number = self.kernels.len();
-        let made = || {
-            let module = Module::from_wgsl("seam", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let kernel = load(&module, &[]);
-            let kind = Kind::Soup { dims: 1 };
-            Arc::new(PoolKernel { number, module, spec: Vec::new(), kernel, text: text.to_owned(), kind })
-        };
-        self.kernels.entry(text.to_owned()).or_insert_with(made).clone()
     }
 }
 
@@ -382,28 +337,4 @@ fn sum(size: u32) -> String {
          }}",
         size / 2
     )
-}
-
-fn text(names: &str, size: impl std::fmt::Display, body: &str) -> String {
-    let mut text = String::new();
-    if body.contains("p.") {
-        text.push_str("struct P { x: u32, y: u32, z: u32, w: u32 }\nvar<immediate> p: P;\n");
-    }
-    for (binding, name) in names.split_whitespace().enumerate() {
-        let space = if name == "z" { "storage, read_write" } else { "storage, read" };
-        text.push_str(&format!("@group(0) @binding({binding}) var<{space}> {name}: array<u32>;\n"));
-    }
-    let (outside, body) = body.split_once("---").unwrap_or(("", body));
-    text.push_str(outside);
-    let ids = [("gid", "global_invocation_id"), ("lid", "local_invocation_id"), ("wid", "workgroup_id")];
-    let used: Vec<String> = ids
-        .iter()
-        .filter(|(short, _)| body.contains(short))
-        .map(|(short, name)| format!("@builtin({name}) {short}: vec3<u32>"))
-        .collect();
-    text.push_str(&format!(
-        "@compute @workgroup_size({size})\nfn main({}) {{\n  {body}\n}}\n",
-        used.join(", ")
-    ));
-    text
 }
