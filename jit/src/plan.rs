@@ -232,7 +232,9 @@ pub(crate) fn plan_in_order(
         let mut tried = None;
         while let (Some(held), Some(why)) = (&mut group, &rejection) {
             let report = &mut plan.report;
-            let placed = place::across(asked, (&list, &uses), held, report, options, limits);
+            let differs = |at: usize| report.inlined.iter().any(|one| one.changes(at));
+            let known = (&report.rewrites[..], &differs as &dyn Fn(usize) -> bool);
+            let placed = place::across(asked, (&list, &uses), held, known, options, limits);
             let inlined = match placed {
                 Ok(placed) => {
                     #[cfg(feature = "certify")]

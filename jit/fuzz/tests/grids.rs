@@ -37,3 +37,15 @@ fn kernels_over_a_grid_give_the_same_bytes_fused() {
     // The check means something only if these happen.
     assert!(inlined * 10 > lists && tally.vectors * 40 > lists);
 }
+
+/// Lists of which a fused kernel was wrong once, by seed, number of lists that are made of the same kernels, and number.
+#[test]
+fn lists_that_were_wrong_are_right() {
+    // What the last kernel works out had nothing to do any more, and was placed as it was submitted.
+    for (seed, sizes, list) in [(705_500, 16, 144)] {
+        let case = Grids::new(seed).sizes(sizes).case(list);
+        let plan = plan(&case.submissions, &FuseOptions::default(), &limits(&case)).expect("a plan");
+        assert!(plan.report.inlined.iter().any(|one| one.gone) && !plan.report.rewrites.is_empty());
+        check(&case).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}

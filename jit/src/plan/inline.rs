@@ -143,6 +143,8 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
+                let differs = |at: usize| known.inlined.iter().chain(&inlined).any(|one| one.changes(at));
+                let known = (&known.rewrites[..], &differs as &dyn Fn(usize) -> bool);
                 match place::across(asked, (&list, uses), &mut before, known, proven, limits) {
                     Ok(placed) => (before, Some(placed)),
                     Err(why) => {

@@ -28,7 +28,7 @@ use super::exactly_once::exactly_once;
 use super::group::{Group, Rejection, analysis_of};
 use super::inline;
 use super::pays::pays;
-use super::report::{Places, Report, RewriteReport};
+use super::report::{Places, RewriteReport};
 use super::rounds;
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
@@ -100,27 +100,24 @@ enum Pace {
 }
 
 /// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try. The group is left as it was, or is the
-/// one that holds with what was placed. `asked` is the list as it was submitted.
+/// one that holds with what was placed. `asked` is the list as it was submitted, of which some was placed and some `differs` in another way.
 pub(crate) fn across(
     asked: &[Submission],
     (list, uses): (&[Submission], &Uses),
     group: &mut Group,
-    known: &Report,
+    (known, differs): (&[RewriteReport], &dyn Fn(usize) -> bool),
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Placed, Option<RewriteReason>> {
-    let before = Before { rewrites: &known.rewrites, undone: &[], rounds: &[] };
+    let before = Before { rewrites: known, undone: &[], rounds: &[] };
     let first = once(list, uses, group, before, options, limits);
     let Err(why) = first else { return first };
     if options.no_rewrites {
         return Err(why);
     }
     // What was placed for the sake of others in the group may have to go by the next one.
-    // What works out others, or is worked out and has nothing to do any more, is not what was asked for.
-    let differs =
-        |at: usize| known.inlined.iter().any(|one| one.submission == at || one.gone && one.producer == at);
     let members = group.start..group.end();
-    let placed = known.rewrites.iter().map(|one| one.submission);
+    let placed = known.iter().map(|one| one.submission);
     let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !differs(*at)).collect();
     let mut fresh = Cow::Borrowed(list);
     if !undone.is_empty() {
@@ -139,7 +136,7 @@ pub(crate) fn across(
         if !rounds::may_be(&fresh[at]) {
             continue;
         }
-        let stands = known.rewrites.iter().any(|one| one.submission == at) && !undone.contains(&at);
+        let stands = known.iter().any(|one| one.submission == at) && !undone.contains(&at);
         let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
         if !stands
             && fresh[at].base == [0; 3]

@@ -279,6 +279,13 @@ pub struct InlineReport {
     pub gone: bool,
 }
 
+impl InlineReport {
+    /// Whether the submission at a place is not what was asked for any more: it works out another, or has nothing to do.
+    pub(crate) fn changes(&self, at: usize) -> bool {
+        self.submission == at || self.gone && self.producer == at
+    }
+}
+
 impl std::fmt::Display for InlineReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { loads, times, paid, saved, .. } = self;

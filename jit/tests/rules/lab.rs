@@ -597,6 +597,8 @@ impl Checked {
         let got = found.map(|b| b.got);
         let why = found.and_then(|b| b.reason.as_ref()).map(Reason::detail);
         assert_eq!(got, Some(kind), "buffer {buffer}: {why:?}");
+        let mut bound = self.plan.steps.iter().flat_map(|step| &step.bindings);
+        assert!(bound.all(|bound| bound.buffer.0 != buffer), "buffer {buffer} is bound all the same");
         self
     }
 
