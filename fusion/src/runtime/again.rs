@@ -45,11 +45,17 @@ impl Counted {
 }
 
 impl Past {
+    /// Notes a submission. It need not be the latest: of some the schedule hears later.
+    #[inline]
+    pub(crate) fn ran(&mut self, point: Point) {
+        self.last = self.last.max(Some(point));
+    }
+
     /// Notes that a run was made again.
     #[inline]
     pub(crate) fn made_again(&mut self, routine: &Routine, point: Point) {
-        let Past { last, counts } = self;
-        *last = Some(point);
+        self.ran(point);
+        let counts = &mut self.counts;
         counts.memory_hits += routine.dispatches;
         counts.made_again += 1;
         if routine.is_of_list() {
@@ -59,8 +65,8 @@ impl Past {
 
     /// Notes that a run was made again so many times, at last at this point.
     pub(crate) fn made(&mut self, run: &Counted, times: u64, point: Point) {
-        let Past { last, counts } = self;
-        *last = Some(point);
+        self.ran(point);
+        let counts = &mut self.counts;
         counts.memory_hits += run.dispatches * times;
         counts.made_again += times;
         if let Some(outcome) = &run.outcome {

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
     report::stats::Counters,
-    runtime::schedule::Schedule,
+    runtime::{queues::QueueCell, schedule::Schedule},
     submission::{
         device::{BufferGone, Device},
         identity::HandleId,
@@ -84,6 +84,12 @@ impl ContextInner {
         if let Ok(mut schedule) = self.schedule.try_lock() {
             schedule.cool();
         }
+    }
+
+    /// Waits until a queue has not too much pending, before anything is locked.
+    #[inline]
+    pub(crate) fn room(&self, queue: &QueueCell) {
+        self.gpu.wait_for_room(queue.lane);
     }
 
     /// Drops what was recorded with buffers that have gone meanwhile.

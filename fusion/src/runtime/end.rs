@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    mem,
+    mem, ptr,
     sync::{Arc, OnceLock, atomic::Ordering::Acquire},
 };
 
@@ -186,10 +186,15 @@ impl ContextInner {
         }
         let mut schedule = self.lock_as_it_is();
         let list = loop {
-            if of.is_some_and(|event| event.settled().is_some()) {
+            let mut state = queue.state();
+            // It may have ended by itself, and the next one begun, meanwhile.
+            let is_it = |event: &EventInner| {
+                event.settled().is_none()
+                    && state.list().is_some_and(|list| ptr::eq(&*list.completion, event))
+            };
+            if of.is_some_and(|event| !is_it(event)) {
                 return Ok(Ended::Never);
             }
-            let mut state = queue.state();
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
                     self.complete_known(&mut schedule, (queue, &mut state), properties)

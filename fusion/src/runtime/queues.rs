@@ -122,7 +122,7 @@ impl QueueCell {
 impl QueueState {
     /// Notes the latest submission.
     pub(crate) fn ran(&mut self, point: Point) {
-        self.past.last = Some(point);
+        self.past.ran(point);
     }
 }
 
@@ -150,6 +150,7 @@ fn wait_for(tasks: Tasks, before: Result<(), Error>) -> Result<(), Error> {
 impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
+        self.bury();
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
         let kept = queue.kept.get(&mut self.lock().key).last;
         let (last, tasks) = {
@@ -165,6 +166,7 @@ impl ContextInner {
 
     /// Waits for the host tasks of queues that are gone.
     pub(crate) fn wait_for_orphans(&self) -> Result<(), Error> {
+        self.bury();
         let orphans = take_tasks(&mut self.lock().orphans);
         wait_for(orphans, Ok(()))
     }

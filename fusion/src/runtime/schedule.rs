@@ -152,7 +152,7 @@ impl List {
 
 impl QueueState {
     /// The list that is recorded or ends.
-    fn list(&self) -> Option<&List> {
+    pub(crate) fn list(&self) -> Option<&List> {
         match &self.mode {
             Mode::Direct => None,
             Mode::Recording(list) => Some(list),
@@ -162,11 +162,13 @@ impl QueueState {
 }
 
 impl Schedule {
-    /// A queue with a list that an access observes. `except` is the queue whose own list does not count.
-    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<&Arc<QueueCell>> {
-        let observes =
-            |queue: &QueueCell| queue.state().list().is_some_and(|list| list.observed_by(touches, rule));
-        self.queues.iter().find(|queue| Some(queue.id) != except && observes(queue))
+    /// The event of a list that an access observes. `except` is the queue whose own list does not count.
+    fn observed(&self, touches: &[Touch], except: Option<QueueId>, rule: Rule) -> Option<Arc<EventInner>> {
+        let others = self.queues.iter().filter(|queue| Some(queue.id) != except);
+        others.map(|queue| queue.state()).find_map(|state| {
+            let list = state.list().filter(|list| list.observed_by(touches, rule))?;
+            Some(list.completion.clone())
+        })
     }
 
     /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
@@ -329,13 +331,13 @@ impl ContextInner {
             let others =
                 |buffer: &&Arc<BufferInner>| !except.is_some_and(|queue| buffer.shared.owner.is(queue));
             schedule.revoke(buffers.clone().filter(others));
-            if let Some(queue) = schedule.observed(touches, except, rule).cloned() {
+            if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
                 // What fails in that list is an affair of its events, and of whoever reads what it should have written.
-                match self.end_list(&queue, &End::Cancel(cause)) {
+                match self.end_list_of(&event, &End::Cancel(cause)) {
                     Err(Error::OwnList) => return Err(Error::OwnList),
                     Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),
-                    Ok(_) => {}
+                    Ok(()) => {}
                 }
                 schedule = self.lock();
                 continue;

@@ -44,7 +44,7 @@ const RECORDED_FRAMES: usize = 16;
 /// Pending submissions up to which nobody looks whether they are complete: looking costs about as much as submitting.
 const FEW_PENDING: u64 = 8;
 
-/// Submissions that may be pending before `submit` waits for the oldest.
+/// Submissions that may be pending before [`Gpu::wait_for_room`] waits for the oldest.
 const MAX_PENDING: u64 = 1024;
 
 /// A moment in the work of one queue: reached once everything submitted up to it is complete.
@@ -410,7 +410,7 @@ impl Gpu {
             return Err(DeviceError::Foreign { what: "recording" });
         }
         let shared = &gpu.queues[lane as usize];
-        self.make_room(lane)?;
+        self.look(lane);
         let clock = if profile { shared.clock(gpu)? } else { None };
         let (flight, what) = (FlightRef::Tape(tape), tape.counts);
         let around = clock.as_ref().map(Profile::commands);
@@ -432,7 +432,7 @@ impl Gpu {
             return None;
         }
         let shared = &gpu.queues[lane as usize];
-        self.make_room(lane).ok()?;
+        self.look(lane);
         let (flight, what) = (FlightRef::Tape(tape), tape.counts);
         shared.send_now(gpu, shared.lock(), flight, (&[], &[]), None, what).ok()
     }
@@ -463,20 +463,37 @@ impl Gpu {
         Ok((own, semaphores))
     }
 
-    /// Looks what is complete where more than a few submissions are pending, and keeps their number bounded.
+    /// Looks what is complete where more than a few submissions are pending.
     #[inline]
-    fn make_room(&self, lane: u32) -> Result<(), DeviceError> {
+    fn look(&self, lane: u32) {
         let shared = &self.0.queues[lane as usize];
-        if shared.last().saturating_sub(shared.done()) < FEW_PENDING {
-            return Ok(());
+        if shared.last().saturating_sub(shared.done()) >= FEW_PENDING {
+            // What cannot be looked at now is looked at later.
+            let _ = shared.collect(&self.0);
         }
-        // What cannot be looked at now is looked at later.
-        let _ = shared.collect(&self.0);
+    }
+
+    /// Where more than a thousand submissions of a queue are pending, waits for the oldest. Whoever calls holds no lock: what they wait for may
+    /// be the program's to signal, in another thread that needs one.
+    #[inline]
+    pub(crate) fn wait_for_room(&self, lane: u32) {
+        let shared = &self.0.queues[lane as usize];
+        if shared.last().saturating_sub(shared.done()) >= MAX_PENDING {
+            self.wait_for_oldest(lane);
+        }
+    }
+
+    #[cold]
+    fn wait_for_oldest(&self, lane: u32) {
+        self.look(lane);
+        let shared = &self.0.queues[lane as usize];
         let last = shared.last();
         if last.saturating_sub(shared.done()) >= MAX_PENDING {
-            self.wait(Point { queue: lane, value: last + 1 - MAX_PENDING }, None)?;
+            let oldest = Point { queue: lane, value: last + 1 - MAX_PENDING };
+            if let Err(error) = self.wait(oldest, None) {
+                tracing::debug!(%error, "a submission that others were to make room for");
+            }
         }
-        Ok(())
     }
 }
 
@@ -489,8 +506,7 @@ impl GpuQueue<'_> {
     /// Checks, records and submits commands in one piece: either all of them are submitted, or none and an error
     /// says why. They start after `waits` are reached and see all that those wrote; a wait on this same queue costs
     /// a full barrier at the start instead of a semaphore. Commands run in order only where barriers say so, in this
-    /// submission and after earlier ones of this queue. Where more than a thousand submissions are pending, this
-    /// waits for the oldest.
+    /// submission and after earlier ones of this queue.
     pub(crate) fn submit(
         &self,
         commands: &[Command],
@@ -515,7 +531,7 @@ impl GpuQueue<'_> {
         let passed = self.gpu.passed(&what)?;
         let (entry_barrier, semaphores) = self.gpu.resolve(self.index, waits)?;
         let shared = self.shared();
-        self.gpu.make_room(self.index)?;
+        self.gpu.look(self.index);
         let clock = if profile { shared.clock(gpu)? } else { None };
         let around = needs.surroundings(entry_barrier);
         let wanted = match &what {
@@ -542,7 +558,7 @@ impl GpuQueue<'_> {
             return Err(DeviceError::Lost);
         }
         let shared = self.shared();
-        self.gpu.make_room(self.index)?;
+        self.gpu.look(self.index);
         let line = if waits.is_empty() { "signal" } else { "wait" };
         let flight = FlightRef::Empty(line);
         let point = shared.send(gpu, flight, (waits, signals), None, Recorded::default())?;

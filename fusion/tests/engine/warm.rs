@@ -282,6 +282,50 @@ fn lists_of_one_queue_take_turns() {
     }
 }
 
+/// Of lists that run without the schedule it hears in any order.
+#[test]
+fn a_wait_for_the_queue_waits_for_all_of_them() {
+    let Some(rig) = rig() else { return };
+    let (context, queue) = (&rig.context, &rig.queue);
+    let kernel = context.load_spirv(support::shader("pair/add")).expect("a kernel");
+    for how in [[How::Kept, How::Kept], [How::Kept, How::Recorded]] {
+        let steps = how.map(|how| Step::new(how, queue, &kernel, &buffer(context, 3), &buffer(context, 7)));
+        for step in &steps {
+            (0..4).for_each(|_| drop(step.run()));
+        }
+        let last = (0..4000).map(|_| steps[0].run()).last().expect("a run");
+        queue.wait().expect("all of it");
+        assert!(last.is_complete(), "{how:?}");
+    }
+}
+
+/// Who reads a buffer ends the list that writes it, and not one that was begun since, on other buffers.
+#[test]
+fn who_reads_ends_no_other_list() {
+    let Some(rig) = rig() else { return };
+    let (context, queue) = (&rig.context, &rig.queue);
+    let kernel = context.load_spirv(support::shader("pair/add")).expect("a kernel");
+    let y = buffer(context, 7);
+    let [read, other] =
+        [3, 5].map(|start| Step::new(How::Recorded, queue, &kernel, &buffer(context, start), &y));
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                read.x.download().expect("contents");
+                thread::yield_now();
+            }
+        });
+        for list in 0..8000 {
+            // It may be ended, and so run unfused.
+            read.run();
+            let event = other.run();
+            assert_eq!(event.outcome(), Outcome::Fused, "list {list}");
+        }
+        done.store(true, SeqCst);
+    });
+}
+
 /// The same of a list that is recorded each time: names, promotions, completion in another way, another argument.
 #[test]
 fn what_is_recorded_otherwise_is_not_run_as_before() {

@@ -390,6 +390,36 @@ fn lists_that_take_turns_are_waited_for() {
     own.close(vec![], &[line]);
 }
 
+/// A thread submits more than may be pending, all of it after a semaphore. Meanwhile another one can do what it has to do before it signals that.
+#[test]
+fn too_much_that_is_pending_stops_nobody_else() {
+    let own = own!();
+    let context = own.context();
+    let queue = fusing(&context);
+    let kernels = kernels(&context).unwrap();
+    let [x, sum, other] = [0, 1, 2].map(|_| context.buffer_from(&counting()).unwrap());
+    let run = || drop(queue.fuse(|queue| chain_of(&kernels, queue, &x, &sum, &x)).unwrap());
+    let line = own.timeline();
+    // SAFETY: a timeline semaphore of this device, whose value rises.
+    queue.wait_semaphore(unsafe { RawSemaphore::timeline(line, 1) }).unwrap();
+    std::thread::scope(|scope| {
+        let submits = scope.spawn(|| (0..1200).for_each(|_| run()));
+        while context.stats().submits < 1000 {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!submits.is_finished());
+        // Nothing that is pending has to do with this buffer.
+        other.upload(&[7; N as usize]).unwrap();
+        let go = vk::SemaphoreSignalInfo::default().semaphore(line).value(1);
+        // SAFETY: plain use of Vulkan.
+        unsafe { own.device.signal_semaphore(&go) }.unwrap();
+    });
+    context.wait().unwrap();
+    drop((x, sum, other, kernels, queue, context));
+    own.close(vec![], &[line]);
+}
+
 #[test]
 fn binary_semaphores_and_the_semaphore_of_an_event() {
     let own = own!();

@@ -388,6 +388,7 @@ impl ContextInner {
     /// Runs a kept list on a queue, or lists it there.
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
         let (origin, id) = (&queue.inner.origin, queue.inner.id);
+        self.room(origin);
         if let Some(event) = self.run_kept_again(origin, kept) {
             return Ok(event);
         }

@@ -53,6 +53,7 @@ impl Queue {
         &self,
         describe: impl FnOnce(&mut Handler<'a>) -> R,
     ) -> Result<Event, Error> {
+        self.inner.context.room(&self.inner);
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {

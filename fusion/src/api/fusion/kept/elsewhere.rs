@@ -60,6 +60,7 @@ impl ContextInner {
             return None;
         }
         let origin = &kept.queue.inner.origin;
+        self.room(origin);
         let passed = other.as_ref().and_then(|(list, others)| list.passes(others));
         let mut schedule = self.lock();
         // If it enters fusion mode now, that is after this.
