@@ -1,8 +1,8 @@
 //! Lists of kernels over a grid, as images are worked on: neighbours with all sorts of borders, up- and down-sampling, rows, columns and transposed
 //! reads, and flat kernels between them.
 //!
-//! Each item writes its own elements, and reads what it likes of what was written before, but in place only its own. So each kernel is right by
-//! itself; whether a list may be one kernel is not known: a neighbour of what an earlier kernel wrote has to be worked out again.
+//! Each item writes its own elements of buffers that its kernel does not read, and reads what it likes of what was written before. So each kernel is
+//! right by itself; whether a list may be one kernel is not known: a neighbour of what an earlier kernel wrote has to be worked out again.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
