@@ -6,7 +6,6 @@
 mod failures;
 #[cfg(feature = "remote")]
 mod fleet;
-mod mock;
 mod overtaking;
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -15,11 +14,13 @@ mod support;
 use std::{path::Path, sync::atomic::Ordering::SeqCst};
 
 use ash::vk;
-use mock::{
-    BLOBS, CALLS, CHANGED, DATA, LIVE, OVERLAPS, PROPERTIES, REFUSALS, REFUSED_END, REFUSES, WRONG_BLOBS,
-};
 use vkfuse::{CacheOptions, Context, ContextOptions, Error, QueueOptions, Tier};
 use vkfuse_cache::{Entry, Store, StoreConfig};
+
+use support::mock::{
+    self, BLOBS, CALLS, CHANGED, DATA, LIVE, OVERLAPS, PROPERTIES, REFUSALS, REFUSED_END, REFUSES,
+    WRONG_BLOBS,
+};
 
 const N: usize = 500;
 

@@ -8,6 +8,7 @@
 // Every test file is a crate of its own and uses its own part of this module.
 #![allow(dead_code, unused_imports, unused_macros, unreachable_pub)]
 
+pub mod mock;
 pub mod own;
 mod pair;
 mod workload;

@@ -1,5 +1,8 @@
 //! A driver that fails where it is told to: the real one, with some of its functions replaced in the table that vulkano
-//! asks the loader for.
+//! asks the loader for. It has several queues, whose work overtakes that of others.
+
+// Function tables can be replaced in no other way.
+#![allow(unsafe_code)]
 
 use std::{
     collections::{HashMap, HashSet},
@@ -476,6 +479,7 @@ pub(crate) fn device_with(queues: u32) -> Option<(Arc<Device>, Vec<Arc<Queue>>)>
             Some((physical.clone(), compute as u32))
         })?;
     let optional = DeviceFeatures {
+        buffer_device_address: true,
         descriptor_binding_storage_buffer_update_after_bind: true,
         descriptor_binding_uniform_buffer_update_after_bind: true,
         ..DeviceFeatures::empty()
