@@ -30,37 +30,41 @@ pub(crate) const NAMES: [&str; 10] = [
     "unfused",
 ];
 
-/// Four factors in a row.
+/// Factors in a row.
 struct Scaled {
     queue: Queue,
     scale: Kernel,
     buffers: Vec<Buffer<i32>>,
+    /// The first, and by how much each is more than the one before.
     factor: i32,
+    step: i32,
 }
 
 impl Scaled {
-    fn new(context: &Context, queue: &Queue) -> Scaled {
+    fn new(context: &Context, queue: &Queue, kernels: usize) -> Scaled {
         let scale = context.load_spirv(shader("pair/scale")).expect("a checked-in kernel");
         let buffer = |_| context.buffer(ELEMENTS).expect("a buffer");
-        let mut buffers: Vec<Buffer<i32>> = (0..5).map(buffer).collect();
-        buffers[1..4].iter_mut().for_each(|temporary| *temporary = temporary.clone().promote_private());
-        Scaled { queue: queue.clone(), scale, buffers, factor: 0 }
+        let mut buffers: Vec<Buffer<i32>> = (0..=kernels).map(buffer).collect();
+        buffers[1..kernels].iter_mut().for_each(|temporary| *temporary = temporary.clone().promote_private());
+        Scaled { queue: queue.clone(), scale, buffers, factor: 0, step: 1 }
     }
 
-    fn submit(&self, queue: &Queue) -> Result<(), vkfuse::Error> {
-        for (at, pair) in self.buffers.windows(2).enumerate() {
+    /// Submits them, and returns the event of the last.
+    fn submit(&self, queue: &Queue) -> Result<Event, vkfuse::Error> {
+        let submit = |(at, pair): (usize, &[Buffer<i32>])| {
             queue.submit(|h| {
                 h.arg(0, pair[0].read()).arg(1, pair[1].write());
-                h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32));
+                h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32 * self.step));
                 h.dispatch_items(&self.scale, [ELEMENTS as u32, 1, 1]);
-            })?;
-        }
-        Ok(())
+            })
+        };
+        let events: Result<Vec<Event>, _> = self.buffers.windows(2).enumerate().map(submit).collect();
+        Ok(events?.pop().expect("a kernel"))
     }
 
     fn submit_fused(&mut self) -> Event {
         self.factor += 4;
-        self.queue.fuse(|queue| self.submit(queue)).expect("a fused dispatch")
+        self.queue.fuse(|queue| self.submit(queue).map(drop)).expect("a fused dispatch")
     }
 
     /// The list, kept, with other factors.
@@ -102,6 +106,34 @@ pub(crate) fn shared_inputs(context: &Context, count: usize) -> Vec<Box<dyn FnMu
     others.map(|chain| Box::new(move || chain.submit_fused()) as Box<dyn FnMut() -> Event + Send>).collect()
 }
 
+/// What a plain program does again and again, warmed up, with so many kernels: they are submitted by themselves (`unfused`), as a list (`fused`), or as
+/// one that was kept (`kept`).
+pub(crate) fn plain(
+    context: &Context,
+    name: &str,
+    kernels: usize,
+    profiling: bool,
+) -> Box<dyn FnMut() -> Event> {
+    let options = QueueOptions::new().enable_fusion(true).profiling(profiling);
+    let queue = context.queue(options).expect("a queue that can fuse");
+    let mut scaled = Scaled::new(context, &queue, kernels);
+    scaled.step = 0;
+    let mut run: Box<dyn FnMut() -> Event> = match name {
+        "unfused" => Box::new(move || scaled.submit(&scaled.queue).expect("submissions")),
+        "fused" => {
+            Box::new(move || scaled.queue.fuse(|queue| scaled.submit(queue).map(drop)).expect("a list"))
+        }
+        _ => {
+            let list = keep(&queue, || drop(scaled.submit(&queue).expect("submissions")));
+            Box::new(move || list.run().expect("a run"))
+        }
+    };
+    for _ in 0..100 {
+        run().wait().expect("a run");
+    }
+    run
+}
+
 /// A case, warmed up: each call is one run, whose last event it returns.
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;
@@ -127,7 +159,7 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
             Box::new(move || chain.submit_fused())
         }
         "other_scalars" => {
-            let mut scaled = Scaled::new(context, &queue);
+            let mut scaled = Scaled::new(context, &queue, 4);
             Box::new(move || scaled.submit_fused())
         }
         "fresh_buffers" => {
@@ -164,8 +196,8 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
             })
         }
         "kept_other_scalars" => {
-            let mut scaled = Scaled::new(context, &queue);
-            let list = keep(&queue, || scaled.submit(&queue).expect("four submissions"));
+            let mut scaled = Scaled::new(context, &queue, 4);
+            let list = keep(&queue, || drop(scaled.submit(&queue).expect("four submissions")));
             Box::new(move || scaled.rebound(&list).run().expect("a run"))
         }
         "unfused" => {

@@ -8,9 +8,12 @@
 //! time of a run over many short batches, and the median wall times of the cases and of `raw`, each back to back, with their
 //! ratio.
 //!
+//! `cargo bench --bench hit_path -- --lengths` prints the median wall times of a plain program with 1, 4, 16 and 64 kernels, with and without
+//! profiling, each in turns with a raw submission of one dispatch.
+//!
 //! `cargo bench --bench hit_path -- --stages` prints where those wall times go: before the driver is asked to submit, inside that call, and after it.
 //!
-//! `cargo bench --bench hit_path -- --threads` prints what a list costs where several threads record and complete lists at once, each
+//! `cargo bench --bench hit_path -- --threads [NAME]` prints what a list costs where several threads record and complete lists at once, each
 //! on a queue and buffers of its own, over the driver that does nothing: on one queue of the device, and on one for each.
 //!
 //! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case so many times and does nothing else, for tools that
@@ -43,8 +46,11 @@ fn main() {
         let mut run = case(&context, name);
         return (0..count).for_each(|_| drop(run()));
     }
-    if arguments.iter().any(|argument| argument == "--threads") {
-        return threads();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--threads") {
+        return threads(arguments.get(at + 1));
+    }
+    if arguments.iter().any(|argument| argument == "--lengths") {
+        return lengths();
     }
     if arguments.iter().any(|argument| argument == "--stages") {
         return in_stages();
@@ -99,12 +105,12 @@ fn least() {
 }
 
 /// Lists of several threads at once, each on a queue of its own; on buffers of its own, or with inputs that all read.
-fn threads() {
+fn threads(only: Option<&String>) {
     const RUNS: u32 = 100_000;
     const MOST: usize = 16;
-    for (name, queues) in
-        ["same_buffers", "kept", "shared_inputs"].map(|name| [(name, 1), (name, MOST)]).concat()
-    {
+    let names = ["same_buffers", "kept", "shared_inputs"].into_iter();
+    let names = names.filter(|name| only.is_none_or(|only| only == name));
+    for (name, queues) in names.flat_map(|name| [(name, 1), (name, MOST)]) {
         let context = null_driver::with_queues(queues);
         for count in [1u16, 2, 4, 8, 16] {
             let runs = match name {
@@ -135,18 +141,7 @@ fn in_turn() {
     const RUNS: usize = 200;
     let real = raw_submit::context();
     let mut raw = raw_submit::RawSubmit::new();
-    let times = |run: &mut dyn FnMut()| {
-        let one = |_| {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        };
-        (0..RUNS).map(one).collect::<Vec<_>>()
-    };
-    let median = |mut times: Vec<Duration>| {
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e6
-    };
+    let times = |run: &mut dyn FnMut()| times(RUNS, run);
     let mut compare = |name: &str, run: &mut dyn FnMut(&mut RawSubmit)| {
         let (mut ours, mut same, mut others, mut new) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
@@ -170,6 +165,47 @@ fn in_turn() {
     // What recording alone costs, without this crate and with the same buffers.
     compare("raw, pool reset", &mut |raw| raw.run_recorded(Reset::Pool));
     compare("raw, buffer reset", &mut |raw| raw.run_recorded(Reset::Buffer));
+}
+
+/// Median wall times of a plain program until its work was seen complete, in turns with the raw submission.
+fn lengths() {
+    const TURNS: usize = 10;
+    const RUNS: usize = 100;
+    let real = raw_submit::context();
+    let mut raw = raw_submit::RawSubmit::new();
+    let times = |run: &mut dyn FnMut()| times(RUNS, run);
+    for name in ["unfused", "fused", "kept"] {
+        for kernels in [1, 4, 16, 64] {
+            let [mut without, mut with] =
+                [false, true].map(|profiling| hit_cases::plain(&real, name, kernels, profiling));
+            let mut all: [Vec<Duration>; 3] = Default::default();
+            for _ in 0..TURNS {
+                all[0].extend(times(&mut || without().wait().expect("the run")));
+                all[1].extend(times(&mut || with().wait().expect("the run")));
+                all[2].extend(times(&mut || raw.run()));
+            }
+            let [without, with, raw] = all.map(median);
+            println!(
+                "lengths/{name}/{kernels:<2} {without:>8.2} µs, profiled {with:>8.2} µs, raw {raw:>8.2} µs"
+            );
+        }
+    }
+}
+
+/// How long so many runs took, each.
+fn times(runs: usize, run: &mut dyn FnMut()) -> Vec<Duration> {
+    let one = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    (0..runs).map(one).collect()
+}
+
+/// In microseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e6
 }
 
 /// One run of something, perhaps by the raw submission.

@@ -2,8 +2,7 @@
 //!
 //! Objects are made by the real driver, so everything is checked as always. Recording, submitting and waiting end in empty
 //! functions, put into the table that vulkano asks the loader for; a submission counts as complete when it was
-//! submitted. Nothing ever runs, so results mean nothing. It has as many queues as are asked for: where the real driver has fewer, several are
-//! one there, which is never submitted to.
+//! submitted. Nothing ever runs, so results mean nothing. It has as many queues as are asked for, of which the real driver knows the first.
 
 // The one place outside `fusion/src/vk` with `unsafe` in it: a function table can be had in no other way.
 #![allow(unsafe_code, dead_code)]
@@ -21,7 +20,7 @@ use std::{
 use ash::vk::{self, Handle as _};
 use vkfuse::{CacheOptions, Context, ContextOptions};
 use vulkano::{
-    VulkanLibrary,
+    VulkanLibrary, VulkanObject as _,
     device::{
         Device, DeviceCreateInfo, DeviceExtensions, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
     },
@@ -141,8 +140,14 @@ unsafe extern "system" fn create(
     }
 }
 
-/// The first queue of the family, whichever is asked for.
-unsafe extern "system" fn queue(device: vk::Device, family: u32, _: u32, queue: *mut vk::Queue) {
+/// A queue by its number: the real one, which is the first, or a name for one, which nobody but this driver is ever given.
+unsafe fn queue_at(device: vk::Device, (family, at): (u32, u32), queue: *mut vk::Queue) {
+    static NAMES: [u64; QUEUES as usize] = [0; QUEUES as usize];
+    if at > 0 {
+        // SAFETY: the caller's place for the answer.
+        unsafe { *queue = vk::Queue::from_raw(&raw const NAMES[at as usize] as u64) };
+        return;
+    }
     let real = REAL_DEVICE_PROC.get().expect("asked for before this function was given out");
     // SAFETY: that is the type of the function of that name, and the caller's own arguments.
     unsafe {
@@ -150,6 +155,20 @@ unsafe extern "system" fn queue(device: vk::Device, family: u32, _: u32, queue: 
         let get: vk::PFN_vkGetDeviceQueue = transmute(get);
         get(device, family, 0, queue);
     }
+}
+
+unsafe extern "system" fn queue(device: vk::Device, family: u32, at: u32, queue: *mut vk::Queue) {
+    // SAFETY: the caller's own arguments.
+    unsafe { queue_at(device, (family, at), queue) }
+}
+
+unsafe extern "system" fn queue2(
+    device: vk::Device,
+    info: *const vk::DeviceQueueInfo2<'_>,
+    queue: *mut vk::Queue,
+) {
+    // SAFETY: the caller's own arguments.
+    unsafe { queue_at(device, ((*info).queue_family_index, (*info).queue_index), queue) }
 }
 
 /// Takes what it is given and returns 0, which is `VK_SUCCESS`. In the calling conventions that Vulkan uses on 64-bit
@@ -189,6 +208,7 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
         "vkQueueSubmit2" | "vkQueueSubmit2KHR" => submit as *const c_void,
         "vkGetSemaphoreCounterValue" => counter as *const c_void,
         "vkGetDeviceQueue" => queue as *const c_void,
+        "vkGetDeviceQueue2" => queue2 as *const c_void,
         "vkBeginCommandBuffer"
         | "vkEndCommandBuffer"
         | "vkResetCommandPool"
@@ -242,7 +262,10 @@ pub(crate) fn device(library: Arc<VulkanLibrary>, count: usize) -> (Arc<Device>,
         ..DeviceCreateInfo::default()
     };
     let (device, queues) = Device::new(physical, info).expect("a device");
-    (device, queues.collect())
+    let queues: Vec<Arc<Queue>> = queues.collect();
+    let is_first = |at: usize| queues[..at].iter().all(|other| other.handle() != queues[at].handle());
+    assert!((0..queues.len()).all(is_first), "each queue is one of its own");
+    (device, queues)
 }
 
 /// A context over a driver that does nothing.
