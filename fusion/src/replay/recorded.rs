@@ -328,7 +328,8 @@ impl Replay {
         // What is filled now is filled by a submission of its own, which comes before this one.
         self.memories(buffers, graph, &mut Resources::new())?;
         let mut batch = graph.begin(lane);
-        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, self.touches_on(buffers));
+        let mut needs = graph.add_all(&mut batch, &self.label, Stage::Compute, self.touches_on(buffers));
+        device.pending(graph, lane, &mut needs.waits);
         let tape = self.tape(device, graph, lane, needs.barrier, (buffers, take));
         match tape.and_then(|tape| Ok(device.gpu.play(lane, tape, &needs.waits, profile)?)) {
             Ok(submitted) => {
@@ -365,7 +366,8 @@ impl Replay {
         let same = slot.as_deref().copied().flatten().filter(|same| graph.repeat(same.mark, lane).is_some());
         let places = same.map_or(0, |same| same.places & !others);
         let touches = self.touches_of(buffers, move |place| !is_in(places, place));
-        let needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
+        let mut needs = graph.add_all(&mut batch, &self.label, Stage::Compute, touches);
+        device.pending(graph, lane, &mut needs.waits);
         let played = Played { script: &self.script, first: needs.barrier, pushes };
         let queue = device.gpu.queue(lane as usize);
         match queue.submit_script(played, &mut memories, &needs.waits, profile) {

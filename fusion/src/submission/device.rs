@@ -14,7 +14,7 @@ use crate::{
         graph::{Graph, Stage, Touch},
         identity::{HandleId, Imports},
     },
-    vk::{Command, Gpu, KeyId, Submitted},
+    vk::{Command, Gpu, KeyId, Point, Submitted},
 };
 
 /// Who is told that a buffer is gone.
@@ -47,6 +47,17 @@ impl Device {
         }
     }
 
+    /// Drops what other queues have reached of what a submission would wait for, and tells the graph. Who is about to wait asks: nobody looks at a queue
+    /// that nothing is submitted to any more, and what was done there once would be waited for for ever.
+    #[inline]
+    pub(crate) fn pending(&self, graph: &mut Graph, lane: u32, waits: &mut SmallVec<[Point; 4]>) {
+        waits.retain(|point| {
+            let is_pending = point.queue == lane || !self.gpu.is_done(*point);
+            graph.seen(point.queue, self.gpu.done(point.queue));
+            is_pending
+        });
+    }
+
     /// Submits copies, fills or updates that together make the given accesses.
     pub(crate) fn transfer(
         &self,
@@ -58,7 +69,8 @@ impl Device {
     ) -> Result<Submitted, Error> {
         self.refresh(graph);
         let mut batch = graph.begin(lane);
-        let needs = graph.add(&mut batch, label, Stage::Transfer, touches);
+        let mut needs = graph.add(&mut batch, label, Stage::Transfer, touches);
+        self.pending(graph, lane, &mut needs.waits);
         let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
         commands.extend(needs.barrier.map(Command::Barrier));
         commands.extend(transfers.iter().cloned());

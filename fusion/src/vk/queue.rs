@@ -100,8 +100,11 @@ pub(super) struct QueueShared {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    /// With the values that complete them. A recording that is submitted several times on end is here once.
+    /// With the values that complete them, but for the latest.
     pending: VecDeque<(u64, Flight)>,
+    /// The latest, as long as it is pending. A recording that is submitted several times on end is here once; and here, because nothing on the heap is
+    /// in lines of memory of its own.
+    latest: Option<(u64, Flight)>,
     /// With their tags, the latest used last.
     idle: Vec<(u64, Box<Frame>)>,
     counts: Submissions,
@@ -146,7 +149,7 @@ impl QueueState {
     /// Notes a submission as pending.
     #[inline]
     fn takes_off(&mut self, value: u64, flight: FlightRef<'_>) {
-        let flight = match (flight, self.pending.back_mut()) {
+        let flight = match (flight, &mut self.latest) {
             (FlightRef::Tape(tape), Some((latest, Flight::Tape(same)))) if Arc::ptr_eq(tape, same) => {
                 *latest = value;
                 return;
@@ -155,7 +158,17 @@ impl QueueState {
             (FlightRef::Tape(tape), _) => Flight::Tape(tape.clone()),
             (FlightRef::Frame(frame), _) => Flight::Frame(frame),
         };
-        self.pending.push_back((value, flight));
+        self.pending.extend(self.latest.replace((value, flight)));
+    }
+
+    /// The earliest pending submission, if it is complete: then it is not pending any more.
+    fn lands(&mut self, reached: u64) -> Option<Flight> {
+        let is_complete = |(value, _): &mut (u64, Flight)| *value <= reached;
+        let earliest = match self.pending.front_mut() {
+            Some(front) => is_complete(front).then(|| self.pending.pop_front()).flatten(),
+            None => self.latest.take_if(is_complete),
+        };
+        earliest.map(|(_, flight)| flight)
     }
 }
 
@@ -222,11 +235,10 @@ impl QueueShared {
                 gpu.lose("vkGetSemaphoreCounterValue");
                 return Ok(());
             }
-            while state.pending.front().is_some_and(|(value, _)| *value <= reached) {
-                match state.pending.pop_front() {
-                    Some((_, Flight::Frame(frame))) => retired.push(frame),
-                    Some((_, Flight::Tape(tape))) => tapes.push(tape),
-                    None => break,
+            while let Some(flight) = state.lands(reached) {
+                match flight {
+                    Flight::Frame(frame) => retired.push(frame),
+                    Flight::Tape(tape) => tapes.push(tape),
                 }
             }
             self.done.fetch_max(reached, Ordering::AcqRel);
@@ -379,6 +391,7 @@ impl QueueShared {
         // A lost device has stopped, and its objects may be destroyed.
         if matches!(result, vk::Result::SUCCESS | vk::Result::ERROR_DEVICE_LOST) {
             state.pending.clear();
+            state.latest = None;
         } else {
             tracing::error!(?result, "work is still running as its context goes: leaking what it uses");
             // vulkano waits for a queue in its destructor, and a semaphore must outlive its submissions.
@@ -386,7 +399,7 @@ impl QueueShared {
             mem::forget(self.timeline.clone());
             mem::forget(self.clocks.clone());
             mem::forget(device.clone());
-            mem::forget(mem::take(&mut state.pending));
+            mem::forget((mem::take(&mut state.pending), state.latest.take()));
         }
     }
 }

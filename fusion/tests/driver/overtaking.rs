@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, atomic::Ordering::SeqCst};
 
-use vkfuse::{Buffer, CacheOptions, Context, ContextOptions, Error, FusionWrapper, QueueOptions};
+use vkfuse::{
+    Buffer, CacheOptions, Context, ContextOptions, Error, FusionProperties, FusionWrapper, QueueOptions,
+};
 use vulkano::buffer::{BufferCreateInfo, BufferUsage, Subbuffer};
 use vulkano::memory::allocator::{AllocationCreateInfo, StandardMemoryAllocator};
 
@@ -88,6 +90,59 @@ fn queues_that_do_not_wait_are_noticed() {
     let right: Vec<_> = (0..6).map_while(|seed| random(seed, 150)).collect();
     queues::DEAF.store(false, SeqCst);
     assert!(right.is_empty() || right.contains(&false), "nothing overtook anything");
+}
+
+/// What a queue did once is waited for by others until somebody saw that it is done, also if nobody looks at that queue any more: whoever would wait looks.
+#[test]
+fn what_another_queue_has_done_is_waited_for_once() {
+    let _alone = mock::alone();
+    let Some(context) = context_with(queues::QUEUES, CacheOptions::new().no_disk()) else { return };
+    let kernel = context.load_spirv(support::shader("pair/scale")).unwrap();
+    let [first, second] = [0, 1].map(|_| context.queue(QueueOptions::new().enable_fusion(true)).unwrap());
+    // With values of their own, so that nothing fills them.
+    let buffer = || context.buffer_from(&[1; N]).unwrap();
+    let [x, y, z] = [0, 1, 2].map(|_| buffer());
+    let inside = context.scratch::<i32>(N).unwrap();
+    let scale = |from: &Buffer<i32>, to: &Buffer<i32>| {
+        second.submit(|h| {
+            h.arg(0, from.read()).arg(1, to.write()).push(&(N as u32)).push(&5);
+            h.dispatch_items(&kernel, [N as u32, 1, 1]);
+        })
+    };
+    let fusion = FusionWrapper::new(&second).unwrap();
+    fusion.start_fusion().unwrap();
+    scale(&x, &inside).unwrap();
+    scale(&inside, &z).unwrap();
+    let (_, list) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
+    for round in 0..16 {
+        first.fill(x.write(), round).unwrap();
+        scale(&x, &z).unwrap().wait().unwrap();
+        let waited = queues::WAITED.load(SeqCst);
+        let (wanted, other) = (25 * round, buffer());
+        let to = match round % 4 {
+            0 => {
+                list.run().unwrap();
+                &z
+            }
+            1 => {
+                second.fuse(|_| scale(&x, &inside).and_then(|_| scale(&inside, &other)).map(drop)).unwrap();
+                &other
+            }
+            2 => {
+                second.copy(x.read(), y.write()).unwrap();
+                second.fill(x.write(), 5 * round).unwrap();
+                scale(&x, &other).unwrap();
+                &other
+            }
+            _ => {
+                scale(&x, &y).unwrap();
+                scale(&y, &z).unwrap();
+                &z
+            }
+        };
+        assert_eq!(to.download().unwrap(), [wanted; N], "round {round}");
+        assert_eq!(queues::WAITED.load(SeqCst), waited, "round {round} waits for what is done");
+    }
 }
 
 /// Work that was submitted with a handle that is gone comes before work on another handle of the same bytes.

@@ -19,6 +19,10 @@ use super::{
     world::{Checked, Group, Slot, World},
 };
 
+/// Sequences on one device: in turn on one of the test's own, whose buffers are imported, on one whose queues overtake each other, and on one of the
+/// engine's.
+pub const EACH: u64 = 100;
+
 /// Most calls of a sequence, over all threads.
 const CALLS: u64 = 40;
 
@@ -34,11 +38,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// On a device of the engine's, or of the test's own.
-    pub fn open(own: bool) -> Option<Engine> {
+    /// For a sequence by its number.
+    pub fn open(seed: u64) -> Option<Engine> {
         let cache = CacheOptions::default().no_disk();
-        if own {
-            return Engine::over(cache);
+        match seed / EACH % 3 {
+            0 => return Some(Engine::over(Own::open()?, cache)),
+            1 => return Some(Engine::over(Own::overtaking()?, cache)),
+            _ => {}
         }
         let options = ContextOptions::from_env().validation_layer(true).cache(cache);
         let rig = Rig::with(options.clone())?;
@@ -47,10 +53,9 @@ impl Engine {
     }
 
     /// On a device of the test's own.
-    pub fn over(cache: CacheOptions) -> Option<Engine> {
-        let own = Own::open()?;
+    pub fn over(own: Own, cache: CacheOptions) -> Engine {
         let rig = Rig::over(own.context_with(cache));
-        Some(Engine { rig, own: Some(own), witness: None })
+        Engine { rig, own: Some(own), witness: None }
     }
 
     /// Fails on a validation message; those about objects that outlive the device come as it ends.

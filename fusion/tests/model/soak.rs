@@ -88,7 +88,8 @@ const PIPELINES: usize = 256;
 fn memory_handles_and_threads_stay_flat() {
     let _alone = ALONE.lock();
     let cache = CacheOptions::new().no_disk().memory_entries(PIPELINES);
-    let Some(engine) = Engine::over(cache) else { return };
+    let Some(own) = Own::open() else { return };
+    let engine = Engine::over(own, cache);
     let seconds = number("VKFUSE_SOAK_SECONDS").unwrap_or(25);
     let (started, next) = (Instant::now(), AtomicU64::new(number("VKFUSE_MODEL_FIRST").unwrap_or(1 << 32)));
     let mut samples: Vec<Sample> = Vec::new();

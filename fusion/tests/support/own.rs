@@ -74,6 +74,16 @@ fn instance() -> Option<(Arc<Instance>, Option<DebugUtilsMessenger>, Arc<AtomicU
 }
 
 impl Own {
+    /// A device with four queues that hand on their work whenever they like, without the validation layers: order comes from waits alone.
+    pub fn overtaking() -> Option<Own> {
+        let own = super::mock::device_with(super::mock::queues::QUEUES);
+        let Some((device, queues)) = own else {
+            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device");
+            return None;
+        };
+        Some(Own { device, queues, messages: Arc::default(), _messenger: None })
+    }
+
     /// Opens a device that can fuse. Without one the test is skipped, or fails where one is required.
     pub fn open() -> Option<Own> {
         let own = Own::try_open();
