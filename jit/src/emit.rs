@@ -22,6 +22,7 @@ mod registers;
 mod settled;
 mod step;
 mod unroll;
+mod unused;
 mod vectorize;
 mod visible;
 mod weak;
@@ -132,6 +133,7 @@ pub(crate) fn emit(
     if let Some(most) = recipe.late_stores {
         late_stores::make(&mut shared, recipe, kernels, most);
     }
+    unused::drop(&mut shared.builder.module);
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, (entry, local_size), version)?;
     controls::ask(&mut module, floats);

@@ -213,6 +213,7 @@ mutants! {
     StoresPassTheirLoads: "a store that waits for loads comes after those of its own buffer",
     StoresToViewsWait: "a store waits for loads of what overlaps its buffer",
     LaterStoresComeFirst: "of stores that wait for loads the last comes first",
+    NobodyReadsInside: "no invocation loads what it stored to a buffer that stays inside",
     // Loops that are written out.
     #[load = true] OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",

@@ -415,6 +415,7 @@ impl Lab {
             mutation::Mutant::StoresPassTheirLoads,
             mutation::Mutant::StoresToViewsWait,
             mutation::Mutant::LaterStoresComeFirst,
+            mutation::Mutant::NobodyReadsInside,
             mutation::Mutant::LastGroupIsFull,
             mutation::Mutant::LastGroupsNeedNoBarrier,
             mutation::Mutant::PeeledItemsAreFewer,

@@ -200,6 +200,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::StoresPassTheirLoads,
     Mutant::StoresToViewsWait,
     Mutant::LaterStoresComeFirst,
+    Mutant::NobodyReadsInside,
     Mutant::ConstantsArePlain,
     // About the values that the items of a placed kernel write.
     Mutant::IdsAreNotVirtual,
