@@ -1,23 +1,62 @@
 //! What nobody uses is not computed.
 //!
-//! A buffer that stays inside may be read by nobody: a kernel has it, and this list has no use for it. Then its stores go, and what computed
-//! them. A driver's compiler would find that out in its own time; but one dies of loops in which nothing is used (`docs/drivers.md`).
+//! A buffer that stays inside may be read by nobody: a kernel has it, and this list has no use for it. Then its stores go, what computed
+//! them, and the kernel where it does nothing else. A driver's compiler would find that out in its own time; but one dies of loops in which nothing is
+//! used (`docs/drivers.md`).
 //!
 //! # Requires
 //! - nothing: any module
 //!
 //! # Guarantees
-//! - control flow, calls, atomic operations, barriers, and stores to what others can see, or what somebody loads here, stay what they were
-//! - every other value is used by one of these, directly or not
+//! - atomic operations, barriers, and stores to what others can see, or what somebody loads here, stay what they were, and so do control flow and calls
+//!   of functions that have any of these
+//! - every other value is used by one of these, directly or not; no other function is called
 
 use ahash::{AHashMap, AHashSet};
-use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
 
 use crate::frontend::opcodes::{self, PURE};
 
 /// Drops what nobody uses.
 pub(super) fn drop(module: &mut Module) {
+    loop {
+        drop_values(module);
+        if !drop_calls(module) {
+            return;
+        }
+    }
+}
+
+/// Drops calls of functions that do nothing, and these; says whether there were any calls.
+fn drop_calls(module: &mut Module) -> bool {
+    let is_idle = |function: &&Function| {
+        let mut code = function.blocks.iter().flat_map(|block| &block.instructions);
+        code.all(|inst| has_no_effect(inst) || is_control_flow(inst.class.opcode))
+    };
+    let idle: AHashSet<Word> = module.functions.iter().filter(is_idle).filter_map(Function::def_id).collect();
+    let is_call = |inst: &Instruction| {
+        inst.class.opcode == Op::FunctionCall && ids(inst).next().is_some_and(|id| idle.contains(&id))
+    };
+    let mut called: AHashSet<Word> = AHashSet::new();
+    for block in module.functions.iter_mut().flat_map(|function| &mut function.blocks) {
+        block.instructions.retain(|inst| {
+            if is_call(inst) {
+                called.extend(ids(inst).next());
+            }
+            !is_call(inst)
+        });
+    }
+    let is_called = |function: &Function| function.def_id().is_some_and(|id| called.contains(&id));
+    let idle = module.functions.iter().filter(|function| is_called(function));
+    let gone = idle.flat_map(Function::all_inst_iter).filter_map(|inst| inst.result_id).collect();
+    module.functions.retain(|function| !is_called(function));
+    forget(module, &gone);
+    !called.is_empty()
+}
+
+/// Drops values that nobody uses, and stores of them.
+fn drop_values(module: &mut Module) {
     let mut stays = Uses::of(module).live().into_iter();
     let mut gone: AHashSet<Word> = AHashSet::new();
     for block in module.functions.iter_mut().flat_map(|function| &mut function.blocks) {
@@ -27,6 +66,11 @@ pub(super) fn drop(module: &mut Module) {
             stays
         });
     }
+    forget(module, &gone);
+}
+
+/// Drops what is said of things that are gone.
+fn forget(module: &mut Module, gone: &AHashSet<Word>) {
     let of_what_is_left = |inst: &Instruction| !ids(inst).next().is_some_and(|id| gone.contains(&id));
     module.annotations.retain(of_what_is_left);
     module.debug_names.retain(of_what_is_left);
@@ -126,6 +170,20 @@ fn has_no_effect(inst: &Instruction) -> bool {
         | Op::Variable => true,
         op => opcodes::has(op, PURE),
     }
+}
+
+/// Whether it only says where a function goes on, which gives no value to who called it.
+fn is_control_flow(op: Op) -> bool {
+    matches!(
+        op,
+        Op::SelectionMerge
+            | Op::LoopMerge
+            | Op::Branch
+            | Op::BranchConditional
+            | Op::Switch
+            | Op::Return
+            | Op::Unreachable
+    )
 }
 
 fn is_volatile(inst: &Instruction) -> bool {
@@ -237,8 +295,9 @@ mod tests {
         assert_eq!(counts(&unread), [1, 2, 3, 2, 2]);
         drop(&mut unread);
         tools::validate(&unread.assemble()).unwrap();
-        // The number of rounds, and the store that others can see.
-        assert_eq!(counts(&unread), [0, 1, 1, 1, 2]);
+        // The store that others can see, and the call of who makes it.
+        assert_eq!(counts(&unread), [0, 1, 0, 0, 1]);
+        assert_eq!(unread.functions.len(), 2);
         let relaxed = Operand::Decoration(Decoration::RelaxedPrecision);
         assert!(unread.annotations.iter().all(|inst| !inst.operands.contains(&relaxed)));
     }
