@@ -51,15 +51,15 @@ impl Scaled {
 
     /// Submits them, and returns the event of the last.
     fn submit(&self, queue: &Queue) -> Result<Event, vkfuse::Error> {
-        let submit = |(at, pair): (usize, &[Buffer<i32>])| {
-            queue.submit(|h| {
+        let mut last = None;
+        for (at, pair) in self.buffers.windows(2).enumerate() {
+            last = Some(queue.submit(|h| {
                 h.arg(0, pair[0].read()).arg(1, pair[1].write());
                 h.push(&(ELEMENTS as u32)).push(&(self.factor + at as i32 * self.step));
                 h.dispatch_items(&self.scale, [ELEMENTS as u32, 1, 1]);
-            })
-        };
-        let events: Result<Vec<Event>, _> = self.buffers.windows(2).enumerate().map(submit).collect();
-        Ok(events?.pop().expect("a kernel"))
+            })?);
+        }
+        Ok(last.expect("a kernel"))
     }
 
     fn submit_fused(&mut self) -> Event {

@@ -47,7 +47,8 @@ fn main() {
         return (0..count).for_each(|_| drop(run()));
     }
     if let Some(at) = arguments.iter().position(|argument| argument == "--threads") {
-        return threads(arguments.get(at + 1));
+        // What comes behind may be cargo's.
+        return threads(arguments.get(at + 1).filter(|name| !name.starts_with("--")));
     }
     if arguments.iter().any(|argument| argument == "--lengths") {
         return lengths();
@@ -109,8 +110,9 @@ fn threads(only: Option<&String>) {
     const RUNS: u32 = 100_000;
     const MOST: usize = 16;
     let names = ["same_buffers", "kept", "shared_inputs"].into_iter();
-    let names = names.filter(|name| only.is_none_or(|only| only == name));
-    for (name, queues) in names.flat_map(|name| [(name, 1), (name, MOST)]) {
+    let names: Vec<&str> = names.filter(|name| only.is_none_or(|only| only == name)).collect();
+    assert!(!names.is_empty(), "no such list: {only:?}");
+    for (name, queues) in names.into_iter().flat_map(|name| [(name, 1), (name, MOST)]) {
         let context = null_driver::with_queues(queues);
         for count in [1u16, 2, 4, 8, 16] {
             let runs = match name {

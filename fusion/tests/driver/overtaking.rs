@@ -78,7 +78,7 @@ fn work_on_several_hardware_queues_takes_place_in_order() {
         assert!(is_right, "seed {seed}");
     }
     let waited = queues::WAITED.load(SeqCst) - waited;
-    assert!(waited > 50, "{waited} waits for another queue");
+    assert!(waited > 5, "{waited} waits for another queue");
     println!("{waited} waits for another queue");
 }
 
@@ -99,7 +99,7 @@ fn what_another_queue_has_done_is_waited_for_once() {
     let Some(context) = context_with(queues::QUEUES, CacheOptions::new().no_disk()) else { return };
     let kernel = context.load_spirv(support::shader("pair/scale")).unwrap();
     let [first, second] = [0, 1].map(|_| context.queue(QueueOptions::new().enable_fusion(true)).unwrap());
-    // With values of their own, so that nothing fills them.
+    // With values of their own, so that nothing fills them; what uploads them is waited for with the first wait behind it.
     let buffer = || context.buffer_from(&[1; N]).unwrap();
     let [x, y, z] = [0, 1, 2].map(|_| buffer());
     let inside = context.scratch::<i32>(N).unwrap();
@@ -115,10 +115,11 @@ fn what_another_queue_has_done_is_waited_for_once() {
     scale(&inside, &z).unwrap();
     let (_, list) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
     for round in 0..16 {
+        let other = buffer();
         first.fill(x.write(), round).unwrap();
         scale(&x, &z).unwrap().wait().unwrap();
         let waited = queues::WAITED.load(SeqCst);
-        let (wanted, other) = (25 * round, buffer());
+        let wanted = 25 * round;
         let to = match round % 4 {
             0 => {
                 list.run().unwrap();

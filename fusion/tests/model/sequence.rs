@@ -21,7 +21,7 @@ use super::{
 
 /// Sequences on one device: in turn on one of the test's own, whose buffers are imported, on one whose queues overtake each other, and on one of the
 /// engine's.
-pub const EACH: u64 = 100;
+pub const EACH: u64 = 50;
 
 /// Most calls of a sequence, over all threads.
 const CALLS: u64 = 40;

@@ -99,7 +99,7 @@ impl<'a> Values<'a> {
                 op if opcodes::has(op, opcodes::DIVIDES) => {
                     operands().nth(1).is_some_and(|divisor| self.constants.contains(&divisor))
                 }
-                op => opcodes::has(op, opcodes::PURE),
+                _ => opcodes::is_pure(inst),
             };
             if !fits {
                 return false;
@@ -137,7 +137,7 @@ fn computes(function: &Function, cfg: &Cfg, values: &Values<'_>, block: usize) -
         let fits = |inst: &Instruction| match inst.class.opcode {
             Op::Phi | Op::SelectionMerge | Op::BranchConditional | Op::Branch | Op::CopyObject => true,
             Op::Load | Op::AccessChain => values.follows(inst.result_id.unwrap_or(0), true),
-            op => opcodes::has(op, opcodes::PURE) && !opcodes::has(op, opcodes::DIVIDES),
+            op => opcodes::is_pure(inst) && !opcodes::has(op, opcodes::DIVIDES),
         };
         if !function.blocks[at].instructions.iter().all(fits) {
             return false;

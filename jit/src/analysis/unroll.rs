@@ -58,7 +58,7 @@ fn is_repeatable(inst: &Instruction) -> bool {
             | Op::Branch
             | Op::BranchConditional
     );
-    moves || opcodes::has(op, opcodes::PURE) || mutant!(TestsHaveNoEffects)
+    moves || opcodes::is_pure(inst) || mutant!(TestsHaveNoEffects)
 }
 
 impl Unrollable {

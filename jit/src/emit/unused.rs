@@ -16,7 +16,7 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
 
-use crate::frontend::opcodes::{self, PURE};
+use crate::frontend::opcodes;
 
 /// Drops what nobody uses.
 pub(super) fn drop(module: &mut Module) {
@@ -168,7 +168,7 @@ fn has_no_effect(inst: &Instruction) -> bool {
         | Op::InBoundsAccessChain
         | Op::ArrayLength
         | Op::Variable => true,
-        op => opcodes::has(op, PURE),
+        _ => opcodes::is_pure(inst),
     }
 }
 

@@ -3,7 +3,8 @@
 //! An opcode that is not in the table has no property. How an opcode translates into an expression is said where that is
 //! done (`analysis::symbolic`); what it computes, in the interpreter, which shares nothing with this table.
 
-use rspirv::spirv::Op;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{GlslStd450Op, Op};
 
 /// The result follows from the operands alone.
 pub(crate) const PURE: u8 = 1 << 0;
@@ -154,6 +155,21 @@ table! {
     BitFieldUExtract: PURE,
     BitReverse: PURE,
     BitCount: PURE,
+}
+
+/// Whether an instruction does nothing but give a result, which follows from its operands: it is [`PURE`], and none of those that also write through a
+/// pointer that they are given.
+pub(crate) fn is_pure(inst: &Instruction) -> bool {
+    let op = inst.class.opcode;
+    let writes = || {
+        let number = |operand: &Operand| match operand {
+            Operand::LiteralExtInstInteger(number) => Some(*number),
+            _ => None,
+        };
+        let number = inst.operands.iter().find_map(number);
+        [GlslStd450Op::Modf, GlslStd450Op::Frexp].map(|op| Some(op as u32)).contains(&number)
+    };
+    has(op, PURE) && !(op == Op::ExtInst && writes())
 }
 
 /// Whether an opcode has a property.

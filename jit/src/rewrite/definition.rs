@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Op::Undef => {}
-            op if op == Op::CopyObject || opcodes::has(op, opcodes::PURE) => {
+            op if op == Op::CopyObject || opcodes::is_pure(inst) => {
                 let divides = opcodes::has(op, opcodes::DIVIDES);
                 if divides && !is_always_done {
                     return Err("a division under a condition");

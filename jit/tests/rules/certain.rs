@@ -233,6 +233,22 @@ probes! {
         is_uncertain(PLAIN, &late.replace("LIMIT", "a[i] % 3u"), 4, &[]);
     }
 
+    /// What `modf` and `frexp` store through a pointer is used also where nobody has a use for their result.
+    fn what_is_stored_through_a_pointer_is_there() {
+        for recipe in RECIPES.iter().filter(|_| is_possible()) {
+            for write in ["modf(0.25 * float(a[i] & 0xffu), w)", "frexp(float(a[i] & 0xffu), e)"] {
+                let write = format!("float w = 0.5; int e = 7; {write}; z[i] = floatBitsToUint(w) + uint(e);");
+                Lab::new(16)
+                    .promote(1, Promote::Private)
+                    .submit(&glsl(recipe, "a z", "8", &write), [2, 1, 1], &[0, 1], &[])
+                    .submit(&kernel("a z", "8", "z[gid.x] = 3u * a[gid.x];"), [2, 1, 1], &[1, 2], &[])
+                    .check()
+                    .fused(0)
+                    .inside(1, Internalization::Private);
+            }
+        }
+    }
+
     /// A counter that steps past its limit goes round all words before it meets it.
     fn a_limit_that_is_passed_is_not_met() {
         let write = "uint8_t k = uint8_t(0); while (k != uint8_t(4)) { z[256u * g + uint(k)] = a[g]; k += uint8_t(3); }";

@@ -566,7 +566,7 @@ impl<'a> Tracer<'a> {
             }
             Op::FunctionCall if inst.operands.len() == 1 => self.call(first.ok_or(Other)?),
             Op::Undef => Err(Other),
-            op if opcodes::has(op, opcodes::PURE) => self.pure(frame, inst),
+            _ if opcodes::is_pure(inst) => self.pure(frame, inst),
             _ => Err(Other),
         }
     }

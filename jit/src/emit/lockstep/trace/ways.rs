@@ -33,7 +33,7 @@ pub(super) fn computes(frame: &Frame, first: Word, meets: Word) -> bool {
             let op = inst.class.opcode;
             let fits = match op {
                 Op::Phi | Op::SelectionMerge | Op::BranchConditional | Op::Branch | Op::CopyObject => true,
-                op => opcodes::has(op, opcodes::PURE) && !opcodes::has(op, opcodes::DIVIDES),
+                op => opcodes::is_pure(inst) && !opcodes::has(op, opcodes::DIVIDES),
             };
             let argument = matches!(op, Op::AccessChain | Op::Load);
             if !fits && !argument {
