@@ -78,7 +78,7 @@ fn work_on_several_hardware_queues_takes_place_in_order() {
         assert!(is_right, "seed {seed}");
     }
     let waited = queues::WAITED.load(SeqCst) - waited;
-    assert!(waited > 5, "{waited} waits for another queue");
+    assert!(waited > 50, "{waited} waits for another queue");
     println!("{waited} waits for another queue");
 }
 

@@ -34,7 +34,7 @@ mod watch;
 mod world;
 
 use std::{
-    sync::Mutex,
+    sync::{Mutex, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -103,6 +103,8 @@ fn sequences_agree_with_the_model() {
         "{dispatches} dispatches; lists: {fused} fused, {split} split, {cancelled} cancelled, {refused} refused"
     );
     assert!(total > 0 && (total < 50 || fused.min(split).min(cancelled).min(refused) > 0));
+    let waited = support::mock::queues::WAITED.load(Relaxed);
+    assert!(total < 3 * EACH || waited > 0, "no hardware queue waited for another one");
 }
 
 /// What a context did: dispatches, and how its lists ended.

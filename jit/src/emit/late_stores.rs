@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
-use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
+use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::builder::Builder;
 use super::entry;
 use super::interface::Bindings;
 use super::link::Shared;
 use crate::analysis::cfg::Cfg;
-use crate::frontend::opcodes::{self, PURE};
+use crate::frontend::opcodes::{self, PURE, is_volatile};
 use crate::kernel::Specialized;
 use crate::plan::recipe::{Recipe, UnifiedBinding};
 
@@ -170,13 +170,6 @@ fn release(held: &mut Waiting, code: &mut Vec<Instruction>) {
         held.reverse();
     }
     code.extend(held.drain(..).map(|(_, store)| store));
-}
-
-fn is_volatile(inst: &Instruction) -> bool {
-    inst.operands.iter().any(|operand| match operand {
-        Operand::MemoryAccess(how) => how.contains(MemoryAccess::VOLATILE),
-        _ => false,
-    })
 }
 
 /// The variables that pointers of a function lead into, and the sort of memory of each.

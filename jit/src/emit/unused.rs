@@ -14,9 +14,9 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
+use rspirv::spirv::{Op, StorageClass, Word};
 
-use crate::frontend::opcodes;
+use crate::frontend::opcodes::{self, is_volatile};
 
 /// Drops what nobody uses.
 pub(super) fn drop(module: &mut Module) {
@@ -184,14 +184,6 @@ fn is_control_flow(op: Op) -> bool {
             | Op::Return
             | Op::Unreachable
     )
-}
-
-fn is_volatile(inst: &Instruction) -> bool {
-    let volatile = |operand: &Operand| match operand {
-        Operand::MemoryAccess(access) => access.contains(MemoryAccess::VOLATILE),
-        _ => false,
-    };
-    inst.operands.iter().any(volatile)
 }
 
 #[cfg(test)]

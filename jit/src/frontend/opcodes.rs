@@ -4,7 +4,7 @@
 //! done (`analysis::symbolic`); what it computes, in the interpreter, which shares nothing with this table.
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{GlslStd450Op, Op};
+use rspirv::spirv::{GlslStd450Op, MemoryAccess, Op};
 
 /// The result follows from the operands alone.
 pub(crate) const PURE: u8 = 1 << 0;
@@ -170,6 +170,15 @@ pub(crate) fn is_pure(inst: &Instruction) -> bool {
         [GlslStd450Op::Modf, GlslStd450Op::Frexp].map(|op| Some(op as u32)).contains(&number)
     };
     has(op, PURE) && !(op == Op::ExtInst && writes())
+}
+
+/// Whether an access to memory has to be made as it stands.
+pub(crate) fn is_volatile(inst: &Instruction) -> bool {
+    let volatile = |operand: &Operand| match operand {
+        Operand::MemoryAccess(access) => access.contains(MemoryAccess::VOLATILE),
+        _ => false,
+    };
+    inst.operands.iter().any(volatile)
 }
 
 /// Whether an opcode has a property.

@@ -1,7 +1,7 @@
 //! What a straight line loads and stores: arguments, elements one by one or as one vector, what stays inside.
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
+use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::seam::volatile;
 use super::{Passed, Value, Vectorizer};
@@ -10,6 +10,7 @@ use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::link::seam::Hiding;
 use crate::emit::link::{Role, Shared};
+use crate::frontend::opcodes;
 use crate::plan::recipe::{SlotOf, Target};
 
 impl Vectorizer<'_> {
@@ -56,10 +57,7 @@ impl Vectorizer<'_> {
                     };
                 }
                 let pointers = self.pointers(shared, code, base, &indices, ty)?;
-                let is_volatile = inst.operands.iter().any(|operand| match operand {
-                    Operand::MemoryAccess(access) => access.contains(MemoryAccess::VOLATILE),
-                    _ => false,
-                });
+                let is_volatile = opcodes::is_volatile(inst);
                 let mut load = |pointer: Word| {
                     let operands = match hiding {
                         Hiding::Volatile => volatile(pointer),

@@ -15,9 +15,10 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{MemoryAccess, Op, StorageClass};
+use rspirv::spirv::{Op, StorageClass};
 
 use crate::frontend::defs::variable_class;
+use crate::frontend::opcodes;
 
 /// Runs to a fixed point.
 pub(in crate::frontend) fn run(module: &mut Module) {
@@ -251,9 +252,7 @@ fn is_pure(inst: &Instruction) -> bool {
         | Op::AccessChain
         | Op::InBoundsAccessChain
         | Op::Undef => true,
-        Op::Load => !inst.operands.iter().any(|operand| {
-            matches!(operand, Operand::MemoryAccess(access) if access.contains(MemoryAccess::VOLATILE))
-        }),
+        Op::Load => !opcodes::is_volatile(inst),
         _ => false,
     }
 }

@@ -15,7 +15,7 @@
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryAccess, MemoryModel, Op};
+use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionMode, MemoryModel, Op};
 
 use crate::frontend::defs::Defs;
 use crate::frontend::opcodes;
@@ -238,10 +238,7 @@ fn instruction(
         if touch(inst, index) == Touch::Escapes {
             return Err(KernelReason::VariablePointer { at: at(*root), op: format!("Op{op:?}") });
         }
-        let volatile = inst.operands.iter().any(|operand| {
-            matches!(operand, Operand::MemoryAccess(access) if access.contains(MemoryAccess::VOLATILE))
-        });
-        if volatile {
+        if opcodes::is_volatile(inst) {
             return Err(KernelReason::Volatile { at: at(*root) });
         }
     }
