@@ -192,32 +192,23 @@ impl<T: Pod> Buffer<T> {
         let queue = context.gpu.queue(lane as usize);
         let touch = self.inner.touch(range.clone(), false, true);
         let span = self.inner.span(range.clone());
-        // What the buffer was known to hold ends here, whoever knew it: the host's writes are no work that ends it by being put in
-        // force, unless they take a queue.
-        let shared = &self.inner.shared;
-        let held = {
-            let mut schedule = context.lock();
-            let graph = &mut schedule.graph;
-            let held = graph.holds(shared, 0).filter(|_| self.inner.is_small()).map(<[u8]>::to_vec);
-            graph.forget(&touch);
-            held
-        };
+        // The host's own writes are no work in the graph where memory is mapped, so they forget here what they write.
+        context.lock().graph.forget(&touch);
         let point = queue.upload(memory, range.start, bytes, points).map_err(|failure| {
             if failure.began {
                 self.inner.lost(span, Unreadable::Failed);
             }
             failure.error
         })?;
+        let mut schedule = context.lock();
         if point.value != 0 {
-            context.lock().graph.add_ordered(point, &self.inner.name(), &touch);
+            schedule.graph.add_ordered(point, &self.inner.name(), &touch);
         }
-        // Now it is known what a small one holds: all of it was written, or the rest was known.
-        if self.inner.is_small() && span == self.inner.whole() {
-            context.lock().graph.know(shared, 0, bytes);
-        } else if let Some(mut held) = held.filter(|held| held.len() as u64 == self.inner.size) {
-            held[range.start as usize..range.end as usize].copy_from_slice(bytes);
-            context.lock().graph.know(shared, 0, &held);
+        // Nothing else may have written these bytes since: the hold excludes it.
+        if self.inner.is_small() {
+            schedule.graph.know(&self.inner.shared, span.start, bytes);
         }
+        drop(schedule);
         self.inner.written(span);
         Ok(())
     }

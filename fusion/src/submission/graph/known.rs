@@ -1,7 +1,9 @@
-//! What small buffers hold, as far as the host knows it: what it wrote, until a piece of work may have written it.
+//! The known contents of small buffers: bytes that the host wrote or read, until a piece of work may have written them.
 //!
-//! Planning takes such bytes for numbers. All work that writes is put in force here, whoever submits it, so what is
-//! known of a memory ends where an access that may write it is: nobody else has to think of it.
+//! Planning takes such bytes for numbers. Every write is put in force in the graph, whoever submits it, and forgets exactly the bytes
+//! that it may write. A write by the host forgets its bytes when it begins and adds them when it ends, under the hold that
+//! keeps everybody else from them; what is known of all other bytes stays in the graph meanwhile, and is never copied out and put
+//! back. So two writers of disjoint bytes cannot undo what the other one's write changed.
 
 use std::sync::{Arc, Weak};
 
@@ -10,49 +12,116 @@ use crate::submission::{
     identity::{SharedMemory, Span},
 };
 
-/// A range of a memory, and its bytes.
+/// The known bytes of one memory.
 #[derive(Debug)]
 pub(super) struct Known {
-    start: u64,
-    bytes: Box<[u8]>,
+    /// In order of their starts. No two overlap or meet.
+    pieces: Vec<Piece>,
     /// Gone when nothing uses the memory any more.
     memory: Weak<SharedMemory>,
 }
 
-impl Known {
+/// Consecutive known bytes.
+#[derive(Debug)]
+struct Piece {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Piece {
     fn span(&self) -> Span {
         Span::of_len(self.start, self.bytes.len() as u64)
     }
+
+    /// The known bytes of a span that begins in this piece or at its end.
+    fn cut(&self, span: Span) -> Option<Piece> {
+        let own = self.span();
+        let (start, end) = (span.start.max(own.start), span.end.min(own.end));
+        let bytes = self.bytes.get((start - own.start) as usize..end.checked_sub(own.start)? as usize)?;
+        (!bytes.is_empty()).then(|| Piece { start, bytes: bytes.to_vec() })
+    }
 }
 
-/// How many memories are known before those that are gone are dropped.
+impl Known {
+    fn overlaps(&self, span: Span) -> bool {
+        self.pieces.iter().any(|piece| piece.span().overlaps(span))
+    }
+
+    /// Removes the bytes of a span.
+    fn forget(&mut self, span: Span) {
+        let pieces = std::mem::take(&mut self.pieces);
+        for piece in pieces {
+            if !piece.span().overlaps(span) {
+                self.pieces.push(piece);
+                continue;
+            }
+            let before = piece.cut(Span::new(piece.start, span.start.max(piece.start)));
+            let after = piece.cut(Span::new(span.end.min(piece.span().end), piece.span().end));
+            self.pieces.extend(before.into_iter().chain(after));
+        }
+    }
+
+    /// Adds bytes, in place of what was known of them.
+    fn add(&mut self, start: u64, bytes: &[u8]) {
+        let span = Span::of_len(start, bytes.len() as u64);
+        if let Some(own) = self.pieces.iter_mut().find(|piece| piece.span().covers(span)) {
+            own.bytes[(start - own.start) as usize..][..bytes.len()].copy_from_slice(bytes);
+            return;
+        }
+        self.forget(span);
+        let at = self.pieces.partition_point(|piece| piece.start < start);
+        self.pieces.insert(at, Piece { start, bytes: bytes.to_vec() });
+        // The new piece may meet the ones on its sides.
+        for left in [Some(at), at.checked_sub(1)].into_iter().flatten() {
+            if let Some([piece, next]) = self.pieces.get_mut(left..left + 2)
+                && piece.span().end == next.start
+            {
+                piece.bytes.append(&mut next.bytes);
+                self.pieces.remove(left + 1);
+            }
+        }
+    }
+}
+
+/// The number of memories with known bytes from which on entries of freed memories are dropped.
 const SWEEP_AT: usize = 256;
 
 impl Graph {
-    /// Notes what the host has written, or read, now: all bytes of a range, after all work that conflicts with that.
+    /// Notes bytes that the host has just written or read, while it holds them against every other access.
     pub(crate) fn know(&mut self, memory: &Arc<SharedMemory>, start: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         if self.known.len() >= self.forget_at.max(SWEEP_AT) {
             self.known.retain(|_, known| known.memory.strong_count() > 0);
             self.forget_at = 2 * self.known.len();
         }
-        // What is repeated without a look at what it writes may write this.
+        // A submission that repeats without asking the graph may write these bytes, and would not forget them.
         self.disturb(memory.id);
-        let known = Known { start, bytes: bytes.into(), memory: Arc::downgrade(memory) };
-        self.known.insert(memory.id, known);
+        let empty = || Known { pieces: Vec::new(), memory: Arc::downgrade(memory) };
+        self.known.entry(memory.id).or_insert_with(empty).add(start, bytes);
     }
 
-    /// Notes that bytes may have been written by something else.
+    /// Notes that an access may have written bytes.
     pub(crate) fn forget(&mut self, touch: &Touch) {
-        let is_written = |known: &Known| known.span().overlaps(touch.span);
-        if touch.writes && self.known.get(&touch.memory).is_some_and(is_written) {
-            self.known.remove(&touch.memory);
+        if !touch.writes {
+            return;
+        }
+        if let Some(known) = self.known.get_mut(&touch.memory)
+            && known.overlaps(touch.span)
+        {
+            known.forget(touch.span);
+            if known.pieces.is_empty() {
+                self.known.remove(&touch.memory);
+            }
         }
     }
 
-    /// What a memory holds from a byte on, as far as it is known.
+    /// The contents of a memory from a byte on, as far as they are known.
     pub(crate) fn holds(&self, memory: &SharedMemory, start: u64) -> Option<&[u8]> {
-        let known = self.known.get(&memory.id)?;
-        known.bytes.get(usize::try_from(start.checked_sub(known.start)?).ok()?..)
+        let pieces = &self.known.get(&memory.id)?.pieces;
+        let piece = pieces.iter().find(|piece| piece.span().covers(Span::of_len(start, 1)))?;
+        piece.bytes.get((start - piece.start) as usize..)
     }
 }
 
@@ -69,17 +138,55 @@ mod tests {
     }
 
     #[test]
-    fn a_write_of_some_of_it_ends_what_is_known() {
+    fn a_write_forgets_the_bytes_that_it_writes() {
         let mut graph = Graph::default();
         let memory = SharedMemory::new();
         graph.know(&memory, 4, &[1, 2, 3, 4]);
         assert_eq!(graph.holds(&memory, 6), Some(&[3, 4][..]));
-        assert_eq!((graph.holds(&memory, 3), graph.holds(&memory, 9)), (None, None));
+        assert_eq!((graph.holds(&memory, 3), graph.holds(&memory, 8)), (None, None));
         write(&mut graph, &memory, Span::new(0, 64), false);
         write(&mut graph, &memory, Span::new(8, 64), true);
         assert_eq!(graph.holds(&memory, 4), Some(&[1, 2, 3, 4][..]));
-        write(&mut graph, &memory, Span::new(7, 8), true);
-        assert_eq!(graph.holds(&memory, 4), None);
+        write(&mut graph, &memory, Span::new(5, 6), true);
+        assert_eq!(graph.holds(&memory, 4), Some(&[1][..]));
+        assert_eq!(graph.holds(&memory, 5), None);
+        assert_eq!(graph.holds(&memory, 6), Some(&[3, 4][..]));
+        write(&mut graph, &memory, Span::new(0, 7), true);
+        assert_eq!(graph.holds(&memory, 6), None);
+        assert_eq!(graph.holds(&memory, 7), Some(&[4][..]));
+        write(&mut graph, &memory, Span::new(7, 100), true);
+        assert!(graph.known.is_empty());
+    }
+
+    #[test]
+    fn pieces_agree_with_one_option_for_each_byte() {
+        const LEN: usize = 24;
+        let mut graph = Graph::default();
+        let memory = SharedMemory::new();
+        let mut model = [None; LEN];
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..4_000 {
+            let start = random(LEN as u64);
+            let end = start + 1 + random(LEN as u64 - start);
+            let range = start as usize..end as usize;
+            if random(3) == 0 {
+                write(&mut graph, &memory, Span::new(start, end), true);
+                model[range].fill(None);
+            } else {
+                let bytes: Vec<u8> = range.clone().map(|at| (at as u64 * 7 + round) as u8).collect();
+                graph.know(&memory, start, &bytes);
+                model[range].iter_mut().zip(bytes).for_each(|(known, byte)| *known = Some(byte));
+            }
+            for at in 0..LEN {
+                let expected: Vec<u8> = model[at..].iter().map_while(|byte| *byte).collect();
+                let held = graph.holds(&memory, at as u64).unwrap_or_default();
+                assert_eq!(held, expected, "round {round}, from byte {at}");
+            }
+        }
     }
 
     #[test]
