@@ -24,15 +24,19 @@ class Span(typing.NamedTuple):
         return self.memory == other.memory and self.start < other.end and other.start < self.end
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Access:
-    """A binding of a dispatch, or a side of a copy."""
+    """A binding of a dispatch, or a side of a copy.
+
+    `epoch` is the submission before which the host last wrote into the span, within its run.
+    """
 
     slot: str
     span: Span
     reads: bool
     writes: bool
     to_buffer_end: bool = False
+    epoch: int = 0
 
 
 @dataclasses.dataclass(eq=False)
@@ -60,6 +64,10 @@ class Run:
     @property
     def submissions(self):
         return sorted({step.submission for step in self.steps})
+
+    @property
+    def accesses(self):
+        return [access for step in self.steps for access in step.accesses]
 
 
 class Capture:

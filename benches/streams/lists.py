@@ -97,27 +97,18 @@ def trim(steps):
 
 
 def cut_at_host_writes(capture, runs):
-    """Versions of memory that the host writes between submissions of a run.
+    """Runs in which no step writes bytes that the host writes as well between two submissions.
 
-    Gives each access an epoch: the last submission before which the host wrote into its bytes. Pieces of different epochs become buffers of their own, which is
-    exact where no step writes them. A run in which a step writes such a piece is cut before that submission.
+    What is only read is a version of the bytes for each epoch, and becomes a buffer for each. Where a step writes them, the run is cut before the
+    submission, since its list would have to hand bytes from one buffer to another.
     """
     queue, result = list(runs), []
     while queue:
         run = queue.pop(0)
-        earlier, epochs, since = [], {}, collections.defaultdict(int)
-        for submission in run.submissions:
-            for step in run.steps:
-                for access in step.accesses if step.submission >= submission and earlier else ():
-                    if capture.host_writes(access.span, submission, earlier):
-                        since[access.span] = max(since[access.span], submission)
-            for step in run.steps:
-                if step.submission == submission:
-                    epochs.update({id(access): since[access.span] for access in step.accesses})
-            earlier.append(submission)
-        conflict = first_conflict(run, epochs)
+        mark_epochs(capture, run)
+        conflict = first_conflict(run)
         if conflict is None:
-            result.append((run, epochs))
+            result.append(run)
             continue
         first = [step for step in run.steps if step.submission < conflict]
         rest = [step for step in run.steps if step.submission >= conflict]
@@ -125,15 +116,28 @@ def cut_at_host_writes(capture, runs):
     return result
 
 
-def first_conflict(run, epochs):
+def mark_epochs(capture, run):
+    """Gives each access its epoch."""
+    latest = dict.fromkeys((access.span for access in run.accesses), 0)
+    earlier = []
+    for submission in run.submissions:
+        for span in latest if earlier else ():
+            if capture.host_writes(span, submission, earlier):
+                latest[span] = submission
+        for step in run.steps:
+            for access in step.accesses if step.submission == submission else ():
+                access.epoch = latest[access.span]
+        earlier.append(submission)
+
+
+def first_conflict(run):
     """The first submission whose epoch splits bytes that a step of the run writes."""
-    everything = [(epochs[id(access)], access) for step in run.steps for access in step.accesses]
     found = [
-        max(epoch, other_epoch)
-        for epoch, access in everything
-        if access.writes
-        for other_epoch, other in everything
-        if epoch != other_epoch and access.span.overlaps(other.span)
+        max(written.epoch, other.epoch)
+        for written in run.accesses
+        if written.writes
+        for other in run.accesses
+        if written.epoch != other.epoch and written.span.overlaps(other.span)
     ]
     return min(found, default=None)
 
@@ -145,7 +149,7 @@ class Buffer:
     name: str
     span: Span
     epoch: int
-    contents: str
+    contents: pathlib.Path
     granularity: int = 4
     promote: bool = False
 
@@ -153,11 +157,11 @@ class Buffer:
 class ListFile:
     """A run with its buffers, ready to be written as a pipeline file, whole or in part."""
 
-    def __init__(self, capture, inspector, run, epochs, folder, name):
+    def __init__(self, capture, inspector, run, folder, name):
         self.capture, self.inspector, self.run, self.folder, self.name = capture, inspector, run, folder, name
         pieces = collections.defaultdict(list)
-        for access in self._accesses():
-            pieces[access.span.memory, epochs[id(access)]].append(access.span[1:])
+        for access in run.accesses:
+            pieces[access.span.memory, access.epoch].append(access.span[1:])
         self.buffers = []
         for (memory, epoch), spans in pieces.items():
             for start, end in merged(spans):
@@ -165,23 +169,19 @@ class ListFile:
                 contents = capture.bytes_before(span, [s for s in run.submissions if s >= epoch])
                 self.buffers.append(Buffer(f"b{len(self.buffers)}", span, epoch, self._store(contents)))
         self.place = {}
-        for access in self._accesses():
-            buffer = next(b for b in self.buffers if b.epoch == epochs[id(access)] and b.span.overlaps(access.span))
-            self.place[id(access)] = buffer
-            while any(x % buffer.granularity for x in (access.span.start - buffer.span.start, access.span.end - buffer.span.start)):
+        for access in run.accesses:
+            buffer = next(b for b in self.buffers if b.epoch == access.epoch and b.span.overlaps(access.span))
+            self.place[access] = buffer
+            start, end, size = (at - buffer.span.start for at in (access.span.start, access.span.end, buffer.span.end))
+            while any(number % buffer.granularity for number in (start, end, size)):
                 buffer.granularity //= 2
-            while (buffer.span.end - buffer.span.start) % buffer.granularity:
-                buffer.granularity //= 2
-
-    def _accesses(self):
-        return (access for step in self.run.steps for access in step.accesses)
 
     def _store(self, data):
         target = self.folder / "contents" / (hashlib.sha1(data).hexdigest()[:16] + ".bin")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             target.write_bytes(data)
-        return f"contents/{target.name}"
+        return target
 
     def mark_temporaries(self):
         """Marks the buffers whose contents are seen dead."""
@@ -193,7 +193,7 @@ class ListFile:
     def _is_temporary(self, buffer):
         unwritten, unread, written = [buffer.span[1:]], [], False
         for step in self.run.steps:
-            mine = [access for access in step.accesses if self.place[id(access)] is buffer]
+            mine = [access for access in step.accesses if self.place[access] is buffer]
             for access in mine:
                 if access.reads:
                     if any(max(low, access.span.start) < min(high, access.span.end) for low, high in unwritten):
@@ -208,7 +208,7 @@ class ListFile:
 
     def expected(self):
         """The application's bytes of each buffer that a step writes."""
-        written = {self.place[id(a)].name for a in self._accesses() if a.writes}
+        written = {self.place[a].name for a in self.run.accesses if a.writes}
         submissions = self.run.submissions
         return {b.name: self.capture.bytes_after(b.span, submissions) for b in self.buffers if b.name in written}
 
@@ -217,31 +217,33 @@ class ListFile:
         last, pairs = collections.defaultdict(list), set()
         for at, step in enumerate(self.run.steps):
             for access in step.accesses:
-                for start, end, writer in last[self.place[id(access)].name] if access.reads else ():
+                for start, end, writer in last[self.place[access].name] if access.reads else ():
                     if start < access.span.end and access.span.start < end and writer != at:
                         pairs.add((writer, at))
             for access in step.accesses:
                 if access.writes:
-                    name = self.place[id(access)].name
+                    name = self.place[access].name
                     kept = [(a, b, w) for start, end, w in last[name] for a, b in without([(start, end)], *access.span[1:])]
                     last[name] = kept + [(*access.span[1:], at)]
         return sorted(pairs)
 
-    def text(self, steps=None):
-        """The pipeline file, of all steps or of those with the given numbers."""
+    def text(self, steps=None, folder=None):
+        """The pipeline file, of all steps or of those with the given numbers, for a folder other than the list's where one is given."""
+        folder = folder or self.folder
         chosen = [step for at, step in enumerate(self.run.steps) if steps is None or at in steps]
         names = self._kernel_names(chosen)
         lines = ["format = 1", f'name = "{self.name}"', ""]
         for (module, entry, subgroup), name in names.items():
-            lines += [f"[kernels.{name}]", f'path = "{os.path.relpath(module, self.folder)}"', f'entry = "{entry}"']
+            lines += [f"[kernels.{name}]", f'path = "{os.path.relpath(module, folder)}"', f'entry = "{entry}"']
             lines += [f"subgroup_size = {subgroup}"] if subgroup else []
             lines.append("")
-        bound = {self.place[id(access)].name for step in chosen for access in step.accesses}
+        bound = {self.place[access].name for step in chosen for access in step.accesses}
         for buffer in self.buffers:
             if buffer.name in bound:
                 length = (buffer.span.end - buffer.span.start) // buffer.granularity
                 lines += [f"[buffers.{buffer.name}]", f'type = "{TYPES[buffer.granularity]}"', f"len = {length}"]
-                lines += [f'init = {{ file = "{buffer.contents}" }}'] + (['promote = "auto"'] if buffer.promote else []) + [""]
+                lines.append(f'init = {{ file = "{os.path.relpath(buffer.contents, folder)}" }}')
+                lines += ['promote = "auto"', ""] if buffer.promote else [""]
         for step in chosen:
             lines += ["[[submit]]", *self._step(step, names), ""]
         return "\n".join(lines)
@@ -263,7 +265,7 @@ class ListFile:
         return module, pipeline["entry"], pipeline["subgroup"]
 
     def _range(self, access):
-        buffer = self.place[id(access)]
+        buffer = self.place[access]
         start, length = access.span.start - buffer.span.start, access.span.end - access.span.start
         return f'buffer = "{buffer.name}", offset = {start // buffer.granularity}, len = {length // buffer.granularity}'
 
@@ -274,7 +276,7 @@ class ListFile:
         if step.kind == "fill":
             access = step.accesses[0]
             word = step.event["value"]
-            if self.place[id(access)].granularity != 4 and word:
+            if self.place[access].granularity != 4 and word:
                 raise Unsupported("a fill of a buffer that is not one of words")
             value = struct.unpack("<f", struct.pack("<I", word))[0]
             return [f"fill = {{ {self._range(access)}, value = {value!r} }}"]
@@ -335,11 +337,11 @@ def convert(capture, inspector, folder, blake3):
             skipped[str(reason)] += run.dispatches
     seen = set()
     runs = cut_at_host_writes(capture, usable)
-    for number, (run, epochs) in enumerate(runs):
+    for number, run in enumerate(runs):
         if run.dispatches < FEWEST_DISPATCHES:
             continue
         try:
-            file = ListFile(capture, inspector, run, epochs, folder, f"{capture.folder.name} r{number:03}")
+            file = ListFile(capture, inspector, run, folder, f"{capture.folder.name} r{number:03}")
             file.mark_temporaries()
             text = file.text()
         except Unsupported as reason:
@@ -367,9 +369,8 @@ def write(file, text, stem, blake3):
     pairs.mkdir(exist_ok=True)
     handovers = []
     for pair in file.handovers():
-        text = file.text(pair).replace('path = "', 'path = "../').replace('file = "', 'file = "../')
         target = pairs / f"{stem.name}.{pair[0]}-{pair[1]}.toml"
-        target.write_text(text)
+        target.write_text(file.text(pair, pairs))
         handovers.append([*pair, target.name])
     description = {
         "steps": [file.capture.name(step) for step in file.run.steps],
