@@ -1,4 +1,5 @@
 """Runs a program under the capture layer, which is compiled where it is needed."""
+
 import json
 import pathlib
 import shutil
@@ -20,7 +21,17 @@ def build_layer(work):
     if not library.exists() or library.stat().st_mtime < newest:
         programs.require("g++", "g++ libvulkan-dev")
         # Hidden names: the library lives in processes that have names of their own.
-        command = ["g++", "-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-shared", "-o", library, *sorted(SOURCES.glob("*.cpp"))]
+        command = [
+            "g++",
+            "-std=c++17",
+            "-O1",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-shared",
+            "-o",
+            library,
+            *sorted(SOURCES.glob("*.cpp")),
+        ]
         programs.call(command, work / "logs/layer.log", "compiling the layer (apt-get install g++ libvulkan-dev)")
     manifest = {
         "file_format_version": "1.2.0",
@@ -46,7 +57,8 @@ def layer_environment(folder, target, **settings):
 def driver_environment(work, manifest):
     """Makes the loader see the driver of `manifest` only.
 
-    The manifest goes to a data folder of its own, because programs that read `VK_DRIVER_FILES` themselves open the driver without layers.
+    The manifest goes to a data folder of its own, because programs that read `VK_DRIVER_FILES` themselves open the
+    driver without layers.
     """
     if not manifest:
         return {}
@@ -79,5 +91,7 @@ def capture(program, work, driver):
     except subprocess.TimeoutExpired:
         raise programs.Missing(f"{program.name} took longer than {TIME_LIMIT_S} s; its output is in {log}") from None
     if not list(target.glob("events.*.jsonl")):
-        raise programs.Missing(f"{program.name} ended without a Vulkan instance: the layer recorded nothing; its output is in {log}")
+        raise programs.Missing(
+            f"{program.name} ended without a Vulkan instance: the layer recorded nothing; its output is in {log}"
+        )
     return target

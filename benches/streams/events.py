@@ -1,10 +1,21 @@
 """Reads a capture: what the layer wrote down, as runs of steps between two waits of the host."""
+
 import collections
 import dataclasses
 import json
 import typing
 
-RECORDED = ("dispatch", "copy", "fill", "barrier", "indirect", "update", "image copy", "secondary commands", "render pass")
+RECORDED = (
+    "dispatch",
+    "copy",
+    "fill",
+    "barrier",
+    "indirect",
+    "update",
+    "image copy",
+    "secondary commands",
+    "render pass",
+)
 # Polling a fence or signalling a semaphore from the host is no wait.
 POLLS = ("hostsignal", "fencestatus")
 
@@ -127,7 +138,7 @@ class Capture:
         self._cut(stream)
 
     def _cut(self, stream):
-        """Divides what was submitted into runs: at waits, at read-backs, and at what a pipeline file has no step for."""
+        """Divides what was submitted into runs: at waits, read-backs, and what a pipeline file has no step for."""
         current = []
 
         def end(why):

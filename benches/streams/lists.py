@@ -1,9 +1,11 @@
 """Captured runs as pipeline files.
 
-A buffer of the file is a connected piece of the memory that the steps of the run bind. Ranges that reach to the end of their buffer
-(`VK_WHOLE_SIZE` and the like) are cut to what the next reader binds. A piece is `promote = "auto"` where the capture shows that it is a temporary: no byte is
-read before it is written, each value is read, and nothing reads it after the run.
+A buffer of the file is a connected piece of the memory that the steps of the run bind. Ranges that reach to the end of
+their buffer (`VK_WHOLE_SIZE` and the like) are cut to what the next reader binds. A piece is `promote = "auto"` where
+the capture shows that it is a temporary: no byte is read before it is written, each value is read, and nothing reads it
+after the run.
 """
+
 import collections
 import dataclasses
 import hashlib
@@ -38,7 +40,8 @@ class Inspector:
     def _ask(self, module, pipeline):
         facts, error = self._inspect(module)
         if facts is None and pipeline["spec"]:
-            # An array whose length is a specialization constant is accepted only with the pipeline's values as defaults.
+            # An array whose length is a specialization constant is accepted only with the pipeline's values as
+            # defaults.
             module = self._with_defaults(module, pipeline["spec"])
             facts, error = self._inspect(module)
         if facts is None:
@@ -84,7 +87,7 @@ def accesses(capture, inspector, step):
 
 
 def trim(steps):
-    """Cuts accesses that reach to the end of their buffer to the range that the next reader, else an earlier step, binds there."""
+    """Cuts accesses that reach to the end of their buffer to the range that another step binds there."""
     for at, step in enumerate(steps):
         for access in step.accesses:
             if not access.to_buffer_end:
@@ -99,8 +102,8 @@ def trim(steps):
 def cut_at_host_writes(capture, runs):
     """Runs in which no step writes bytes that the host writes as well between two submissions.
 
-    What is only read is a version of the bytes for each epoch, and becomes a buffer for each. Where a step writes them, the run is cut before the
-    submission, since its list would have to hand bytes from one buffer to another.
+    What is only read is a version of the bytes for each epoch, and becomes a buffer for each. Where a step writes them,
+    the run is cut before the submission, since its list would have to hand bytes from one buffer to another.
     """
     queue, result = list(runs), []
     while queue:
@@ -223,12 +226,17 @@ class ListFile:
             for access in step.accesses:
                 if access.writes:
                     name = self.place[access].name
-                    kept = [(a, b, w) for start, end, w in last[name] for a, b in without([(start, end)], *access.span[1:])]
+                    kept = [
+                        (a, b, w) for start, end, w in last[name] for a, b in without([(start, end)], *access.span[1:])
+                    ]
                     last[name] = kept + [(*access.span[1:], at)]
         return sorted(pairs)
 
     def text(self, steps=None, folder=None):
-        """The pipeline file, of all steps or of those with the given numbers, for a folder other than the list's where one is given."""
+        """The pipeline file, of all steps or of those with the given numbers.
+
+        Paths in it are relative to `folder`, by default the list's.
+        """
         folder = folder or self.folder
         chosen = [step for at, step in enumerate(self.run.steps) if steps is None or at in steps]
         names = self._kernel_names(chosen)
@@ -357,7 +365,7 @@ def convert(capture, inspector, folder, blake3):
 
 
 def write(file, text, stem, blake3):
-    """Writes a list, its description for the tables, the application's bytes, and each pair of a writer and its reader as a list."""
+    """Writes a list, its description, the application's bytes, and each pair of a writer and its reader as a list."""
     pathlib.Path(f"{stem}.toml").write_text(text)
     after = stem.parent / "after"
     after.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
 """The programs whose submissions are captured, and how their packages are fetched."""
+
 import dataclasses
 import os
 import pathlib
@@ -8,7 +9,13 @@ import sys
 
 NETS = pathlib.Path(__file__).resolve().parent / "nets"
 # By the name of the module that each brings.
-PYTHON_PACKAGES = {"blake3": "blake3", "gguf": "gguf", "ncnn": "ncnn", "onnx": "onnx", "onnxruntime": "onnxruntime-webgpu"}
+PYTHON_PACKAGES = {
+    "blake3": "blake3",
+    "gguf": "gguf",
+    "ncnn": "ncnn",
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime-webgpu",
+}
 NODE_PACKAGES = ["node-llama-cpp"]
 
 
@@ -57,7 +64,8 @@ def ncnn(name, net, half, about):
 def onnx(name, net, about):
     """ONNX Runtime's WebGPU provider: Dawn on Vulkan.
 
-    Dawn asks for dynamic indexing of descriptor arrays, which llvmpipe lacks and compute shaders do not use; the layer claims it.
+    Dawn asks for dynamic indexing of descriptor arrays, which llvmpipe lacks and compute shaders do not use; the layer
+    claims it.
     """
     return Program(name, about, ("python", "{nets}/onnx_net.py", "{work}/models", net), {"CAPTURE_CLAIM_INDEXING": "1"})
 
@@ -102,7 +110,11 @@ def fetch_python(work, modules=tuple(PYTHON_PACKAGES)):
     python = python_of(work)
     log = work / "logs/python.log"
     if not python.exists():
-        call([sys.executable, "-m", "venv", work / "python"], log, "making a virtual environment (apt-get install python3-venv)")
+        call(
+            [sys.executable, "-m", "venv", work / "python"],
+            log,
+            "making a virtual environment (apt-get install python3-venv)",
+        )
     missing = [module for module in modules if import_error(python, module)]
     if missing:
         packages = [PYTHON_PACKAGES[module] for module in missing]
@@ -144,6 +156,9 @@ def make_model(program, work):
 
 
 def environment_for(program, extra):
-    """The environment of a captured run. `VK_DRIVER_FILES` is removed: ncnn opens a driver named there past the loader and its layers."""
+    """The environment of a captured run.
+
+    `VK_DRIVER_FILES` is removed: ncnn opens a driver named there past the loader and its layers.
+    """
     inherited = {k: v for k, v in os.environ.items() if k not in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")}
     return {**inherited, **program.environment, **extra}

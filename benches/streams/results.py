@@ -1,12 +1,25 @@
 """Runs lists with a `vkfuse`, and sums up what came out."""
+
 import collections
 import dataclasses
 import hashlib
 import json
 import re
 import subprocess
+import sys
 
 TIME_LIMIT_S = 600
+COLUMNS = [
+    "program",
+    "list",
+    "dispatches",
+    "after fusion",
+    "fused",
+    "in groups that hand data on",
+    "handovers inside a group",
+    "application's bytes",
+    "as compiled",
+]
 
 
 @dataclasses.dataclass
@@ -54,7 +67,7 @@ class Outcome:
         return [step for group in self.groups if len(group) > 1 for step in group if self.is_dispatch(step)]
 
     def same_bytes(self, report):
-        """How many buffers have the bytes that they had in the application, and of how many that can be compared; the rest were promoted."""
+        """How many buffers have the application's bytes, and of how many: promoted ones cannot be compared."""
         outputs = report.get("outputs", {})
         compared = {n: h for n, h in self.description["expected"].items() if outputs.get(n, {}).get("blake3")}
         return sum(outputs[n]["blake3"] == h for n, h in compared.items()), len(compared)
@@ -99,7 +112,7 @@ def run_program(vkfuse, folder, cache, environment):
 
 
 def run_as_compiled(vkfuse, file, cache, environment):
-    """The report of the list without promotions and with `float = "contract"`, which leaves arithmetic to the driver as the program does."""
+    """The report of the list without promotions and with arithmetic left to the driver, as the program leaves it."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("promote = ")]
     changed = file.with_name(f"as-compiled-{file.name}")
     changed.write_text("\n".join(lines + ["", "[fusion]", 'float = "contract"', ""]))
@@ -113,12 +126,12 @@ def percent(part, whole):
 def print_table(outcomes, before=None):
     """One row for each list, with an earlier binary's numbers first where there is one, and one for each program.
 
-    The last two columns count the buffers that have the application's bytes: unfused in the strict form, and, where that differs, with
-    `float = "contract"`.
+    The last two columns count the buffers that have the application's bytes: in the strict form, and, where that
+    differs, with `float = "contract"`.
     """
     old = {(o.program, o.name): o for o in before or []}
-    print("| program | list | dispatches | after fusion | fused | in groups that hand data on | handovers inside a group | application's bytes | as compiled |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|" + " --- |" * len(COLUMNS))
     by_program = collections.defaultdict(list)
     for outcome in outcomes:
         by_program[outcome.program].append(outcome)
@@ -213,6 +226,7 @@ class Pairs:
 def handover_causes(outcomes, lists, pairs):
     """For each handover that crosses a boundary: its cause, when the two steps are a list of their own."""
     for outcome in outcomes:
+        print(f"pairs of {outcome.program} {outcome.name}", file=sys.stderr)
         inside = {tuple(h[:2]) for h in outcome.kept_together}
         done = set(outcome.handing_on)
         for writer, reader, file in outcome.description["handovers"]:
@@ -223,8 +237,12 @@ def handover_causes(outcomes, lists, pairs):
 
 
 def print_handovers(found):
-    """Handovers that cross a boundary by cause: how many, and how many dispatches that hand nothing on yet take part in one."""
-    count, dispatches, examples = collections.Counter(), collections.defaultdict(set), collections.defaultdict(collections.Counter)
+    """Handovers that cross a boundary, by cause, and the dispatches that take part in one and hand nothing on yet."""
+    count, dispatches, examples = (
+        collections.Counter(),
+        collections.defaultdict(set),
+        collections.defaultdict(collections.Counter),
+    )
     for outcome, writer, reader, cause, apart in found:
         count[cause] += 1
         dispatches[cause] |= {(outcome.program, outcome.name, step) for step in apart}

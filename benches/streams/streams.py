@@ -3,10 +3,12 @@
 
     benches/streams/streams.py --vkfuse target/debug/vkfuse [PROGRAM ...]
 
-Fetches the programs by their registries' clients (pip, npm) into a folder outside of the repository, runs each under a Vulkan layer that records what it submits,
-converts the recordings into pipeline files, runs these with `vkfuse run`, and prints what became of the dispatches and why boundaries stay, by count.
-What a program computed is compared bit for bit with what the same list computes in `vkfuse`. Every part is kept in the folder and not done again.
+Fetches the programs by their registries' clients (pip, npm) into a folder outside of the repository, runs each under a
+Vulkan layer that records what it submits, converts the recordings into pipeline files, runs these with `vkfuse run`,
+and prints what became of the dispatches and why boundaries stay, by count. What a program computed is compared bit for
+bit with what the same list computes in `vkfuse`. Every part is kept in the folder and not done again.
 """
+
 import argparse
 import json
 import os
@@ -23,7 +25,9 @@ import results
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog="Programs: " + ", ".join(p.name for p in programs.PROGRAMS))
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n")[0], epilog="Programs: " + ", ".join(p.name for p in programs.PROGRAMS)
+    )
     parser.add_argument("program", nargs="*", metavar="PROGRAM", help="what to capture and run (default: all)")
     parser.add_argument(
         "--vkfuse",
@@ -31,11 +35,34 @@ def arguments():
         metavar="COMMAND",
         help="the command to run lists with (default: vkfuse); given twice, the first is the one to compare with",
     )
-    parser.add_argument("--work", type=pathlib.Path, metavar="FOLDER", help="where everything is kept (default: vkfuse-streams in the temporary folder)")
-    parser.add_argument("--captures", type=pathlib.Path, metavar="FOLDER", help="captures that exist, one folder for each program; nothing is fetched or captured")
-    parser.add_argument("--driver", type=pathlib.Path, metavar="MANIFEST", help="the manifest of the Vulkan driver to capture and run with")
-    parser.add_argument("--not-llvmpipe", action="store_true", help="hide from vkfuse that the driver is llvmpipe, whose limit on loops keeps lists apart")
-    parser.add_argument("--pairs", action="store_true", help="run each writer and reader that are not fused as a list of their own, for the cause of that handover alone")
+    parser.add_argument(
+        "--work",
+        type=pathlib.Path,
+        metavar="FOLDER",
+        help="where everything is kept (default: vkfuse-streams in the temporary folder)",
+    )
+    parser.add_argument(
+        "--captures",
+        type=pathlib.Path,
+        metavar="FOLDER",
+        help="captures that exist, one folder for each program; nothing is fetched or captured",
+    )
+    parser.add_argument(
+        "--driver",
+        type=pathlib.Path,
+        metavar="MANIFEST",
+        help="the manifest of the Vulkan driver to capture and run with",
+    )
+    parser.add_argument(
+        "--not-llvmpipe",
+        action="store_true",
+        help="hide from vkfuse that the driver is llvmpipe, whose limit on loops keeps lists apart",
+    )
+    parser.add_argument(
+        "--pairs",
+        action="store_true",
+        help="run each writer and its reader that stay apart as a list of their own, for the cause of that alone",
+    )
     parser.add_argument("--again", action="store_true", help="capture and convert again what is there")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the reports here")
     parser.add_argument("--list", action="store_true", help="print the programs and end")
@@ -60,7 +87,9 @@ def command_of(parser, path):
     """The full path of a command, since lists are run from elsewhere."""
     found = shutil.which(path)
     if not found:
-        parser.error(f"{path} is no command; build it with `cargo build --bin vkfuse` and name it with --vkfuse target/debug/vkfuse")
+        parser.error(
+            f"{path} is no command; build it with `cargo build --bin vkfuse`, then --vkfuse target/debug/vkfuse"
+        )
     return str(pathlib.Path(found).resolve())
 
 
@@ -68,7 +97,9 @@ def chosen(given, parser):
     """The captures to look at: programs of the table, or what a folder has."""
     known = {program.name: program for program in programs.PROGRAMS}
     if given.captures:
-        known = {folder.name: None for folder in sorted(given.captures.iterdir()) if list(folder.glob("events.*.jsonl"))}
+        known = {
+            folder.name: None for folder in sorted(given.captures.iterdir()) if list(folder.glob("events.*.jsonl"))
+        }
     unknown = [name for name in given.program if name not in known]
     if unknown or not known:
         parser.error(f"no such program: {', '.join(unknown)}; there are {', '.join(known) or 'none'}")
@@ -111,7 +142,9 @@ def prepare(given, selected):
             print(f"converting {name}", file=sys.stderr)
             shutil.rmtree(target, ignore_errors=True)
             inspector = lists.Inspector(given.vkfuse[-1], target / "modules")
-            for reason, dispatches in lists.convert(events.Capture(source.resolve()), inspector, target, blake3).items():
+            for reason, dispatches in lists.convert(
+                events.Capture(source.resolve()), inspector, target, blake3
+            ).items():
                 print(f"{name}: {dispatches} dispatches are in no list: {reason}", file=sys.stderr)
     return folder
 

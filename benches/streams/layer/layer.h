@@ -111,7 +111,9 @@ inline std::unordered_map<VkDeviceMemory, Memory> memories;
 inline std::unordered_map<VkShaderModule, std::string> modules;
 inline std::unordered_map<VkCommandBuffer, CommandBuffer> command_buffers;
 
-inline bool is_buffer(VkDescriptorType type) { return type >= VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER && type <= VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC; }
+inline bool is_buffer(VkDescriptorType type) {
+  return type >= VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER && type <= VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC;
+}
 
 inline bool is_dynamic(VkDescriptorType type) {
   return type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC || type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC;

@@ -1,4 +1,5 @@
 """llama_model.py FILE.gguf {f32,f16,q8_0,q4_0}: a tiny model of llama's architecture with random weights."""
+
 import sys
 
 import gguf

@@ -1,4 +1,8 @@
-"""ncnn_net.py FOLDER {cnn,former} [--half]: writes a small net with random weights into the folder and runs it twice with ncnn's Vulkan back end."""
+"""ncnn_net.py FOLDER {cnn,former} [--half]: runs a small net twice with ncnn's Vulkan back end.
+
+Writes the net, with random weights, into the folder first.
+"""
+
 import sys
 
 import ncnn
@@ -34,7 +38,13 @@ def convolution(name, source, target, channels_in, channels, kernel=3, pad=1, ac
 
 
 def depthwise(name, source, target, channels, activation=0):
-    layer("ConvolutionDepthWise", name, source, target, {0: channels, 1: 3, 4: 1, 5: 1, 6: channels * 9, 7: channels, 9: activation})
+    layer(
+        "ConvolutionDepthWise",
+        name,
+        source,
+        target,
+        {0: channels, 1: 3, 4: 1, 5: 1, 6: channels * 9, 7: channels, 9: activation},
+    )
     put(values(channels, 9), flagged=True)
     put(values(channels))
 

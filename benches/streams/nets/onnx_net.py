@@ -1,4 +1,8 @@
-"""onnx_net.py FOLDER {cnn,former}: writes a small model with random weights into the folder and runs it twice with ONNX Runtime's WebGPU provider."""
+"""onnx_net.py FOLDER {cnn,former}: runs a small model twice with ONNX Runtime's WebGPU provider.
+
+Writes the model, with random weights, into the folder first.
+"""
+
 import sys
 
 import numpy as np
@@ -46,16 +50,24 @@ def attention(source, name, width, tokens, heads):
     scores = node("MatMul", [parts["q"], parts["k"]], name + "scores")
     scaled = node("Mul", [scores, constant(name + "scale", np.float32(0.25))], name + "scaled")
     probabilities = node("Softmax", [scaled], name + "softmax", axis=-1)
-    mixed = node("Transpose", [node("MatMul", [probabilities, parts["v"]], name + "mixed")], name + "mixed_t", perm=[0, 2, 1, 3])
-    joined = node("Reshape", [mixed, constant(name + "joined_shape", np.array([1, tokens, width], np.int64))], name + "joined")
+    mixed = node(
+        "Transpose", [node("MatMul", [probabilities, parts["v"]], name + "mixed")], name + "mixed_t", perm=[0, 2, 1, 3]
+    )
+    joined = node(
+        "Reshape", [mixed, constant(name + "joined_shape", np.array([1, tokens, width], np.int64))], name + "joined"
+    )
     return node("Add", [dense(joined, name + "o", width, width), source], name + "residual")
 
 
 def gelu(source, name):
     """GELU written out, as exporters do."""
     scaled = node("Div", [source, constant(name + "root", np.float32(2**0.5))], name + "scaled")
-    one_more = node("Add", [node("Erf", [scaled], name + "erf"), constant(name + "one", np.float32(1))], name + "one_more")
-    return node("Mul", [node("Mul", [source, one_more], name + "product"), constant(name + "half", np.float32(0.5))], name)
+    one_more = node(
+        "Add", [node("Erf", [scaled], name + "erf"), constant(name + "one", np.float32(1))], name + "one_more"
+    )
+    return node(
+        "Mul", [node("Mul", [source, one_more], name + "product"), constant(name + "half", np.float32(0.5))], name
+    )
 
 
 def transformer():
@@ -73,7 +85,12 @@ def convolutional():
     x, channels_in = "x", 8
     for number, channels in enumerate((16, 16, 32)):
         name = f"c{number}_"
-        y = node("Conv", [x, weights(name + "w", channels, channels_in, 3, 3), weights(name + "b", channels)], name + "conv", pads=[1] * 4)
+        y = node(
+            "Conv",
+            [x, weights(name + "w", channels, channels_in, 3, 3), weights(name + "b", channels)],
+            name + "conv",
+            pads=[1] * 4,
+        )
         y = node("Mul", [y, node("Sigmoid", [y], name + "sigmoid")], name + "silu")
         kernels = [weights(name + "dw", channels, 1, 3, 3), weights(name + "db", channels)]
         y = node("Conv", [y, *kernels], name + "depthwise", pads=[1] * 4, group=channels)
@@ -92,7 +109,9 @@ def convolutional():
 shape = transformer() if kind == "former" else convolutional()
 inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
 outputs = [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)]
-model = helper.make_model(helper.make_graph(nodes, "net", inputs, outputs, constants), opset_imports=[helper.make_opsetid("", 17)])
+model = helper.make_model(
+    helper.make_graph(nodes, "net", inputs, outputs, constants), opset_imports=[helper.make_opsetid("", 17)]
+)
 model.ir_version = 9
 file = f"{folder}/ort-{kind}.onnx"
 onnx.save(model, file)
