@@ -5,8 +5,10 @@
 //! between). Equal accesses of several members are kept as one, so a long list costs about its length.
 
 use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::Capability;
 
 use super::cause;
+use super::in_range::{leaves_array, stays};
 use super::internalize;
 use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
@@ -95,11 +97,41 @@ pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Re
     if submission.base != [0; 3] {
         return Err(Reason::BaseGroups { base: submission.base });
     }
+    // Blocks in shared memory lie over each other, those of two kernels too, with nothing between them that waits.
+    let interface = &submission.kernel.interface;
+    let blocks = interface.capabilities.contains(&Capability::WorkgroupMemoryExplicitLayoutKHR);
+    if blocks && interface.workgroup_bytes > 0 && !mutant!(SharedBlocksAreApart) {
+        return Err(Reason::SharedBlocks);
+    }
     let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
     match normal.analysis.escaped.first() {
         Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),
         None => Ok(&normal.analysis),
     }
+}
+
+/// With robust access: whether each access of a submission that may leave its range is one of which it is known what it does. Ranges of
+/// storage buffers may be rounded up to four bytes by the device, and those of uniform buffers to more, and what lies there is not
+/// compared with anything. An index beyond an array may lead to what follows in the range.
+fn keeps_to_ranges(
+    atoms: &Atoms,
+    submission: &Submission,
+    position: usize,
+    forms: &[AccessForm],
+) -> Result<(), Reason> {
+    let analysis = analysis_of(submission)?;
+    for (access, form) in analysis.accesses.iter().zip(forms) {
+        let arg = &submission.args[access.binding];
+        let kind = submission.kernel.interface.bindings[access.binding].kind;
+        if leaves_array(atoms, form) && !mutant!(ArraysAreKeptTo) {
+            return Err(Reason::MayLeaveArray { submission: position, at: arg.at });
+        }
+        let is_tight = kind == BindingKind::StorageBuffer && arg.len.is_multiple_of(4);
+        if !is_tight && !stays(atoms, form) && !mutant!(RangesAreTight) {
+            return Err(Reason::MayLeaveRange { submission: position, at: arg.at });
+        }
+    }
+    Ok(())
 }
 
 impl Group {
@@ -209,6 +241,12 @@ impl Group {
             let together = rounds.zip(others).is_some_and(|(a, b)| a + b <= u128::from(limit));
             if !alone && !together {
                 return Err(Reason::LoopRounds { limit }.into());
+            }
+        }
+        if limits.robust && !self.forms.is_empty() {
+            let first = (self.forms.len() == 1).then_some((self.start, &self.forms[0][..]));
+            for (position, forms) in first.into_iter().chain([(position, &forms[..])]) {
+                keeps_to_ranges(&self.atoms, &list[position], position, forms)?;
             }
         }
         let demands = self.demands.len();
