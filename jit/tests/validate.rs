@@ -160,6 +160,10 @@ fn lists_over_images_agree() {
     ];
     for kernels in lists {
         for size in [[40, 24], [131, 77], [8, 8], [1, 1]] {
+            // These kernels know no size.
+            if kernels[0].0.contains("colour") && (size[0] % 8, size[1] % 8) != (0, 0) {
+                continue;
+            }
             let instances = assert_agreed(&over_images(Some(size), kernels), &limits());
             assert!(instances >= 1, "{kernels:?} {size:?}");
         }
@@ -194,7 +198,7 @@ fn images_of_unknown_size_are_not_judged() {
 fn robust_access_is_judged() {
     let short = || {
         let mut list = chain(1000, Promote::Auto);
-        for arg in list.submissions.iter_mut().flat_map(|one| &mut one.args).filter(|arg| arg.buffer.0 == 2) {
+        for arg in list.submissions.iter_mut().flat_map(|one| &mut one.args).filter(|arg| arg.buffer.0 == 0) {
             arg.len -= 40;
         }
         list

@@ -126,8 +126,8 @@ impl ContextOptions {
 
     /// Accesses outside of the range that is bound are defined, as Vulkan's feature `robustBufferAccess2` has it: they read zeros and write
     /// nothing, fused and unfused. Off by default, because it costs time: drivers compare every address with the end of its range, and
-    /// what is fused then rests on what can be shown to stay within its range. A buffer of which that cannot be shown is not promoted, what
-    /// is read from it is not worked out again, and a kernel is not fused where an access may leave a uniform buffer, an array inside of a
+    /// what is fused then rests on what can be shown to stay within its range. Where that cannot be shown of what one kernel writes and another
+    /// one accesses they are two dispatches, and a kernel is not fused where an access may leave a uniform buffer, an array inside of a
     /// block, or a range whose length is no multiple of four bytes ([`Reason::MayLeaveRange`](crate::Reason::MayLeaveRange)).
     ///
     /// A context with a device of its own switches the feature on, and does not open where the device has not got it. Over

@@ -71,14 +71,13 @@ fn elements_outside_are_zero_and_not_written() {
             &rig,
             &[(&more, x.read(), t.write().range(0, len)), (&more, t.read().range(0, len), z.write())],
         );
-        assert!(matches!(event.outcome(), Some(Outcome::Fused)), "{:?}", event.outcome());
+        // Drivers hand on what is stored outside, so these are two dispatches.
+        assert_eq!(matches!(event.outcome(), Outcome::Fused), len == 256, "{:?}", event.outcome());
         let expected: Vec<u32> = (0..N).map(|i| if i < len as u32 { 1002 + i } else { 1 }).collect();
         assert_eq!(z.download().unwrap(), expected, "{len} {promote:?}");
         let report = event.report().unwrap();
-        if promote != Promote::None {
-            let about = report.plan.buffers.iter().find(|one| one.buffer == t.id()).unwrap();
-            assert!(matches!(about.reason, Some(Reason::MayLeaveRange { .. })) || len == 256, "{about:?}");
-        }
+        let leaves = report.plan.splits.iter().any(|one| matches!(one.reason, Reason::MayLeaveRange { .. }));
+        assert_eq!(leaves, len < 256, "{report:#?}");
         if promote == Promote::None {
             // What lies behind the range stays as it was.
             let behind: Vec<u32> = (0..N).map(|i| if i < len as u32 { 1001 + i } else { 5000 + i }).collect();
@@ -92,6 +91,7 @@ fn elements_outside_are_zero_and_not_written() {
 #[test]
 fn tiles_past_the_end_add_zeros() {
     let Some(rig) = robust() else { return };
+    let more = kernel(&rig.context, "z[i] = x[i] + 1u;");
     let double = kernel(&rig.context, "if (i < arrayLength(&x)) { z[i] = x[i] * 2u; }");
     let tiles = kernel(
         &rig.context,
@@ -106,6 +106,16 @@ fn tiles_past_the_end_add_zeros() {
         );
         let held = |at: u32| if (at as usize) < len { 2 * (3 + at) } else { 0 };
         let expected: Vec<u32> = (0..N).map(|i| (0..24).map(|k| held(i / 8 * 8 + k)).sum()).collect();
+        assert_eq!(z.download().unwrap(), expected, "{len}");
+
+        // What nobody writes is read from outside in one dispatch with what follows.
+        let (t, z) = (numbers(&rig.context, 0), numbers(&rig.context, 0));
+        t.set_promotion(Promote::Private);
+        let event = run(&rig, &[(&tiles, x.read().range(0, len), t.write()), (&more, t.read(), z.write())]);
+        assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+        let held = |at: u32| if (at as usize) < len { 3 + at } else { 0 };
+        let expected: Vec<u32> =
+            (0..N).map(|i| 1 + (0..24).map(|k| held(i / 8 * 8 + k)).sum::<u32>()).collect();
         assert_eq!(z.download().unwrap(), expected, "{len}");
     }
     rig.assert_no_validation_messages();
@@ -124,7 +134,7 @@ fn what_is_outside_is_not_worked_out_again() {
             &[(&more, x.read(), t.write().range(0, stored)), (&mirror, t.read().range(0, loaded), z.write())],
         );
         let whole = (stored, loaded) == (256, 256);
-        assert_eq!(matches!(event.outcome(), Some(Outcome::Fused)), whole, "{stored} {loaded}");
+        assert_eq!(matches!(event.outcome(), Outcome::Fused), whole, "{stored} {loaded}");
         let held = |at: u32| match at as usize {
             at if at >= loaded => 0,
             at if at < stored => 11 + at as u32,
@@ -201,7 +211,6 @@ fn a_device_of_the_programs_says_it_itself() {
         let options = ContextOptions::new().cache(CacheOptions::off()).robust_buffer_access(said);
         let context = Context::from_vulkano(Arc::clone(&device), queues, options).unwrap();
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
-        // Three items on two elements: only robust access says what that is, so nothing is promoted under it.
         let more = kernel(&context, "if (i < 256u) { z[i] = x[i] + 1u; }");
         let (x, t, z) = (numbers(&context, 1), numbers(&context, 0), numbers(&context, 0));
         t.set_promotion(Promote::Private);
@@ -219,8 +228,9 @@ fn a_device_of_the_programs_says_it_itself() {
         let event = fusion.complete_fusion(&FusionProperties::default()).unwrap();
         event.wait().unwrap();
         let report = event.report().unwrap();
-        let reason = &report.plan.buffers.iter().find(|one| one.buffer == t.id()).unwrap().reason;
-        assert_eq!(matches!(reason, Some(Reason::MayLeaveRange { .. })), has_feature, "{said}: {reason:?}");
+        let splits = &report.plan.splits;
+        let leaves = splits.iter().any(|one| matches!(one.reason, Reason::MayLeaveRange { .. }));
+        assert_eq!(leaves, has_feature, "{said}: {splits:?}");
         let expected: Vec<u32> = (0..N).map(|i| if (i as usize) < len { i + 3 } else { 1 }).collect();
         assert_eq!(z.download().unwrap(), expected);
     }

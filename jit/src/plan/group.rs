@@ -8,7 +8,7 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::Capability;
 
 use super::cause;
-use super::in_range::{leaves_array, stays};
+use super::in_range::{keeps_to_ranges, stays};
 use super::internalize;
 use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
@@ -108,30 +108,6 @@ pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Re
         Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),
         None => Ok(&normal.analysis),
     }
-}
-
-/// With robust access: whether each access of a submission that may leave its range is one of which it is known what it does. Ranges of
-/// storage buffers may be rounded up to four bytes by the device, and those of uniform buffers to more, and what lies there is not
-/// compared with anything. An index beyond an array may lead to what follows in the range.
-fn keeps_to_ranges(
-    atoms: &Atoms,
-    submission: &Submission,
-    position: usize,
-    forms: &[AccessForm],
-) -> Result<(), Reason> {
-    let analysis = analysis_of(submission)?;
-    for (access, form) in analysis.accesses.iter().zip(forms) {
-        let arg = &submission.args[access.binding];
-        let kind = submission.kernel.interface.bindings[access.binding].kind;
-        if leaves_array(atoms, form) && !mutant!(ArraysAreKeptTo) {
-            return Err(Reason::MayLeaveArray { submission: position, at: arg.at });
-        }
-        let is_tight = kind == BindingKind::StorageBuffer && arg.len.is_multiple_of(4);
-        if !is_tight && !stays(atoms, form) && !mutant!(RangesAreTight) {
-            return Err(Reason::MayLeaveRange { submission: position, at: arg.at });
-        }
-    }
-    Ok(())
 }
 
 impl Group {
@@ -269,7 +245,7 @@ impl Group {
                     && t.form.size == form.size
                     && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
                     && t.form.unknown == form.unknown
-                    && (t.form.accessor == form.accessor || !form.unknown)
+                    && (t.form.accessor == form.accessor || !form.unknown && !limits.robust)
             };
             match touches.iter_mut().find(same) {
                 Some(touch) => {
@@ -324,6 +300,14 @@ impl Group {
                 };
                 let kind = match relation {
                     Relation::Disjoint => continue,
+                    // Drivers hand on to a load what was stored there before, whether it is there or not.
+                    _ if limits.robust && !self.stay(&touch.form, form) => {
+                        let (submission, at) = (position, list[position].args[access.binding].at);
+                        return Err(Rejection {
+                            buffer: Some(buffer),
+                            reason: Reason::MayLeaveRange { submission, at },
+                        });
+                    }
                     // Neither program order nor a barrier orders a read of what the driver takes for constant.
                     _ if is_constant && !mutant!(UniformsAreCoherent) => {
                         let reason = match access.texel {
@@ -362,6 +346,11 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// Whether two accesses stay in what is bound.
+    fn stay(&self, a: &AccessForm, b: &AccessForm) -> bool {
+        stays(&self.atoms, a) && stays(&self.atoms, b) || mutant!(OutsideIsInOrder)
     }
 
     /// Device addresses may lead anywhere: nothing is proven of such a kernel. Under policy `trust` it has a barrier

@@ -5,9 +5,13 @@
 //! something else wherever it goes through another range, a register or a value that is worked out again. So whatever rests on what an
 //! access has read or written asks here first.
 
+use super::group::analysis_of;
+use super::submission::Submission;
 use crate::analysis::access::Texel;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds};
 use crate::analysis::evaluate::AccessForm;
+use crate::kernel::BindingKind;
+use crate::reason::Reason;
 
 /// Facts that bound one form together.
 pub(super) const FACTS: usize = 3;
@@ -93,4 +97,28 @@ pub(super) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts: usize) 
         }
     }
     most
+}
+
+/// With robust access: whether each access of a submission that may leave its range is one of which it is known what it does. Ranges of
+/// storage buffers may be rounded up to four bytes by the device, and those of uniform buffers to more, and what lies there is not
+/// compared with anything. An index beyond an array may lead to what follows in the range.
+pub(super) fn keeps_to_ranges(
+    atoms: &Atoms,
+    submission: &Submission,
+    position: usize,
+    forms: &[AccessForm],
+) -> Result<(), Reason> {
+    let analysis = analysis_of(submission)?;
+    for (access, form) in analysis.accesses.iter().zip(forms) {
+        let arg = &submission.args[access.binding];
+        let kind = submission.kernel.interface.bindings[access.binding].kind;
+        if leaves_array(atoms, form) && !mutant!(ArraysAreKeptTo) {
+            return Err(Reason::MayLeaveArray { submission: position, at: arg.at });
+        }
+        let is_tight = kind == BindingKind::StorageBuffer && arg.len.is_multiple_of(4);
+        if !is_tight && !stays(atoms, form) && !mutant!(RangesAreTight) {
+            return Err(Reason::MayLeaveRange { submission: position, at: arg.at });
+        }
+    }
+    Ok(())
 }

@@ -330,7 +330,7 @@ pub(super) fn elements(
             if form.unknown && !form.never {
                 return Err(Reason::UnknownIndex);
             }
-            if robust && !stays(&group.atoms, &form) && !mutant!(OutsideStaysInside) {
+            if robust && !stays(&group.atoms, &form) && !mutant!(OutsideIsKept) {
                 return Err(Reason::MayLeaveRange { submission: position, at: arg.at });
             }
             found.push(Element {

@@ -5,7 +5,7 @@ use vkfuse_jit::Reason;
 use vkfuse_jit::plan::{Internalization, Promote};
 
 use super::glsl::{glsl, is_possible};
-use super::lab::{Lab, View, compiled, kernel};
+use super::lab::{Checked, Lab, View, compiled, kernel};
 
 trait Robust {
     fn robust(self) -> Self;
@@ -34,23 +34,54 @@ fn part(buffer: u64, first: u64, len: u64) -> View {
     (buffer, first, len).into()
 }
 
+#[track_caller]
+fn assert_splits(checked: &Checked) {
+    assert_eq!(checked.plan.steps.len(), 2);
+    let reason = &checked.plan.report.splits[0].reason;
+    assert!(matches!(reason, Reason::MayLeaveRange { .. }), "{reason}");
+}
+
 probes! {
-    /// Thirty-two items on thirty elements: the last two are written nowhere and read as zeros.
-    fn what_leaves_its_range_is_fused_in_memory() {
+    /// Thirty-two items on thirty elements: the last two are written nowhere and read as zeros, in two dispatches.
+    fn what_leaves_its_range_waits_for_who_writes_there() {
         for first in [0, 32] {
-            let lab = |promote| {
-                Lab::new(64)
+            for promote in [Promote::None, Promote::Private, Promote::Local, Promote::Auto] {
+                let checked = Lab::new(64)
                     .robust()
                     .promote(1, promote)
                     .submit_views(&copy(), [4, 1, 1], &[whole(0), part(1, first, 30)], &[])
                     .submit_views(&copy(), [4, 1, 1], &[part(1, first, 30), whole(2)], &[])
-            };
-            lab(Promote::None).check().fused(0);
-            for promote in [Promote::Private, Promote::Local, Promote::Auto] {
-                let checked = lab(promote).check().fused(0);
-                let reason = checked.refused(1);
-                assert!(matches!(reason, Reason::MayLeaveRange { .. }), "{reason}");
+                    .check();
+                assert_splits(&checked);
             }
+        }
+    }
+
+    /// What nobody writes is read from outside of its range in one dispatch with others.
+    fn what_nobody_writes_may_be_read_from_outside() {
+        let tile = kernel("a z", "8", "var s = 0u; for (var k = 0u; k < 9u; k++) { s += a[gid.x + k]; } z[gid.x] = s;");
+        for len in [30, 32, 8, 1] {
+            Lab::new(64)
+                .robust()
+                .promote(1, Promote::Auto)
+                .submit_views(&tile, [4, 1, 1], &[part(0, 0, len), whole(1)], &[])
+                .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+                .submit_views(&tile, [4, 1, 1], &[part(0, 32, len), whole(3)], &[])
+                .check()
+                .fused(0)
+                .inside(1, Internalization::Private);
+        }
+    }
+
+    /// An element that is zero through one range is another number through a longer one.
+    fn what_is_kept_stays_inside() {
+        for (first, second) in [(30, 32), (32, 30), (8, 31), (32, 32)] {
+            let mut lab = Lab::new(32).robust();
+            (lab.limits.kept_bytes, lab.limits.kept_result_bytes) = (256, 256);
+            lab.submit_views(&copy(), [4, 1, 1], &[part(0, 0, first), whole(1)], &[])
+                .submit_views(&copy(), [4, 1, 1], &[part(0, 0, second), whole(2)], &[])
+                .check()
+                .fused(0);
         }
     }
 
@@ -63,12 +94,11 @@ probes! {
                 .submit_views(&guarded(), [4, 1, 1], &[whole(0), part(1, 0, len)], &[push])
                 .submit_views(&guarded(), [4, 1, 1], &[part(1, 0, len), whole(2)], &[push])
                 .check()
-                .fused(0)
         };
-        lab(30, 30).inside(1, Internalization::Private);
-        lab(29, 30).inside(1, Internalization::Private);
-        lab(32, 32).inside(1, Internalization::Private);
-        assert!(matches!(lab(31, 30).refused(1), Reason::MayLeaveRange { .. }));
+        lab(30, 30).fused(0).inside(1, Internalization::Private);
+        lab(29, 30).fused(0).inside(1, Internalization::Private);
+        lab(32, 32).fused(0).inside(1, Internalization::Private);
+        assert_splits(&lab(31, 30));
         // A loop, a row and a column.
         let rows = kernel("a z", "4, 2", "z[gid.y * 8u + gid.x] = a[gid.y * 8u + gid.x];");
         Lab::new(64)
@@ -84,12 +114,20 @@ probes! {
     /// Two ranges of one buffer: what the one holds is outside of the other.
     fn each_range_has_its_own_end() {
         for (written, read) in [(32, 24), (24, 32), (31, 29), (1, 32), (32, 1)] {
-            Lab::new(32)
+            let checked = Lab::new(32)
                 .robust()
                 .submit_views(&copy(), [4, 1, 1], &[whole(0), part(1, 0, written)], &[])
                 .submit_views(&copy(), [4, 1, 1], &[part(1, 0, read), whole(2)], &[])
-                .check()
-                .fused(0);
+                .check();
+            assert_splits(&checked);
+            // The same where a longer range was written or read before.
+            let checked = Lab::new(32)
+                .robust()
+                .submit_views(&copy(), [4, 1, 1], &[whole(1), whole(3)], &[])
+                .submit_views(&copy(), [4, 1, 1], &[part(1, 0, read.min(31)), whole(4)], &[])
+                .submit_views(&copy(), [4, 1, 1], &[whole(0), whole(1)], &[])
+                .check();
+            assert_splits(&checked);
         }
         // What lies before a range is outside of it as well.
         let before = kernel("a z", "8", "z[gid.x] = a[gid.x - 4u];");

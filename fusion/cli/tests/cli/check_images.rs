@@ -46,7 +46,7 @@ fn texels_outside_have_coordinates() {
         ([-1, 0], 8, [-1, 0, 0]),
         ([2, 0], 16, [16, 0, 0]),
         ([0, -1], 16, [0, -1, 0]),
-        ([3, 3], 72, [16, 3, 0]),
+        ([3, 3], 63, [16, 3, 0]),
     ] {
         let report = checked(&moved(by, [0, 0], "init = \"iota\""), &[], [count, 0, 0, 0]);
         let found = &report["out_of_bounds"]["list"][0];
