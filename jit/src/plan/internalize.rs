@@ -47,7 +47,6 @@ pub(crate) struct Room {
 pub(crate) struct Facts {
     small: SmallScalars,
     loops: LoopFacts,
-    /// Accesses outside of what is bound are defined.
     robust: bool,
 }
 
