@@ -41,11 +41,7 @@ pub(super) fn all(list: &[Submission]) -> Vec<Instance> {
     let sizes = Sizes::of(list);
     for target in targets {
         for scaled in [false, true] {
-            add(sizes.with(list, target, scaled, 1));
-        }
-        // Guards on the sides of an image are no guards where these are whole work-groups.
-        if list.iter().any(|one| sides(one).next().is_some()) {
-            add(sizes.with(list, target, false, widest));
+            add(sizes.with(list, target, scaled));
         }
     }
     instances
@@ -100,14 +96,14 @@ impl Sizes {
         Self { tied, most }
     }
 
-    /// The list with its largest size replaced, and the others in proportion, each a multiple of `unit`.
-    fn with(&self, list: &[Submission], target: u32, scaled: bool, unit: u32) -> Option<Instance> {
+    /// The list with its largest size replaced, and the others in proportion.
+    fn with(&self, list: &[Submission], target: u32, scaled: bool) -> Option<Instance> {
         let largest = self.tied.first().map_or(self.most, |&word| u64::from(word)).max(1);
         let shrink = |size: u64| size * u64::from(target) / largest;
         // What is smaller than the target is small enough: rows of a large matrix shrink, its columns do not.
         let size = |word: u32| {
             let small = u64::from(word) <= u64::from(target.max(64)) && u64::from(word) < largest;
-            if small { word } else { (shrink(u64::from(word)) as u32).next_multiple_of(unit) }
+            if small { word } else { shrink(u64::from(word)) as u32 }
         };
         let submissions = list.iter().map(|one| {
             let mut one = one.clone();
@@ -136,11 +132,7 @@ impl Sizes {
             }
             one
         });
-        let bytes = match (scaled, unit) {
-            (true, _) => ", buffers in proportion",
-            (false, 1) => "",
-            (false, _) => ", in whole work-groups",
-        };
+        let bytes = if scaled { ", buffers in proportion" } else { "" };
         Some(Instance { list: submissions.collect(), name: format!("size {target}{bytes}") })
     }
 
