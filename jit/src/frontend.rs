@@ -38,7 +38,7 @@ pub(crate) mod words;
 
 pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
-pub use error::KernelError;
+pub use error::{KernelError, TextKind};
 pub use images::ImageDeclaration;
 pub use module::Module;
 pub use pipeline::{AfterPass, Pass, observe_passes};

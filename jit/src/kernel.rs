@@ -24,8 +24,8 @@ use crate::frontend::{guard, plain, spec, words};
 pub use crate::frontend::{
     ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
     FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Module, Origin, Pass, Plain,
-    PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextureKind,
-    artifact_is_valid, artifact_tools, observe_passes, tool_runs,
+    PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextKind,
+    TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;

@@ -13,6 +13,7 @@ mod closed;
 mod doubt;
 mod exactly_once;
 mod group;
+mod in_range;
 mod ingredients;
 mod inline;
 mod interleave;

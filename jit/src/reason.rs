@@ -136,6 +136,27 @@ pub enum Reason {
     /// Elements narrower than 32 bits, which the device takes in buffers only.
     #[error("the device takes elements narrower than 32 bits in buffers only")]
     SmallElements,
+    /// An access may leave the range that is bound, where that is defined (`robustBufferAccess2`): what it reads or writes then depends on
+    /// the range.
+    #[error("an access may leave the range that is bound, which is defined on this device")]
+    MayLeaveRange {
+        /// Position of the submission in the list.
+        submission: usize,
+        /// The binding.
+        at: SetBinding,
+    },
+    /// An index may leave an array of a known length inside of a block, where accesses outside of a range are defined
+    /// (`robustBufferAccess2`): it may lead to what follows the array.
+    #[error("an index may leave an array inside of a block, which may be defined on this device")]
+    MayLeaveArray {
+        /// Position of the submission in the list.
+        submission: usize,
+        /// The binding.
+        at: SetBinding,
+    },
+    /// A kernel whose shared memory has an explicit layout: all such variables lie in the same bytes.
+    #[error("shared memory with an explicit layout (WorkgroupMemoryExplicitLayoutKHR)")]
+    SharedBlocks,
     /// The index is not expressed.
     #[error("an index cannot be followed")]
     UnknownIndex,
@@ -507,6 +528,9 @@ anchors! {
     Atomic "atomic",
     ElementType "element-type",
     SmallElements "small-elements",
+    MayLeaveRange "may-leave-range",
+    MayLeaveArray "may-leave-array",
+    SharedBlocks "shared-blocks",
     UnknownIndex "unknown-index",
     Slot "slot",
     IndexedRegisters "indexed-registers",
@@ -550,6 +574,9 @@ impl Reason {
                     "{self}: submission {submission} reads binding {}.{} at byte {index}",
                     at.set, at.binding
                 )
+            }
+            Self::MayLeaveRange { submission, at } | Self::MayLeaveArray { submission, at } => {
+                format!("{self}: submission {submission} through binding {}.{}", at.set, at.binding)
             }
             Self::LocalSize { have, want } => format!("{self}: {have:?} and {want:?}"),
             _ => self.to_string(),

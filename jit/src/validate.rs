@@ -20,6 +20,7 @@
 //! # Refuses
 //! - what the interpreter does not run; lists of which no small instance has the same code; instances that are undefined already unfused
 
+mod images;
 mod instance;
 mod trial;
 

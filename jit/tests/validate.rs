@@ -3,7 +3,7 @@
 mod list;
 
 use list::{List, kernel};
-use vkfuse_jit::plan::{FuseOptions, Limits, Policy, Promote, ShapeFacts, plan};
+use vkfuse_jit::plan::{FuseOptions, ImageSize, Limits, Policy, Promote, ShapeFacts, plan};
 use vkfuse_jit::validate::{NotApplicable, Verdict, validate};
 
 fn limits() -> Limits {
@@ -124,4 +124,83 @@ fn an_undefined_list_is_not_judged() {
     let found = verdict(&list, &FuseOptions::default(), &limits());
     let undefined = matches!(&found, Verdict::NotApplicable { reason: NotApplicable::Undefined(_) });
     assert!(undefined, "{found}");
+}
+
+/// A list over images, of which the planner is told the size.
+fn over_images(size: Option<[u32; 2]>, kernels: &[(&str, &[u64])]) -> List {
+    let mut list = List::new(1);
+    let [width, height] = size.unwrap_or([40, 24]);
+    for (name, images) in kernels {
+        let groups = [width.div_ceil(8), height.div_ceil(8), 1];
+        list.submit(&kernel(name), groups, images, &1.5_f32.to_le_bytes());
+    }
+    for submission in &mut list.submissions {
+        let wants = submission.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+        submission.push.truncate(wants);
+        for arg in &mut submission.args {
+            // As the engine has them: one way to see the image, which all others overlap.
+            (arg.offset, arg.len) = (0, 1 << 40);
+            arg.image =
+                size.map(|[width, height]| ImageSize { extent: [width, height, 0], levels: 1, samples: 1 });
+        }
+    }
+    list
+}
+
+#[test]
+fn lists_over_images_agree() {
+    let lists: [&[(&str, &[u64])]; 5] = [
+        &[("images/gain.spv", &[0, 1]), ("images/tone.spv", &[1])],
+        &[("images/tone.spv", &[0]), ("images/gain.spv", &[0, 1]), ("images/tone.spv", &[1])],
+        // A stencil works out what it reads.
+        &[("images/gain.spv", &[0, 1]), ("images/stencil.spv", &[1, 2]), ("images/tone.spv", &[2])],
+        // Samples, of what nobody writes.
+        &[("images/blur.combined.spv", &[0, 1]), ("images/tone.spv", &[1])],
+        &[("images/colour.gain.spv", &[0, 1]), ("images/colour.tone.spv", &[1])],
+    ];
+    for kernels in lists {
+        for size in [[40, 24], [131, 77], [8, 8], [1, 1]] {
+            // These kernels know no size.
+            if kernels[0].0.contains("colour") && (size[0] % 8, size[1] % 8) != (0, 0) {
+                continue;
+            }
+            let instances = assert_agreed(&over_images(Some(size), kernels), &limits());
+            assert!(instances >= 1, "{kernels:?} {size:?}");
+        }
+    }
+}
+
+/// Fused without the order that is needed, a stencil reads texels that nobody wrote.
+#[test]
+fn images_fused_on_trust_are_told_apart() {
+    let trust = FuseOptions { policy: Policy::Trust, no_rewrites: true, ..FuseOptions::default() };
+    for size in [[40, 24], [131, 77]] {
+        let list = over_images(Some(size), &[("images/gain.spv", &[0, 1]), ("images/stencil.spv", &[1, 2])]);
+        let verdict = verdict(&list, &trust, &limits());
+        assert!(matches!(verdict, Verdict::Differs { .. }), "{verdict}");
+    }
+}
+
+#[test]
+fn images_of_unknown_size_are_not_judged() {
+    let list = over_images(None, &[("images/gain.spv", &[0, 1]), ("images/tone.spv", &[1])]);
+    let verdict = verdict(&list, &FuseOptions::default(), &limits());
+    let Verdict::NotApplicable { reason: NotApplicable::Interpreter(what) } = &verdict else {
+        panic!("{verdict}")
+    };
+    assert!(what.contains("size of an image"), "{what}");
+}
+
+/// With robust access, what leaves its range is no reason to say nothing.
+#[test]
+fn robust_access_is_judged() {
+    let short = || {
+        let mut list = chain(1000, Promote::Auto);
+        for arg in list.submissions.iter_mut().flat_map(|one| &mut one.args).filter(|arg| arg.buffer.0 == 0) {
+            arg.len -= 40;
+        }
+        list
+    };
+    let robust = Limits { robust: true, ..limits() };
+    assert!(assert_agreed(&short(), &robust) >= 1);
 }

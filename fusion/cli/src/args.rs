@@ -96,6 +96,9 @@ pub(crate) struct CheckArgs {
     /// Give up after so many instructions of all invocations together.
     #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_steps: u64,
+    /// Accesses outside of what is bound are defined, as with the feature robustBufferAccess2: they are notes and no findings.
+    #[arg(long)]
+    pub(crate) robust: bool,
     /// How many findings of each kind are listed; all are counted.
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) list: usize,
@@ -131,6 +134,9 @@ pub(crate) struct DeviceArgs {
     /// How fusion is justified; overrides the file.
     #[arg(long, value_enum)]
     pub(crate) policy: Option<PolicyArg>,
+    /// Switch the feature robustBufferAccess2 on, with which accesses outside of what is bound are defined, and keep to that.
+    #[arg(long)]
+    pub(crate) robust: bool,
     /// Use neither the memory nor the disk cache.
     #[arg(long, conflicts_with = "cache_dir")]
     pub(crate) no_cache: bool,

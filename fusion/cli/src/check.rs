@@ -37,6 +37,7 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
         max_steps: args.max_steps,
         max_findings: args.list,
         undefined: Notice::Listed,
+        robust: args.robust || pipeline.fusion.robust,
         ..Options::default()
     };
     interrupt::listen();
@@ -120,7 +121,18 @@ fn programs(pipeline: &Pipeline, steps: &[Step]) -> Result<Vec<Program>, Stop> {
         .map(|(submit, step)| {
             let wrong = |message: String| Stop::from(pipeline.problem(&submit.kernel_place, message));
             let words = step.build().map_err(|error| wrong(error.to_string()))?;
-            Program::decode(&words).map_err(|error| wrong(error.to_string()))
+            let mut program = Program::decode(&words).map_err(|error| wrong(error.to_string()))?;
+            for arg in &submit.args {
+                let (set, binding) = (arg.at.set, arg.at.binding);
+                let image = pipeline.buffers[arg.buffer].image.map(|image| image.texel);
+                if let Some(texel) = arg.texels.or(image) {
+                    program.set_format(set, binding, texel.interpreted());
+                }
+                if let Some(sampling) = arg.sampler {
+                    program.set_filter(set, binding, sampling.interpreted());
+                }
+            }
+            Ok(program)
         })
         .collect()
 }
@@ -131,10 +143,16 @@ fn memory(pipeline: &Pipeline) -> Result<(Memory, Vec<ObjectId>), Stop> {
     for buffer in &pipeline.buffers {
         // `keep_limit` has made sure that the size fits.
         let size = buffer.bytes() as usize;
-        objects.push(if buffer.initialised {
-            memory.add(contents::initial(pipeline, buffer)?.unwrap_or_else(|| vec![0; size]))
-        } else {
-            memory.add_uninitialised(size)
+        let extent = buffer.image.map(|image| image.extent);
+        let bytes = match buffer.initialised {
+            true => Some(contents::initial(pipeline, buffer)?.unwrap_or_else(|| vec![0; size])),
+            false => None,
+        };
+        objects.push(match (bytes, extent) {
+            (Some(bytes), None) => memory.add(bytes),
+            (Some(bytes), Some(extent)) => memory.add_image(bytes, extent),
+            (None, None) => memory.add_uninitialised(size),
+            (None, Some(extent)) => memory.add_uninitialised_image(size, extent),
         });
     }
     Ok((memory, objects))
@@ -164,6 +182,7 @@ fn given_up(pipeline: &Pipeline, error: &OracleError) -> Stop {
         | OracleError::MissingBinding { dispatch, .. }
         | OracleError::BadRange { dispatch, .. }
         | OracleError::Unreachable { dispatch, .. }
+        | OracleError::UnknownFormat { dispatch, .. }
         | OracleError::DivergentSubgroup { dispatch, .. } => pipeline.submits.get(*dispatch),
         _ => None,
     };

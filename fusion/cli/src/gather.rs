@@ -6,7 +6,7 @@
 use crate::pipeline::{Pipeline, Promotion};
 use crate::report::json::{BufferOutcome, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
-use vkfuse::{BufferId, FusionReport, Internalization};
+use vkfuse::{BufferId, FusionReport, Internalization, Reason};
 
 /// What a fused run did with the list.
 pub(crate) struct Gathered {
@@ -87,5 +87,12 @@ fn untouched(pipeline: &Pipeline, index: usize) -> BufferOutcome {
     } else {
         None
     };
-    BufferOutcome { asked: asked.unwrap_or(property).name(), got: Promotion::None.name(), reason: None }
+    let asked = asked.unwrap_or(property);
+    let is_used = pipeline.submits.iter().flat_map(|submit| &submit.args).any(|arg| arg.buffer == index);
+    let reason = match (asked, is_used) {
+        (Promotion::None, _) => None,
+        (_, false) => Some("no submission uses it".to_owned()),
+        (_, true) => Some(Reason::NotFused.to_string()),
+    };
+    BufferOutcome { asked: asked.name(), got: Promotion::None.name(), reason }
 }

@@ -68,8 +68,8 @@ impl<'p> Session<'p> {
         args: &DeviceArgs,
         dump_spirv: Option<&Path>,
     ) -> Result<Session<'p>, Stop> {
-        let context =
-            Context::with_options(options(args, dump_spirv)?).map_err(|error| Stop::opening(&error))?;
+        let context = Context::with_options(options(args, pipeline, dump_spirv)?)
+            .map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
         let kernels = kernels(&context, pipeline, checked)?;
         let mut contents = Vec::with_capacity(pipeline.buffers.len());
@@ -318,12 +318,19 @@ pub(crate) fn guarded(options: ContextOptions) -> ContextOptions {
     }
 }
 
-fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> Result<ContextOptions, Stop> {
+fn options(
+    args: &DeviceArgs,
+    pipeline: &Pipeline,
+    dump_spirv: Option<&Path>,
+) -> Result<ContextOptions, Stop> {
     let mut options = on_device(guarded(ContextOptions::from_env()).profiling(true), args.device.as_deref());
     if args.no_cache {
         options = options.cache(CacheOptions::off());
     } else if let Some(folder) = &args.cache_dir {
         options = options.cache(CacheOptions::default().directory(cache::folder(folder)?));
+    }
+    if args.robust || pipeline.fusion.robust {
+        options = options.robust_buffer_access(true);
     }
     if let Some(folder) = dump_spirv {
         options = options.dump_spirv(folder);

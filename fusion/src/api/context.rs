@@ -57,7 +57,8 @@ impl Context {
     /// As [`Context::new`].
     pub fn with_options(options: ContextOptions) -> Result<Context, Error> {
         let (device, validation) = (options.device.clone(), options.validation);
-        let gpu = Gpu::open(&GpuOptions { device, validation, ..GpuOptions::default() })?;
+        let robust = options.robust;
+        let gpu = Gpu::open(&GpuOptions { device, validation, robust, ..GpuOptions::default() })?;
         Ok(Context::on(gpu, options))
     }
 
@@ -137,6 +138,7 @@ impl Context {
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: gpu.caps().float_controls,
+            robust: options.robust || gpu.caps().robust,
         };
         crate::jit::print_after(options.print_after);
         let counters = Arc::<Counters>::default();

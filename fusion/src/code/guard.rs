@@ -67,7 +67,12 @@ impl Guard {
     /// None if there is to be no guard.
     pub(crate) fn new(options: &CompileGuard, gpu: &Gpu) -> Option<Guard> {
         let info = &gpu.caps().info;
-        let hello = Hello { index: info.index, name: info.name.clone(), driver_version: info.driver_version };
+        let hello = Hello {
+            index: info.index,
+            name: info.name.clone(),
+            driver_version: info.driver_version,
+            robust: gpu.caps().robust,
+        };
         options.is_on().then(|| Guard { options: options.clone(), hello, worker: Mutex::new(None) })
     }
 
@@ -252,7 +257,12 @@ pub(crate) fn serve(
 }
 
 fn open(hello: &Hello) -> Result<Gpu, String> {
-    let options = GpuOptions { device: hello.index.into(), max_queues: 1, ..GpuOptions::default() };
+    let options = GpuOptions {
+        device: hello.index.into(),
+        max_queues: 1,
+        robust: hello.robust,
+        ..GpuOptions::default()
+    };
     let gpu = Gpu::open(&options).map_err(|error| error.to_string())?;
     let info = &gpu.caps().info;
     let is_it = info.name == hello.name && info.driver_version == hello.driver_version;

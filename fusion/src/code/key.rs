@@ -134,6 +134,7 @@ fn device(limits: &Limits) -> Part {
         max_broadcast_bytes: _,
         small_scalars,
         float_controls,
+        robust,
     } = limits;
     let ShapeFacts {
         group_size,
@@ -195,6 +196,7 @@ fn device(limits: &Limits) -> Part {
         .u32("written out: private bytes", *kept_private)
         .str("small scalars", &format!("{small_scalars:?}"))
         .str("float controls", &format!("{float_controls:?}"))
+        .bool("robust buffer access", *robust)
 }
 
 fn driver(identity: &[(&'static str, Vec<u8>)], switches: &[(String, String)]) -> Part {
@@ -241,6 +243,7 @@ mod tests {
             |l| l.max_subgroups -= 1,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
+            |l| l.robust = !l.robust,
             |l| l.max_push_bytes += 4,
             |l| l.max_shared_bytes += 1,
             |l| l.max_storage_buffers += 1,

@@ -30,6 +30,7 @@ pub struct ContextOptions {
     pub(crate) push_bytes: Option<u32>,
     pub(crate) guard: CompileGuard,
     pub(crate) no_autotune: bool,
+    pub(crate) robust: bool,
 }
 
 impl ContextOptions {
@@ -62,6 +63,7 @@ impl ContextOptions {
             push_bytes: environment::push_bytes(),
             guard: environment::compile_guard(),
             no_autotune: !environment::autotune(),
+            robust: false,
         }
     }
 
@@ -119,6 +121,21 @@ impl ContextOptions {
     #[must_use]
     pub fn profiling(mut self, on: bool) -> ContextOptions {
         self.profiling = on;
+        self
+    }
+
+    /// Accesses outside of the range that is bound are defined, as Vulkan's feature `robustBufferAccess2` has it: they read zeros and write
+    /// nothing, fused and unfused. Off by default, because it costs time: drivers compare every address with the end of its range, and
+    /// what is fused then rests on what can be shown to stay within its range. Where that cannot be shown of what one kernel writes and another
+    /// one accesses they are two dispatches, and a kernel is not fused where an access may leave a uniform buffer, an array inside of a
+    /// block, or a range whose length is no multiple of four bytes ([`Reason::MayLeaveRange`](crate::Reason::MayLeaveRange)).
+    ///
+    /// A context with a device of its own switches the feature on, and does not open where the device has not got it. Over
+    /// a device of the program's it is a statement: the program says that the device was made with the feature. Where that is seen
+    /// already (`vulkano`'s device, or the create info of a [`RawDevice`](crate::RawDevice)) it need not be said.
+    #[must_use]
+    pub fn robust_buffer_access(mut self, on: bool) -> ContextOptions {
+        self.robust = on;
         self
     }
 

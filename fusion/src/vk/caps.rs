@@ -228,6 +228,8 @@ pub(crate) struct Caps {
     pub(crate) validation: bool,
     /// Whether buffers have addresses that kernels may follow.
     pub(crate) device_addresses: bool,
+    /// `robustBufferAccess2` is on: accesses outside of a range are defined.
+    pub(crate) robust: bool,
     /// Newest SPIR-V version that modules may have.
     pub(crate) spirv_version: (u8, u8),
     /// What tells driver and device apart, down to the driver's build, for the key of driver blobs: names and bytes.
@@ -291,6 +293,7 @@ impl Caps {
             timestamp_period: if timestamp_bits > 0 { f64::from(p.timestamp_period) } else { 0.0 },
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
+            robust: device.enabled_features().robust_buffer_access2,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             driver_identity: driver_identity(device, validation),
             max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),

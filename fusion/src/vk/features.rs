@@ -2,7 +2,7 @@
 //!
 //! Required ones are the floor of the whole crate. Optional ones are what kernels may use; each is switched on where
 //! the device has it, because an off feature makes a kernel that the hardware could run invalid. Robust buffer access
-//! stays off: kernels are checked against their ranges before they are dispatched, and it costs on some devices.
+//! is an option, because it costs on some devices.
 
 use vulkano::device::{DeviceExtensions, DeviceFeatures, physical::PhysicalDevice};
 

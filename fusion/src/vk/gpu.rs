@@ -44,6 +44,8 @@ pub(crate) struct GpuOptions {
     pub(crate) device: DeviceSelector,
     /// Switch the validation layer on. Where it is not installed that is a warning, and `Caps::validation` is false.
     pub(crate) validation: bool,
+    /// Switch `robustBufferAccess2` on.
+    pub(crate) robust: bool,
     /// At most so many queues; 0 for the default of 4.
     pub(crate) max_queues: usize,
     /// For tests: behave as on a device whose memory the host cannot reach, and whose sets are neither pushed nor written after they were bound.
@@ -103,7 +105,7 @@ impl Gpu {
         let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
         let index = choose(&options.device, &infos)?;
         let (physical, _) = devices.swap_remove(index);
-        let (device, queues) = make_device(physical, options.max_queues)?;
+        let (device, queues) = make_device(physical, options.max_queues, options.robust)?;
         let queues = queues.into_iter().map(|queue| (queue, None)).collect();
         let gpu = Gpu::assemble(device, queues, index, messages, options.plain)?;
         let Caps { info, validation, .. } = gpu.caps();
@@ -331,6 +333,7 @@ pub(super) fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError
 fn make_device(
     physical: Arc<PhysicalDevice>,
     max_queues: usize,
+    robust: bool,
 ) -> Result<(Arc<Device>, Vec<Arc<Queue>>), DeviceError> {
     check_version(&physical)?;
     let name = physical.properties().device_name.clone();
@@ -341,10 +344,20 @@ fn make_device(
     let family = (0..families.len())
         .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
         .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
-        .ok_or(DeviceError::NoComputeQueue { device: name })?;
+        .ok_or_else(|| DeviceError::NoComputeQueue { device: name.clone() })?;
     let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
     let count = wanted.min(families[family].queue_count as usize).max(1);
-    let (enabled_features, enabled_extensions) = features::wanted(&physical);
+    let (mut enabled_features, mut enabled_extensions) = features::wanted(&physical);
+    if robust {
+        let feature = "robust_buffer_access2";
+        let has = physical.supported_features().robust_buffer_access2
+            && physical.supported_extensions().ext_robustness2;
+        if !has {
+            return Err(DeviceError::MissingFeature { device: name, feature });
+        }
+        (enabled_features.robust_buffer_access, enabled_features.robust_buffer_access2) = (true, true);
+        enabled_extensions.ext_robustness2 = true;
+    }
     let info = DeviceCreateInfo {
         queue_create_infos: vec![QueueCreateInfo {
             queue_family_index: family as u32,

@@ -30,6 +30,8 @@ mod numbers;
 mod order;
 mod push_buffers;
 mod rename;
+#[cfg(feature = "wgsl")]
+mod robust;
 mod seams;
 mod shaders_load;
 mod texels;

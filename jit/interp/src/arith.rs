@@ -6,7 +6,7 @@
 mod convert;
 mod float;
 mod glsl;
-mod half;
+pub(super) mod half;
 mod integer;
 mod open;
 mod pack;

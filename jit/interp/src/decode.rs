@@ -33,7 +33,7 @@ use scan::Raw;
 use shape::Shapes;
 
 /// No register yet.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The most lanes in a register file, in Private memory and in Workgroup memory.
 const LANE_LIMIT: u64 = 1 << 20;
@@ -55,6 +55,8 @@ struct Decoder<'w> {
     constant: Vec<bool>,
     /// Module-scope variables that nothing used yet.
     variables: AHashMap<u32, Raw<'w>>,
+    /// Whether Workgroup variables are blocks, which all lie in the same bytes.
+    explicit_shared: bool,
     glsl_sets: Vec<u32>,
     quiet_sets: Vec<u32>,
     span_cache: AHashMap<View, (u32, u32)>,
@@ -87,6 +89,7 @@ impl<'w> Decoder<'w> {
                 shared: Image::default(),
                 inputs: Vec::new(),
                 bindings: Vec::new(),
+                samplers: Vec::new(),
                 spans: Vec::new(),
                 terms: Vec::new(),
                 edges: Vec::new(),
@@ -105,6 +108,7 @@ impl<'w> Decoder<'w> {
             views: vec![None; bound],
             constant: vec![false; bound],
             variables: AHashMap::new(),
+            explicit_shared: false,
             glsl_sets: Vec::new(),
             quiet_sets: Vec::new(),
             span_cache: AHashMap::new(),

@@ -61,6 +61,16 @@ pub enum OracleError {
         /// Binding in the set.
         binding: u32,
     },
+    /// Nothing says which format an image or texel buffer has.
+    #[error("dispatch {dispatch}: the format of the texels at set {set}, binding {binding} is not known")]
+    UnknownFormat {
+        /// Index of the dispatch in the run.
+        dispatch: usize,
+        /// Descriptor set.
+        set: u32,
+        /// Binding in the set.
+        binding: u32,
+    },
     /// The run executed as many instructions as it was allowed to. An endless loop, a loop that waits
     /// for another work-group, or a limit that is too low.
     #[error(

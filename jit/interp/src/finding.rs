@@ -91,9 +91,11 @@ pub struct OutOfBounds {
     pub dispatch: usize,
     /// The access. It read zero or was skipped.
     pub access: Access,
-    /// Byte offset from the start of the bound range, possibly wrapped around; for Workgroup and Private
-    /// variables the index of the scalar in the variable.
-    pub offset: u64,
+    /// Byte offset from the start of the bound range, negative before it; for Workgroup and Private
+    /// variables the index of the scalar in the variable. 0 of a texel.
+    pub offset: i64,
+    /// The coordinates, of a texel outside of its image.
+    pub texel: Option<[i32; 3]>,
 }
 
 /// A read of memory that nothing has written.
@@ -186,6 +188,9 @@ pub struct Findings {
     pub races: Counted<Race>,
     /// Accesses out of bounds.
     pub out_of_bounds: Counted<OutOfBounds>,
+    /// Accesses outside of which it is defined what they do, and which are no fault by themselves: writes of texels outside of an
+    /// image, and with [`Options::robust`](super::Options::robust) accesses outside of a bound range.
+    pub notes: Counted<OutOfBounds>,
     /// Reads of what nothing wrote.
     pub uninitialised: Counted<Uninitialised>,
     /// Bytes of uniform buffers that are written while they are read.
@@ -202,7 +207,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Whether nothing at all was found. Undefined results alone are nothing.
+    /// Whether nothing at all was found. Undefined results and notes alone are nothing.
     pub fn is_clean(&self) -> bool {
         self.races.is_empty()
             && self.out_of_bounds.is_empty()
@@ -258,7 +263,11 @@ impl fmt::Display for Race {
 
 impl fmt::Display for OutOfBounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dispatch {}: out of bounds at offset {}: {}", self.dispatch, self.offset, self.access)
+        let Self { dispatch, offset, access, texel } = self;
+        match texel {
+            Some(at) => write!(f, "dispatch {dispatch}: out of bounds at texel {at:?}: {access}"),
+            None => write!(f, "dispatch {dispatch}: out of bounds at offset {offset}: {access}"),
+        }
     }
 }
 

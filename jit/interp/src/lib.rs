@@ -10,7 +10,9 @@
 //!   cover that kind of memory, itself or by a memory barrier before it. Nothing orders the
 //!   work-groups of a dispatch; dispatches are fully ordered. Synchronization built from atomics and
 //!   memory barriers alone is not modelled, so kernels that rely on it are reported.
-//! - **Accesses out of bounds** of the bound range or of a declared array. They read zero, or write nothing.
+//! - **Accesses out of bounds** of the bound range, of an image or of a declared array. They read zero, or write nothing. Where the
+//!   specification says what they do they are [notes](Findings::notes): writes of texels, and with [`Options::robust`] all accesses
+//!   outside of the bound range.
 //! - **Uninitialised reads** of buffers marked so and of variables. They read garbage.
 //! - **Changed constants**: bytes that are read through a uniform buffer and written in the same dispatch.
 //! - **Divergent barriers**, which some invocations of the group never reach.
@@ -23,7 +25,10 @@
 //! zero, shifts take their count modulo the width. With [`Options::undefined`] it is noticed, or has another
 //! result at one place, which shows whether anything depends on it.
 //!
-//! Outside the subset, and refused with the instruction's name: images but for storage images of 32 bits a channel, samplers, arrays of
+//! Images have one level, one sample per texel and channels of one kind ([`Channel`]). Samplers take normalised coordinates and the texel at the
+//! edge outside of the image; what a linear filter gives is exact here and rounded by a device.
+//!
+//! Outside the subset, and refused with the instruction's name: other images, comparisons and gathers of texels, arrays of
 //! descriptors, device
 //! addresses, sub-group instructions in divergent control flow, and whatever else decoding does not know.
 //!
@@ -63,6 +68,7 @@ mod memory;
 mod program;
 mod schedule;
 mod shadow;
+mod texel;
 mod trace;
 mod undefined;
 
@@ -73,8 +79,9 @@ pub use finding::{
     UndefinedResult, Uninitialised,
 };
 pub use memory::{Memory, ObjectId};
-pub use program::Program;
+pub use program::{ImageBinding, Program};
 pub use schedule::Order;
+pub use texel::{Channel, Filter, TexelFormat};
 pub use trace::{Touched, Trace};
 pub use undefined::{Notice, Undefined};
 
@@ -134,6 +141,9 @@ pub struct Options {
     pub max_lanes: u64,
     /// What is made of instructions whose result SPIR-V leaves undefined.
     pub undefined: Notice,
+    /// Whether accesses outside of a bound range are defined, as the feature `robustBufferAccess2` has it: each scalar outside reads
+    /// as zero and is not written.
+    pub robust: bool,
 }
 
 impl Default for Options {
@@ -146,6 +156,7 @@ impl Default for Options {
             max_findings: 64,
             max_lanes: 1 << 24,
             undefined: Notice::Not,
+            robust: false,
         }
     }
 }

@@ -4,9 +4,11 @@ mod access;
 mod barrier;
 mod report;
 mod subgroup;
+mod texel;
 mod world;
 
 use super::compute::compute;
+use super::decode::NONE;
 use super::error::OracleError;
 use super::finding::Findings;
 use super::input::{Position, unfold};
@@ -212,28 +214,59 @@ impl<'a> Machine<'a> {
                     let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
                     world.store_lanes(site, shared, &r[src as usize..(src + n) as usize]);
                 }
-                Inst::Atomic { op, num, shared, dst, pointer, value, comparator } => {
+                Inst::LoadBlock { dst, pointer, first, n } => {
+                    left -= 1;
+                    let spans = &program.spans[first as usize..(first + n) as usize];
+                    let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
+                    world.load_block(site, spans, &mut r[dst as usize..(dst + n) as usize]);
+                }
+                Inst::StoreBlock { src, pointer, first, n } => {
+                    left -= 1;
+                    let spans = &program.spans[first as usize..(first + n) as usize];
+                    let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
+                    world.store_block(site, spans, &r[src as usize..(src + n) as usize]);
+                }
+                Inst::Atomic { op, num, class, dst, pointer, value, comparator } => {
                     left -= 1;
                     let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
                     let operands = (r[value as usize], r[comparator as usize]);
-                    r[dst as usize] = world.atomic(site, op, num, shared, operands);
+                    r[dst as usize] = world.atomic(site, op, num, class, operands);
                 }
-                Inst::ReadTexel { dst, image, at: place, sizes, first, n, one } => {
+                Inst::ReadTexel { dst, image, at: place, sizes, lod, offset, n } => {
                     left -= 1;
-                    let spans = &program.spans[first as usize..(first + n) as usize];
-                    let place = &r[place as usize..(place + sizes) as usize];
-                    let (meta, offset) = world.texel(r[image as usize], place, n);
-                    let out = &mut r[dst as usize..dst as usize + 4];
-                    out.copy_from_slice(&[0, 0, 0, u64::from(one)]);
-                    world.load_bytes(Site { at, meta, offset }, spans, &mut out[..n as usize]);
+                    let mut place = texel::integers(r, place, sizes, offset);
+                    if lod != NONE && r[lod as usize] != 0 {
+                        // There is one level: no texel is there.
+                        place[0] = i64::from(i32::MAX);
+                    }
+                    let found = world.read_texel(at, r[image as usize], &place[..sizes as usize]);
+                    r[dst as usize..(dst + n) as usize].copy_from_slice(&found[..n as usize]);
                 }
-                Inst::WriteTexel { src, image, at: place, sizes, first, n } => {
+                Inst::WriteTexel { src, image, at: place, sizes, n } => {
                     left -= 1;
-                    let spans = &program.spans[first as usize..(first + n) as usize];
-                    let place = &r[place as usize..(place + sizes) as usize];
-                    let (meta, offset) = world.texel(r[image as usize], place, n);
-                    let site = Site { at, meta, offset };
-                    world.store_bytes(site, spans, &r[src as usize..(src + n) as usize]);
+                    let place = texel::integers(r, place, sizes, NONE);
+                    let values = &r[src as usize..(src + n) as usize];
+                    world.write_texel(at, r[image as usize], &place[..sizes as usize], values);
+                }
+                Inst::Sample { dst, image, at: place, sizes, dims, offset, n } => {
+                    left -= 1;
+                    let floats = [0, 1, 2].map(|d| match d < sizes {
+                        true => f32::from_bits(r[(place + d) as usize] as u32),
+                        false => 0.0,
+                    });
+                    let shift = match offset {
+                        NONE => [0; 3],
+                        offset => texel::integers(r, offset, 3, NONE),
+                    };
+                    let (image, sampler) = (r[image as usize], r[image as usize + 1]);
+                    let coordinates = (&floats[..sizes as usize], dims as usize);
+                    let found = world.sample(at, image, world.filter(image, sampler), coordinates, shift);
+                    r[dst as usize..(dst + n) as usize].copy_from_slice(&found[..n as usize]);
+                }
+                Inst::TexelPointer { dst, image, at: place, sizes } => {
+                    let place = texel::integers(r, place, sizes, NONE);
+                    let (meta, offset) = world.texel_pointer(r[image as usize], &place[..sizes as usize]);
+                    (r[dst as usize], r[dst as usize + 1]) = (meta, offset);
                 }
                 Inst::ImageSize { dst, image, n } => {
                     let size = world.image_size(r[image as usize]).map(u64::from);
@@ -319,6 +352,9 @@ impl Inst {
                 | Self::StoreBytes { .. }
                 | Self::ReadTexel { .. }
                 | Self::WriteTexel { .. }
+                | Self::Sample { .. }
+                | Self::LoadBlock { .. }
+                | Self::StoreBlock { .. }
                 | Self::LoadLanes { shared: true, .. }
                 | Self::StoreLanes { shared: true, .. }
                 | Self::Atomic { .. }

@@ -74,6 +74,13 @@ impl Memory {
         id
     }
 
+    /// Adds an image of this extent whose texels hold garbage, of so many bytes; reading one that no kernel wrote is reported.
+    pub fn add_uninitialised_image(&mut self, len: usize, extent: [u32; 3]) -> ObjectId {
+        let id = self.add_uninitialised(len);
+        self.objects[id.0 as usize].extent = extent;
+        id
+    }
+
     /// Contents of an object; empty if there is no such object.
     pub fn bytes(&self, id: ObjectId) -> &[u8] {
         self.objects.get(id.0 as usize).map_or(&[], |object| &object.bytes)

@@ -9,6 +9,7 @@ use rspirv::spirv::BuiltIn;
 
 use super::arith::{Binary, Num, Pack, Ternary, Unary, Wide};
 use super::error::OracleError;
+use super::texel::{Filter, TexelFormat};
 
 /// Marks a pointer that an index led outside its array. Lives in the first lane of a pointer, above what the
 /// pointer leads into: the slot of a binding, or the first lane of a variable.
@@ -33,6 +34,7 @@ pub struct Program {
     /// Built-in inputs: first lane in Private memory, number of lanes.
     pub(super) inputs: Vec<(BuiltIn, u32, u32)>,
     pub(super) bindings: Vec<BindingUse>,
+    pub(super) samplers: Vec<SamplerUse>,
     pub(super) spans: Vec<Span>,
     pub(super) terms: Vec<Term>,
     pub(super) edges: Vec<Edge>,
@@ -65,6 +67,37 @@ impl Program {
         self
     }
 
+    /// Says which format the texels at a binding have, for images and texel buffers whose type does not say it. Nothing happens where
+    /// the program has no image.
+    pub fn set_format(&mut self, set: u32, binding: u32, format: TexelFormat) {
+        for used in &mut self.bindings {
+            if (used.set, used.binding) == (set, binding)
+                && let Some(image) = &mut used.image
+            {
+                image.format = Some(format);
+            }
+        }
+    }
+
+    /// Says how the sampler at a binding, or the one in the binding of an image, filters.
+    pub fn set_filter(&mut self, set: u32, binding: u32, filter: Filter) {
+        let images = self.bindings.iter_mut().filter(|used| (used.set, used.binding) == (set, binding));
+        for image in images.filter_map(|used| used.image.as_mut()) {
+            image.filter = filter;
+        }
+        for sampler in self.samplers.iter_mut().filter(|used| (used.set, used.binding) == (set, binding)) {
+            sampler.filter = filter;
+        }
+    }
+
+    /// The images and texel buffers that the entry point uses.
+    pub fn images(&self) -> impl Iterator<Item = ImageBinding> + '_ {
+        self.bindings.iter().filter_map(|used| {
+            let ImageUse { format, of_floats, .. } = used.image?;
+            Some(ImageBinding { set: used.set, binding: used.binding, format, of_floats })
+        })
+    }
+
     /// Invocations in a work-group, per dimension.
     pub fn local_size(&self) -> [u32; 3] {
         self.local_size
@@ -74,6 +107,19 @@ impl Program {
     pub fn bindings(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.bindings.iter().map(|binding| (binding.set, binding.binding))
     }
+}
+
+/// An image or texel buffer of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageBinding {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// The format of its texels; `None` where neither the type nor [`Program::set_format`] says it.
+    pub format: Option<TexelFormat>,
+    /// Whether texels are read as floats.
+    pub of_floats: bool,
 }
 
 /// What Private or Workgroup memory holds before the first instruction.
@@ -90,8 +136,28 @@ pub(super) struct Image {
 pub(super) struct BindingUse {
     pub(super) set: u32,
     pub(super) binding: u32,
-    /// A uniform buffer, whose bytes must not change while the program runs.
+    /// A uniform buffer or a sampled image, whose bytes must not change while the program runs.
     pub(super) uniform: bool,
+    pub(super) image: Option<ImageUse>,
+}
+
+/// What is known of an image before it is bound.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ImageUse {
+    pub(super) format: Option<TexelFormat>,
+    pub(super) of_floats: bool,
+    /// A texel buffer: its extent follows from the bytes that are bound.
+    pub(super) is_buffer: bool,
+    /// Of the sampler in the same binding.
+    pub(super) filter: Filter,
+}
+
+/// A sampler in a binding of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SamplerUse {
+    pub(super) set: u32,
+    pub(super) binding: u32,
+    pub(super) filter: Filter,
 }
 
 /// One scalar of a value in byte memory, relative to the pointer.
@@ -139,6 +205,8 @@ pub(super) enum Class {
     Private,
     /// Workgroup variables: lanes per group.
     Shared,
+    /// Workgroup variables with an explicit layout: bytes per group, all variables from the first on.
+    Block,
 }
 
 /// Which memory a barrier orders.
@@ -146,6 +214,7 @@ pub(super) enum Class {
 pub(super) struct Covers {
     pub(super) buffer: bool,
     pub(super) shared: bool,
+    pub(super) image: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,10 +377,23 @@ pub(super) enum Inst {
         pointer: u32,
         n: u32,
     },
+    /// From Workgroup memory with an explicit layout.
+    LoadBlock {
+        dst: u32,
+        pointer: u32,
+        first: u32,
+        n: u32,
+    },
+    StoreBlock {
+        src: u32,
+        pointer: u32,
+        first: u32,
+        n: u32,
+    },
     Atomic {
         op: AtomicOp,
         num: Num,
-        shared: bool,
+        class: Class,
         dst: u32,
         pointer: u32,
         value: u32,
@@ -323,23 +405,39 @@ pub(super) enum Inst {
         offset: u32,
         stride: u32,
     },
-    /// All four channels of a texel, of which the image has `n`; the others are zero, and the last one is `one`.
+    /// The first `n` channels of a texel. Of a fetch, `lod` has to be 0, and `offset` is added to the coordinates.
     ReadTexel {
         dst: u32,
         image: u32,
         at: u32,
         sizes: u32,
-        first: u32,
+        lod: u32,
+        offset: u32,
         n: u32,
-        one: u32,
     },
+    /// `n` channels are given.
     WriteTexel {
         src: u32,
         image: u32,
         at: u32,
         sizes: u32,
-        first: u32,
         n: u32,
+    },
+    /// The first `n` channels of what a sampler finds. There are `sizes` coordinates, the one behind `dims` of them is a layer.
+    Sample {
+        dst: u32,
+        image: u32,
+        at: u32,
+        sizes: u32,
+        dims: u32,
+        offset: u32,
+        n: u32,
+    },
+    TexelPointer {
+        dst: u32,
+        image: u32,
+        at: u32,
+        sizes: u32,
     },
     ImageSize {
         dst: u32,

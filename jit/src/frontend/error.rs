@@ -5,6 +5,36 @@ use std::fmt;
 use super::set_binding::SetBinding;
 use super::spec::SpecType;
 
+/// What text looks like that was given as a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextKind {
+    /// A shader in GLSL.
+    Glsl,
+    /// A shader in HLSL.
+    Hlsl,
+    /// A shader in WGSL.
+    Wgsl,
+    /// SPIR-V as text.
+    Assembly,
+    /// Something else.
+    Other,
+}
+
+impl fmt::Display for TextKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Glsl => {
+                "it looks like GLSL; compile it, e.g. with `glslangValidator -V --target-env vulkan1.2`"
+            }
+            Self::Hlsl => "it looks like HLSL; compile it, e.g. with `dxc -spirv -T cs_6_2`",
+            Self::Wgsl => "it looks like WGSL; name the file `.wgsl`, or compile it, e.g. with `naga`",
+            Self::Assembly => "it looks like SPIR-V assembly; assemble it with `spirv-as`",
+            Self::Other => "a module is binary, and begins with the word 0x07230203",
+        })
+    }
+}
+
 /// A module that cannot be used at all, or a wrong use of it.
 ///
 /// Everything here is found before a driver sees a byte. What merely cannot be *fused* is not an
@@ -19,6 +49,14 @@ pub enum KernelError {
         module: String,
         /// The first word, read as little-endian.
         found: u32,
+    },
+    /// Text where a module was expected.
+    #[error("module `{module}` is text and not SPIR-V: {looks_like}")]
+    Text {
+        /// Name the module was loaded under.
+        module: String,
+        /// What kind of text it looks like, and what to do with it.
+        looks_like: TextKind,
     },
     /// The length is not a whole number of words, or shorter than the header.
     #[error(

@@ -12,7 +12,7 @@
 use ahash::AHashSet;
 use rspirv::spirv::{MAGIC_NUMBER, Op};
 
-use super::error::KernelError;
+use super::error::{KernelError, TextKind};
 use super::words::{self, HEADER};
 
 /// No compute kernel comes near this; it bounds the work a hostile file can cause.
@@ -30,10 +30,42 @@ const MAX_PARTS: u32 = 1 << 18;
 
 /// Turns bytes of either byte order into checked words.
 pub(crate) fn from_bytes(module: &str, bytes: &[u8]) -> Result<Vec<u32>, KernelError> {
+    if let Some(looks_like) = text(bytes) {
+        return Err(KernelError::Text { module: module.to_owned(), looks_like });
+    }
     check_length(module, bytes.len())?;
     let (chunks, _) = bytes.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|c| u32::from_le_bytes(*c)).collect();
     from_words(module, words)
+}
+
+/// What text is, if it is text and no module: the header of a module has a byte that no text has.
+fn text(bytes: &[u8]) -> Option<TextKind> {
+    let start = &bytes[..bytes.len().min(1 << 16)];
+    // The end may be in the middle of a character.
+    let text = match std::str::from_utf8(start) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&start[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.is_empty() || text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+        return None;
+    }
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    Some(if text.starts_with("; SPIR-V") || has(&["OpCapability", "OpMemoryModel"]) {
+        TextKind::Assembly
+    } else if has(&["@compute", "@group(", "@workgroup_size", "var<storage"]) {
+        TextKind::Wgsl
+    } else if has(&["[numthreads", "RWStructuredBuffer", "SV_DispatchThreadID"]) {
+        TextKind::Hlsl
+    } else if has(&["#version", "void main", "local_size_x", "layout("]) {
+        TextKind::Glsl
+    } else {
+        TextKind::Other
+    })
 }
 
 /// Checks words; a module of the other byte order is swapped first.

@@ -511,13 +511,18 @@ impl Used {
             atomics: false,
             subgroup: false,
         };
+        let explicit = Operand::Capability(Capability::WorkgroupMemoryExplicitLayoutKHR);
+        let explicit = module.capabilities.iter().any(|inst| inst.operands.contains(&explicit));
         for variable in variables(module, &defs) {
             match variable.role {
                 Role::BuiltIn(builtin) => used.builtins.push(builtin),
                 Role::Workgroup => {
                     let (size, align) = layout::shared(variable.ty, &defs);
-                    let start = layout::round_up(used.workgroup_bytes, align);
-                    used.workgroup_bytes = start.saturating_add(size);
+                    // Blocks all begin at the first byte.
+                    used.workgroup_bytes = match layout::block(variable.ty, &defs).fixed {
+                        fixed @ 1.. if explicit => used.workgroup_bytes.max(fixed),
+                        _ => layout::round_up(used.workgroup_bytes, align).saturating_add(size),
+                    };
                 }
                 _ => {}
             }

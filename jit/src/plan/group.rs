@@ -5,8 +5,10 @@
 //! between). Equal accesses of several members are kept as one, so a long list costs about its length.
 
 use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::Capability;
 
 use super::cause;
+use super::in_range::{keeps_to_ranges, stays};
 use super::internalize;
 use super::mapping::{Layout, Shapes};
 use super::report::{BarrierReason, BarrierReport, TrustedReport};
@@ -94,6 +96,12 @@ impl From<Reason> for Rejection {
 pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Reason> {
     if submission.base != [0; 3] {
         return Err(Reason::BaseGroups { base: submission.base });
+    }
+    // Blocks in shared memory lie over each other, those of two kernels too, with nothing between them that waits.
+    let interface = &submission.kernel.interface;
+    let blocks = interface.capabilities.contains(&Capability::WorkgroupMemoryExplicitLayoutKHR);
+    if blocks && interface.workgroup_bytes > 0 && !mutant!(SharedBlocksAreApart) {
+        return Err(Reason::SharedBlocks);
     }
     let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
     match normal.analysis.escaped.first() {
@@ -211,6 +219,12 @@ impl Group {
                 return Err(Reason::LoopRounds { limit }.into());
             }
         }
+        if limits.robust && !self.forms.is_empty() {
+            let first = (self.forms.len() == 1).then_some((self.start, &self.forms[0][..]));
+            for (position, forms) in first.into_iter().chain([(position, &forms[..])]) {
+                keeps_to_ranges(&self.atoms, &list[position], position, forms)?;
+            }
+        }
         let demands = self.demands.len();
         let trusted = self.trusted.len();
         if let Err(rejection) = self.compare(list, uses, position, &forms, (options, limits)) {
@@ -231,7 +245,7 @@ impl Group {
                     && t.form.size == form.size
                     && (t.form.facts == form.facts || mutant!(MergeWhateverGuards))
                     && t.form.unknown == form.unknown
-                    && (t.form.accessor == form.accessor || !form.unknown)
+                    && (t.form.accessor == form.accessor || !form.unknown && !limits.robust)
             };
             match touches.iter_mut().find(same) {
                 Some(touch) => {
@@ -286,6 +300,14 @@ impl Group {
                 };
                 let kind = match relation {
                     Relation::Disjoint => continue,
+                    // Drivers hand on to a load what was stored there before, whether it is there or not.
+                    _ if limits.robust && !self.stay(&touch.form, form) => {
+                        let (submission, at) = (position, list[position].args[access.binding].at);
+                        return Err(Rejection {
+                            buffer: Some(buffer),
+                            reason: Reason::MayLeaveRange { submission, at },
+                        });
+                    }
                     // Neither program order nor a barrier orders a read of what the driver takes for constant.
                     _ if is_constant && !mutant!(UniformsAreCoherent) => {
                         let reason = match access.texel {
@@ -324,6 +346,11 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// Whether two accesses stay in what is bound.
+    fn stay(&self, a: &AccessForm, b: &AccessForm) -> bool {
+        stays(&self.atoms, a) && stays(&self.atoms, b) || mutant!(OutsideIsInOrder)
     }
 
     /// Device addresses may lead anywhere: nothing is proven of such a kernel. Under policy `trust` it has a barrier

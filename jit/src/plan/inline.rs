@@ -42,8 +42,6 @@ use texels::Sides;
 
 /// Producers that are worked out in one submission.
 const MOST_PRODUCERS: usize = 8;
-/// Facts that bound one index together.
-const FACTS: usize = 3;
 /// Rounds of a loop of which nothing is known.
 const UNKNOWN_ROUNDS: i128 = 64;
 /// Loads that one invocation may do again, and operations.
@@ -123,8 +121,9 @@ pub(crate) fn across(
         };
         let definition = Definition::of(&source.kernel);
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
-        let is_own = false;
-        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done: &done, is_own };
+        let (is_own, robust) = (false, limits.robust);
+        let done = &done;
+        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
         let made = seam.inline(proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(made.again);
@@ -302,6 +301,8 @@ struct Seam<'a> {
     done: &'a Done,
     /// Each item of it stores over the texel that it loads, and only what it stores is asked for.
     is_own: bool,
+    /// Accesses outside of what is bound are defined.
+    robust: bool,
 }
 
 /// Producers, and the bindings from which what they store is not loaded any more.

@@ -14,6 +14,7 @@ use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
 use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
+use super::in_range::stays;
 use super::reaching_definitions::check_covered;
 use super::recipe::{Internal, SlotOf};
 use super::report::{BufferReport, TrustedReport};
@@ -46,11 +47,12 @@ pub(crate) struct Room {
 pub(crate) struct Facts {
     small: SmallScalars,
     loops: LoopFacts,
+    robust: bool,
 }
 
 impl From<&Limits> for Facts {
     fn from(limits: &Limits) -> Self {
-        Self { small: limits.small_scalars, loops: limits.loops }
+        Self { small: limits.small_scalars, loops: limits.loops, robust: limits.robust }
     }
 }
 
@@ -274,7 +276,7 @@ pub(super) fn elements(
     uses: &Uses,
     group: &mut Group,
     buffer: BufferId,
-    Facts { small, loops: facts }: Facts,
+    Facts { small, loops: facts, robust }: Facts,
 ) -> Result<(Vec<Element>, Vec<Element>, u64, u64), Reason> {
     let mut found = Vec::new();
     let mut joint = Vec::new();
@@ -326,6 +328,9 @@ pub(super) fn elements(
             let start = start.ok_or(Reason::UnknownIndex)?;
             if form.unknown && !form.never {
                 return Err(Reason::UnknownIndex);
+            }
+            if robust && !stays(&group.atoms, &form) && !mutant!(OutsideIsKept) {
+                return Err(Reason::MayLeaveRange { submission: position, at: arg.at });
             }
             found.push(Element {
                 member: position,

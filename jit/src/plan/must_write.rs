@@ -9,6 +9,7 @@
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
 use super::group::{Group, analysis_of};
+use super::in_range::stays;
 use super::inline::texels;
 use super::submission::{Limits, Submission};
 use super::uses::Uses;
@@ -40,6 +41,8 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
         .filter(|(_, form)| form.certain && form.begun.is_empty())
+        // With robust access, nothing is certain of a store that may leave what is bound.
+        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
         .flat_map(|(access, form)| {
             let counters = &form.counters;
             let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };

@@ -29,7 +29,9 @@ impl Positions<'_> {
             Reason::CrossGroup(pair)
             | Reason::UniformWritten(pair)
             | Reason::SharedElements { pair, between_groups: _ } => self.pair(pair),
-            Reason::OldContents { submission, .. } => self.of(submission),
+            Reason::OldContents { submission, .. }
+            | Reason::MayLeaveRange { submission, .. }
+            | Reason::MayLeaveArray { submission, .. } => self.of(submission),
             _ => {}
         }
     }

@@ -172,6 +172,9 @@ pub struct Limits {
     pub small_scalars: SmallScalars,
     /// Float controls that modules may ask for, in any combination of widths.
     pub float_controls: FloatControls,
+    /// Whether an access outside of the range that is bound is defined (`robustBufferAccess2`): it reads zeros and writes nothing. If
+    /// not, it is undefined, and nothing has to be kept of what it does.
+    pub robust: bool,
 }
 
 impl Default for Limits {
@@ -199,6 +202,7 @@ impl Default for Limits {
             max_broadcast_bytes: None,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),
+            robust: false,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! A wrong guess costs an instance and never a verdict, because an instance is a list like any other: it counts only if the planner
 //! makes the same code of it and the unfused run of it is defined.
 
-use crate::plan::{Number, Numbers, Submission};
+use crate::kernel::Binding;
+use crate::plan::{Arg, ImageSize, Number, Numbers, Submission};
 
 /// A list with other sizes.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Instance {
 const MAX_INVOCATIONS: u64 = 2048;
 /// Most bytes that an instance binds of one buffer.
 const MAX_BYTES: u64 = 1 << 16;
+/// Most texels of an image of an instance.
+const MAX_TEXELS: u64 = 1 << 14;
 /// Bindings begin at multiples of this on every device.
 const ALIGN: u64 = 256;
 
@@ -48,8 +51,19 @@ fn is_small(instance: &Instance) -> bool {
     instance.list.iter().all(|one| {
         let local = one.kernel.interface.local_size;
         let invocations = (0..3).map(|d| u64::from(one.groups[d]) * u64::from(local[d])).product::<u64>();
-        invocations <= MAX_INVOCATIONS && one.args.iter().all(|arg| arg.offset + arg.len <= 4 * MAX_BYTES)
+        let fits = |(arg, binding): (&Arg, &Binding)| match (binding.kind.texture(), arg.image) {
+            (Some(_), Some(image)) => texels(&image) <= MAX_TEXELS,
+            // A sampler has nothing; what is made of an image without a size is for whoever runs it to say.
+            (Some(_), None) => true,
+            (None, _) => arg.offset + arg.len <= 4 * MAX_BYTES,
+        };
+        invocations <= MAX_INVOCATIONS && one.args.iter().zip(&one.kernel.interface.bindings).all(fits)
     })
+}
+
+/// How many texels an image has.
+pub(super) fn texels(image: &ImageSize) -> u64 {
+    image.extent.iter().map(|&side| u64::from(side.max(1))).product()
 }
 
 fn same_sizes(a: &[Submission], b: &[Submission]) -> bool {
@@ -71,7 +85,9 @@ impl Sizes {
         for one in list {
             for d in 0..3 {
                 most = most.max(u64::from(one.groups[d]) * u64::from(one.kernel.interface.local_size[d]));
-                let words = list.iter().flat_map(|other| words(&other.push).chain(numbers(other)));
+                let words = list
+                    .iter()
+                    .flat_map(|other| words(&other.push).chain(numbers(other)).chain(sides(other)));
                 tied.extend(words.filter(|&word| ratio(one, d, word).is_some()));
             }
         }
@@ -103,6 +119,10 @@ impl Sizes {
                     _ => number.value,
                 };
                 arg.numbers = arg.numbers.as_ref().map(|numbers| numbers.map(replaced));
+                if let Some(image) = &mut arg.image {
+                    image.extent = image.extent.map(|side| self.side(side, &size));
+                    continue;
+                }
                 if scaled {
                     arg.offset = shrink(arg.offset).next_multiple_of(ALIGN);
                     arg.len = arg.len.min(shrink(arg.len).next_multiple_of(16).max(16));
@@ -134,6 +154,11 @@ impl Sizes {
                 shrunk.clamp(1, groups)
             }
         }
+    }
+
+    /// The side of an image as it is in the instance; an image has at least one texel.
+    fn side(&self, side: u32, size: &impl Fn(u32) -> u32) -> u32 {
+        if side == 0 { 0 } else { self.replaced(side, size).max(1) }
     }
 
     /// A push constant as it is in the instance.
@@ -170,6 +195,11 @@ fn ratio(one: &Submission, d: usize, word: u32) -> Option<u32> {
 fn numbers(one: &Submission) -> impl Iterator<Item = u32> + '_ {
     let numbers = one.args.iter().flat_map(|arg| &arg.numbers).flat_map(Numbers::iter);
     numbers.filter(|number| number.width == 32).map(|number| number.value as u32)
+}
+
+/// The sides of its images.
+fn sides(one: &Submission) -> impl Iterator<Item = u32> + '_ {
+    one.args.iter().flat_map(|arg| arg.image).flat_map(|image| image.extent)
 }
 
 /// The whole words of push constants.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use ahash::AHashSet;
 
+use super::images::Images;
 use super::instance::Instance;
 use super::{NotApplicable, Verdict};
-use crate::plan::{FloatMode, Internalization, Limits, Number, Numbers, Plan, Step, plan_unfused};
+use crate::kernel::TextureKind;
+use crate::plan::{Bound, FloatMode, Internalization, Limits, Number, Numbers, Plan, Step, plan_unfused};
 use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, OracleError, Order, Program, execute,
 };
@@ -33,6 +35,7 @@ pub(super) struct Trial<'a> {
     limits: &'a Limits,
     /// How many bytes each buffer has, by number.
     sizes: BTreeMap<u64, u64>,
+    images: Images,
     /// Buffers that stay inside.
     inside: AHashSet<u64>,
 }
@@ -43,13 +46,20 @@ type Bytes = BTreeMap<u64, Vec<u8>>;
 impl<'a> Trial<'a> {
     pub(super) fn new(instance: &'a Instance, plan: &'a Plan, float: FloatMode, limits: &'a Limits) -> Self {
         let mut sizes = BTreeMap::new();
-        for arg in instance.list.iter().flat_map(|one| &one.args) {
-            let size = sizes.entry(arg.buffer.0).or_insert(0);
-            *size = arg.offset.saturating_add(arg.len).max(*size);
+        let images = Images::of(&instance.list);
+        for one in &instance.list {
+            for (arg, binding) in one.args.iter().zip(&one.kernel.interface.bindings) {
+                let size = sizes.entry(arg.buffer.0).or_insert(0);
+                let has_bytes = binding.kind.texture().is_none_or(TextureKind::is_texels);
+                if has_bytes {
+                    *size = arg.offset.saturating_add(arg.len).max(*size);
+                }
+            }
         }
+        sizes.extend(images.sizes());
         let inside = plan.report.buffers.iter().filter(|b| b.got != Internalization::None);
         let inside = inside.map(|b| b.buffer.0).collect();
-        Self { instance, plan, float, limits, sizes, inside }
+        Self { instance, plan, float, limits, sizes, images, inside }
     }
 
     pub(super) fn verdict(&self) -> Verdict {
@@ -77,7 +87,9 @@ impl<'a> Trial<'a> {
             .map(|one| plan_unfused(one, self.float, self.limits))
             .collect::<Result<_, _>>()
             .map_err(|error| NotApplicable::Interpreter(error.to_string()))?;
-        let unfused = programs(&unfused)?;
+        let mut unfused = programs(&unfused)?;
+        let formats = self.images.formats(&unfused)?;
+        self.images.tell(&mut unfused, &formats)?;
         // At first only numbers count as initialised; what else the list reads before it writes it has to be.
         let known = self.instance.list.iter().flat_map(|one| &one.args).filter(|arg| arg.numbers.is_some());
         let mut initialised: AHashSet<u32> = known.map(|arg| self.object(arg.buffer.0).0).collect();
@@ -103,13 +115,14 @@ impl<'a> Trial<'a> {
             }
         }
         let untouched: Bytes = self.numbered(&before);
-        let fused = match programs(&self.plan.steps) {
+        let mut fused = match programs(&self.plan.steps) {
             Ok(fused) => fused,
             Err(NotApplicable::Interpreter(what)) if what.starts_with("it does not stand") => {
                 return Ok(Some(what));
             }
             Err(reason) => return Err(reason),
         };
+        self.images.tell(&mut fused, &formats)?;
         for order in Order::ALL {
             let (got, findings) = match self.run(&fused, &before, order) {
                 Ok(ran) => ran,
@@ -135,7 +148,8 @@ impl<'a> Trial<'a> {
     /// The buffers before a run; objects are numbered as `sizes` is ordered.
     fn memory(&self, fill: Fill, initialised: &AHashSet<u32>) -> Memory {
         let mut memory = Memory::new();
-        for (number, &size) in self.sizes.values().enumerate() {
+        for (number, (&buffer, &size)) in self.sizes.iter().enumerate() {
+            let extent = self.images.extent(buffer);
             let words = (size as u32).div_ceil(4);
             let word = |k: u32| match fill {
                 Fill::Numbers => k.wrapping_mul(7) % 61 + number as u32 % 5,
@@ -147,9 +161,15 @@ impl<'a> Trial<'a> {
             if initialised.contains(&(number as u32)) {
                 let mut bytes: Vec<u8> = (0..words).flat_map(|k| word(k).to_le_bytes()).collect();
                 bytes.truncate(size as usize);
-                memory.add(bytes);
+                match extent {
+                    Some(extent) => memory.add_image(bytes, extent),
+                    None => memory.add(bytes),
+                };
             } else {
-                let id = memory.add_uninitialised(size as usize);
+                let id = match extent {
+                    Some(extent) => memory.add_uninitialised_image(size as usize, extent),
+                    None => memory.add_uninitialised(size as usize),
+                };
                 // Other garbage with each fill: a byte that one side alone writes differs from one of the two.
                 if matches!(fill, Fill::Floats) {
                     memory.bytes_mut(id).fill(0x3c);
@@ -167,6 +187,17 @@ impl<'a> Trial<'a> {
             }
         }
         memory
+    }
+
+    /// A binding of a step. Of an image all of it is bound, whatever sees it.
+    fn bind(&self, bound: &Bound) -> Bind {
+        let (set, binding) = (bound.at.set, bound.at.binding);
+        let object = self.object(bound.buffer.0);
+        let (offset, len) = match self.images.extent(bound.buffer.0) {
+            Some(_) => (0, self.sizes.get(&bound.buffer.0).copied().unwrap_or_default()),
+            None => (bound.offset, bound.len),
+        };
+        Bind { set, binding, object, offset, len }
     }
 
     fn object(&self, buffer: u64) -> ObjectId {
@@ -190,17 +221,7 @@ impl<'a> Trial<'a> {
             .map(|(step, program)| Dispatch {
                 program,
                 groups: step.groups,
-                bindings: step
-                    .bindings
-                    .iter()
-                    .map(|b| Bind {
-                        set: b.at.set,
-                        binding: b.at.binding,
-                        object: self.object(b.buffer.0),
-                        offset: b.offset,
-                        len: b.len,
-                    })
-                    .collect(),
+                bindings: step.bindings.iter().map(|b| self.bind(b)).collect(),
                 push: step.push.to_vec(),
             })
             .collect();
@@ -209,7 +230,13 @@ impl<'a> Trial<'a> {
                 dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
             }
         }
-        let mut options = Options { order, seed: 1, max_steps: MAX_STEPS, ..Options::default() };
+        let mut options = Options {
+            order,
+            seed: 1,
+            max_steps: MAX_STEPS,
+            robust: self.limits.robust,
+            ..Options::default()
+        };
         let size = steps.iter().find_map(|(step, _)| step.subgroup_size());
         options.subgroup_size = size.unwrap_or(options.subgroup_size);
         let findings = execute(&dispatches, &mut memory, &options)?;

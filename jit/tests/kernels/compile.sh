@@ -19,6 +19,12 @@ for source in *.comp blocks/*.comp; do
     glsl "$source" vulkan1.1 "${source%.comp}.spv"
 done
 
+# Explicit layouts of shared memory are of SPIR-V 1.4.
+for variant in alias floats one; do
+    define=$(printf %s "$variant" | tr a-z A-Z)
+    glsl explicit/shared_blocks.comp vulkan1.2 "explicit/shared_blocks.$variant.spv" "-D$define"
+done
+
 # The same kernels in every way a compiler may deliver them.
 for name in chain control shared spec; do
     for env in vulkan1.0 vulkan1.2 vulkan1.3; do

@@ -246,6 +246,13 @@ impl Lab {
         self
     }
 
+    /// Takes so many bytes off the end of what is bound of a buffer.
+    pub(crate) fn cut(mut self, buffer: u64, bytes: u64) -> Self {
+        let args = self.submissions.iter_mut().flat_map(|one| &mut one.args);
+        args.filter(|arg| arg.buffer.0 == buffer).for_each(|arg| arg.len -= bytes);
+        self
+    }
+
     /// Whether what was submitted last certainly writes all of a buffer or an image.
     pub(crate) fn overwrites(&self, buffer: u64) -> bool {
         let one = self.submissions.last().expect("a submission");
@@ -372,6 +379,7 @@ impl Lab {
     fn name(&self, plan: &Plan) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.elements.to_le_bytes());
+        all.update(&[u8::from(self.limits.robust)]);
         let mut words: Vec<_> = self.words.iter().collect();
         words.sort();
         all.update(format!("{words:?}").as_bytes());
@@ -526,7 +534,7 @@ fn run(
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    let mut options = Options { order, seed: 1, ..Options::default() };
+    let mut options = Options { order, seed: 1, robust: lab.limits.robust, ..Options::default() };
     // Whoever rests on the size of sub-groups says which it is.
     options.subgroup_size = steps.iter().find_map(Step::subgroup_size).unwrap_or(options.subgroup_size);
     let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;

@@ -35,6 +35,7 @@ mod placement;
 mod promotion;
 mod rename;
 mod returns;
+mod robust;
 mod rounds;
 mod rows;
 mod settled;

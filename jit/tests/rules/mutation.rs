@@ -37,6 +37,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("promotion", super::promotion::ALL),
     ("rename", super::rename::ALL),
     ("returns", super::returns::ALL),
+    ("robust", super::robust::ALL),
     ("rounds", super::rounds::ALL),
     ("late_stores", super::late_stores::ALL),
     ("limits", super::limits::ALL),

@@ -6,7 +6,7 @@ use crate::report::Table;
 use crate::report::json::FORMAT;
 use serde::Serialize;
 use std::io::{self, Write};
-use vkfuse_interp::{Access, Counted, Findings, ObjectId, Place};
+use vkfuse_interp::{Access, Counted, Findings, ObjectId, OutOfBounds, Place};
 use vkfuse_jit::kernel::SetBinding;
 use vkfuse_jit::plan::Step;
 
@@ -20,6 +20,8 @@ pub(super) struct Report {
     steps: u64,
     races: Found<Race>,
     out_of_bounds: Found<Touch>,
+    /// Accesses outside of which it is defined what they do.
+    notes: Found<Touch>,
     uninitialised: Found<Touch>,
     changed_constants: Found<Touch>,
     divergent_barriers: Found<Barrier>,
@@ -44,8 +46,11 @@ struct Spot {
     kernel: String,
     /// `null` for shared memory and variables of the kernel.
     buffer: Option<String>,
-    /// Element of the buffer; for an access out of bounds, of the argument; for a variable, its scalar.
-    index: u64,
+    /// Element of the buffer; for an access out of bounds, of the argument, negative before it; for a variable, its scalar. `null` of a
+    /// texel outside of its image.
+    index: Option<i64>,
+    /// The coordinates, of a texel of an image.
+    texel: Option<[i64; 3]>,
 }
 
 #[derive(Serialize)]
@@ -117,7 +122,7 @@ impl Report {
     ) -> Report {
         let at = Places { pipeline, steps };
         let races = found(&findings.races, |race| Race {
-            spot: at.spot(race.dispatch, race.object, race.offset),
+            spot: at.spot(race.dispatch, race.object, race.offset as i64),
             first: Who::new(&race.first),
             second: Who::new(&race.second),
             note: if race.barrier_without_memory {
@@ -128,16 +133,13 @@ impl Report {
                 None
             },
         });
-        let out_of_bounds = found(&findings.out_of_bounds, |one| Touch {
-            spot: at.argument(one.dispatch, &one.access, one.offset),
-            access: Who::new(&one.access),
-        });
+        let outside = |one: &OutOfBounds| Touch { spot: at.argument(one), access: Who::new(&one.access) };
         let uninitialised = found(&findings.uninitialised, |one| Touch {
-            spot: at.spot(one.dispatch, one.object, one.offset),
+            spot: at.spot(one.dispatch, one.object, one.offset as i64),
             access: Who::new(&one.access),
         });
         let changed_constants = found(&findings.changed_constants, |one| Touch {
-            spot: at.spot(one.dispatch, Some(one.object), one.offset),
+            spot: at.spot(one.dispatch, Some(one.object), one.offset as i64),
             access: Who::new(&one.access),
         });
         let divergent_barriers = found(&findings.divergent_barriers, |one| Barrier {
@@ -164,7 +166,8 @@ impl Report {
             submissions: steps.len(),
             steps: findings.steps,
             races,
-            out_of_bounds,
+            out_of_bounds: found(&findings.out_of_bounds, outside),
+            notes: found(&findings.notes, outside),
             uninitialised,
             changed_constants,
             divergent_barriers,
@@ -191,21 +194,31 @@ impl Places<'_> {
     }
 
     /// A byte of a memory object, which is the buffer of the same number; or a scalar of a variable.
-    fn spot(&self, submission: usize, object: Option<ObjectId>, offset: u64) -> Spot {
+    fn spot(&self, submission: usize, object: Option<ObjectId>, offset: i64) -> Spot {
         let buffer = object.map(|object| &self.pipeline.buffers[object.0 as usize]);
-        let size = buffer.map_or(1, |buffer| buffer.ty.size() as u64);
+        let size = buffer.map_or(1, |buffer| buffer.ty.size() as i64);
+        let index = offset.div_euclid(size);
+        let texel = buffer.and_then(|buffer| buffer.image).map(|image| {
+            let [width, height, _] = image.extent.map(i64::from);
+            let number = index / image.texel.channels as i64;
+            [number % width, number / width % height, number / width / height]
+        });
         let (kernel, buffer) = (self.kernel(submission), buffer.map(|buffer| buffer.name.clone()));
-        Spot { submission, kernel, buffer, index: offset / size }
+        Spot { submission, kernel, buffer, index: Some(index), texel }
     }
 
-    /// A byte counted from the start of an argument.
-    fn argument(&self, submission: usize, access: &Access, offset: u64) -> Spot {
-        let Place::Binding { set, binding } = access.place else {
-            return self.spot(submission, None, offset);
+    /// An access outside: a byte counted from the start of an argument, or the coordinates of a texel.
+    fn argument(&self, one: &OutOfBounds) -> Spot {
+        let Place::Binding { set, binding } = one.access.place else {
+            return self.spot(one.dispatch, None, one.offset);
         };
-        let bindings = &self.steps[submission].bindings;
+        let bindings = &self.steps[one.dispatch].bindings;
         let bound = bindings.iter().find(|bound| bound.at == SetBinding::from((set, binding)));
-        self.spot(submission, bound.map(|bound| ObjectId(bound.buffer.0 as u32)), offset)
+        let spot = self.spot(one.dispatch, bound.map(|bound| ObjectId(bound.buffer.0 as u32)), one.offset);
+        match one.texel {
+            Some(at) => Spot { index: None, texel: Some(at.map(i64::from)), ..spot },
+            None => Spot { texel: None, ..spot },
+        }
     }
 }
 
@@ -224,7 +237,12 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         )?;
     }
     if report.clean {
-        return writeln!(out, "  nothing found");
+        writeln!(out, "  nothing found")?;
+        if report.notes.count == 0 {
+            return Ok(());
+        }
+        writeln!(out)?;
+        return print_touches(out, NOTES, &report.notes);
     }
     let mut undefined = Table::new(&["undefined", "what", "reaches", "first by"]);
     for one in &report.undefined.list {
@@ -241,16 +259,12 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
     print_counted(out, &races, report.races.count, report.races.list.len())?;
     let touches = [
         ("out of bounds", &report.out_of_bounds),
+        (NOTES, &report.notes),
         ("uninitialised", &report.uninitialised),
         ("uniform buffer written", &report.changed_constants),
     ];
     for (title, list) in touches {
-        let mut table = Table::new(&[title, "buffer", "element", "access"]);
-        for touch in &list.list {
-            let [place, buffer, index] = cells(&touch.spot);
-            table.row([place, buffer, index, who(&touch.access)]);
-        }
-        print_counted(out, &table, list.count, list.list.len())?;
+        print_touches(out, title, list)?;
     }
     let mut barriers = Table::new(&["barrier not reached by all", "work-group", "waits", "never comes"]);
     for barrier in &report.divergent_barriers.list {
@@ -258,6 +272,18 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         barriers.row([place, id(barrier.group), id(barrier.waiting), id(barrier.missing)]);
     }
     print_counted(out, &barriers, report.divergent_barriers.count, report.divergent_barriers.list.len())
+}
+
+/// The title of accesses outside that are no fault by themselves.
+const NOTES: &str = "note: outside, as is defined";
+
+fn print_touches(out: &mut dyn Write, title: &str, found: &Found<Touch>) -> io::Result<()> {
+    let mut table = Table::new(&[title, "buffer", "element", "access"]);
+    for touch in &found.list {
+        let [place, buffer, index] = cells(&touch.spot);
+        table.row([place, buffer, index, who(&touch.access)]);
+    }
+    print_counted(out, &table, found.count, found.list.len())
 }
 
 fn print_counted(out: &mut dyn Write, table: &Table, count: u64, listed: usize) -> io::Result<()> {
@@ -270,7 +296,11 @@ fn print_counted(out: &mut dyn Write, table: &Table, count: u64, listed: usize) 
 
 fn cells(spot: &Spot) -> [String; 3] {
     let place = format!("{} {}", spot.submission, spot.kernel);
-    [place, spot.buffer.clone().unwrap_or_else(|| "(kernel)".to_owned()), spot.index.to_string()]
+    let index = match (spot.texel, spot.index) {
+        (Some([x, y, z]), _) => format!("texel ({x}, {y}, {z})"),
+        (None, index) => index.map_or_else(String::new, |index| index.to_string()),
+    };
+    [place, spot.buffer.clone().unwrap_or_else(|| "(kernel)".to_owned()), index]
 }
 
 fn who(who: &Who) -> String {

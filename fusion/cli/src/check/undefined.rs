@@ -73,7 +73,11 @@ pub(super) fn reaching(
             Err(_) => Some(Reached::Loop),
             Ok(findings) => {
                 let accesses = |findings: &Findings| {
-                    (findings.out_of_bounds.clone(), findings.races.clone(), findings.uninitialised.clone())
+                    (
+                        [findings.out_of_bounds.clone(), findings.notes.clone()],
+                        findings.races.clone(),
+                        findings.uninitialised.clone(),
+                    )
                 };
                 let same = |&object: &ObjectId| memory.bytes(object) == ran.memory.bytes(object);
                 if accesses(&findings) != accesses(ran.findings) {

@@ -6,6 +6,7 @@ use super::problem::Problem;
 use vkfuse::vulkano::format::Format;
 use vkfuse::vulkano::image::sampler::{Filter, SamplerAddressMode, SamplerCreateInfo};
 use vkfuse::vulkano::image::view::ImageViewType;
+use vkfuse_interp::{Channel, TexelFormat};
 
 /// What `[images.NAME]` says beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,26 @@ const FORMATS: [(&str, Format, ElementType, u64); 16] = [
 ];
 
 impl Texel {
+    /// What the interpreter knows it as.
+    pub(crate) fn interpreted(self) -> TexelFormat {
+        let normalised = matches!(
+            self.format,
+            Format::R8_UNORM | Format::R8G8_UNORM | Format::R8G8B8A8_UNORM | Format::R8G8B8A8_SNORM
+        );
+        let channel = match (self.scalar, normalised) {
+            (ElementType::U8, true) => Channel::Unorm8,
+            (ElementType::U8, false) => Channel::Uint8,
+            (ElementType::I8, true) => Channel::Snorm8,
+            (ElementType::I8, false) => Channel::Sint8,
+            (ElementType::F16, _) => Channel::Float16,
+            (ElementType::F32, _) => Channel::Float32,
+            (ElementType::I32, _) => Channel::Sint32,
+            // `FORMATS` has no other scalars.
+            _ => Channel::Uint32,
+        };
+        TexelFormat { channel, channels: self.channels as u32 }
+    }
+
     /// Reads the name of a format.
     pub(super) fn read(format: &Node<'_>) -> Result<Texel, Problem> {
         let known =
@@ -86,6 +107,14 @@ pub(crate) enum Sampling {
 impl Sampling {
     pub(super) fn read(node: &Node<'_>) -> Result<Sampling, Problem> {
         node.word(&[("nearest", Sampling::Nearest), ("linear", Sampling::Linear)])
+    }
+
+    /// What the interpreter knows it as.
+    pub(crate) fn interpreted(self) -> vkfuse_interp::Filter {
+        match self {
+            Sampling::Nearest => vkfuse_interp::Filter::Nearest,
+            Sampling::Linear => vkfuse_interp::Filter::Linear,
+        }
     }
 
     /// The sampler. Outside of the image are the texels at its edge.

@@ -173,6 +173,8 @@ pub(crate) struct Fusion {
     pub(crate) force: bool,
     /// `float = "contract"`.
     pub(crate) contract: bool,
+    /// `robust = true`: accesses outside of a range are defined.
+    pub(crate) robust: bool,
     /// Indices in `Pipeline::buffers`; `None` stands for every buffer that was not internalized.
     pub(crate) outputs: Option<Vec<usize>>,
 }

@@ -68,7 +68,13 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
 
     let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    let mut kernels = named(&root, "kernels", |name, node| kernel(folder, name, node))?;
+    let list = root.require("submit")?;
+    let nodes = list.array("an array of tables, [[submit]]")?;
+    // A list of copies and fills alone has no kernels.
+    let mut kernels = match root.get("kernels") {
+        None if nodes.iter().all(is_step) => Vec::new(),
+        _ => named(&root, "kernels", |name, node| kernel(folder, name, node))?,
+    };
     // A list on images alone has no buffers.
     let mut buffers = match (root.get("buffers"), root.get("images")) {
         (None, Some(_)) => Vec::new(),
@@ -82,12 +88,8 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
             buffers.push(image(folder, name, node)?);
         }
     }
-    let list = root.require("submit")?;
-    let submits: Vec<Submit> = list
-        .array("an array of tables, [[submit]]")?
-        .iter()
-        .map(|node| submit(node, &mut kernels, &buffers))
-        .collect::<Result<_, _>>()?;
+    let submits: Vec<Submit> =
+        nodes.iter().map(|node| submit(node, &mut kernels, &buffers)).collect::<Result<_, _>>()?;
     if submits.is_empty() {
         return Err(list.problem("there is nothing to run, expected at least one [[submit]]"));
     }
@@ -231,6 +233,11 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
     }
     let file = table.require("file")?;
     Ok(Init::File { path: relative(folder, &file)?, place: file.place() })
+}
+
+/// Whether a submission is one that needs no kernel of the file's.
+fn is_step(node: &Node<'_>) -> bool {
+    node.open_table().is_ok_and(|table| Step::ALL.iter().any(|step| table.get(step.name()).is_some()))
 }
 
 fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]) -> Result<Submit, Problem> {
@@ -473,12 +480,18 @@ fn image_argument(
 }
 
 fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Problem> {
-    let mut fusion =
-        Fusion { trust: false, no_barriers: false, force: false, contract: false, outputs: None };
+    let mut fusion = Fusion {
+        trust: false,
+        no_barriers: false,
+        force: false,
+        contract: false,
+        robust: false,
+        outputs: None,
+    };
     let Some(node) = node else {
         return Ok(fusion);
     };
-    let table = node.table(&["policy", "no_barriers", "force", "float", "outputs"])?;
+    let table = node.table(&["policy", "no_barriers", "force", "float", "robust", "outputs"])?;
     if let Some(policy) = table.get("policy") {
         fusion.trust = policy.word(&[("prove", false), ("trust", true)])?;
     }
@@ -487,6 +500,9 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
     }
     if let Some(force) = table.get("force") {
         fusion.force = force.boolean()?;
+    }
+    if let Some(robust) = table.get("robust") {
+        fusion.robust = robust.boolean()?;
     }
     if let Some(float) = table.get("float") {
         fusion.contract = float.word(&[("strict", false), ("contract", true)])?;

@@ -4,6 +4,7 @@ mod bad_files;
 mod book;
 mod cache;
 mod check;
+mod check_images;
 mod exit_status;
 mod images;
 mod inspect;

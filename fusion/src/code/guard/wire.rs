@@ -20,6 +20,8 @@ pub(crate) struct Hello {
     pub(crate) index: usize,
     pub(crate) name: String,
     pub(crate) driver_version: u32,
+    /// Whether robust buffer access is on, which changes what drivers make of code.
+    pub(crate) robust: bool,
 }
 
 /// A pipeline that is to be made.
@@ -48,6 +50,7 @@ impl Hello {
         put(&mut out, MAGIC);
         put(&mut out, self.index as u32);
         put(&mut out, self.driver_version);
+        put(&mut out, u32::from(self.robust));
         put_bytes(&mut out, self.name.as_bytes());
         out
     }
@@ -56,8 +59,9 @@ impl Hello {
         if get(from)? != MAGIC {
             return Err(Error::new(ErrorKind::InvalidData, "this is not what a context of this build sends"));
         }
-        let (index, driver_version) = (get(from)? as usize, get(from)?);
-        Ok(Hello { index, name: String::from_utf8_lossy(&get_bytes(from)?).into_owned(), driver_version })
+        let (index, driver_version, robust) = (get(from)? as usize, get(from)?, get(from)? != 0);
+        let name = String::from_utf8_lossy(&get_bytes(from)?).into_owned();
+        Ok(Hello { index, name, driver_version, robust })
     }
 }
 
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_is_read() {
-        let hello = Hello { index: 3, name: "a device".to_owned(), driver_version: 7 };
+        let hello = Hello { index: 3, name: "a device".to_owned(), driver_version: 7, robust: true };
         assert_eq!(Hello::read(&mut &hello.bytes()[..]).ok(), Some(hello.clone()));
         assert!(Hello::read(&mut &hello.bytes()[1..]).is_err());
         let binding = |binding| SetBinding { set: 1, binding, element: binding / 4 };

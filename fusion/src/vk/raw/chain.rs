@@ -142,6 +142,7 @@ unsafe fn structure(features: &mut DeviceFeatures, node: *const vk::BaseInStruct
         PhysicalDeviceZeroInitializeWorkgroupMemoryFeatures { shader_zero_initialize_workgroup_memory }
         PhysicalDeviceShaderIntegerDotProductFeatures { shader_integer_dot_product }
         PhysicalDeviceMaintenance4Features { maintenance4 }
+        PhysicalDeviceRobustness2FeaturesEXT { robust_buffer_access2 }
         PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR {
             workgroup_memory_explicit_layout, workgroup_memory_explicit_layout_scalar_block_layout,
             workgroup_memory_explicit_layout8_bit_access, workgroup_memory_explicit_layout16_bit_access,

@@ -2,7 +2,7 @@
 //! root and fused multiply-add one rounding to f64 and one to f16 give the correctly rounded f16, as
 //! 53 bits are enough (for `fma` because the product of two f16 has only 22).
 
-pub(super) fn to_f64(bits: u16) -> f64 {
+pub(crate) fn to_f64(bits: u16) -> f64 {
     let sign = u64::from(bits >> 15) << 63;
     let exponent = u64::from(bits >> 10 & 0x1f);
     let fraction = u64::from(bits & 0x3ff);
@@ -15,7 +15,7 @@ pub(super) fn to_f64(bits: u16) -> f64 {
 }
 
 /// Rounds to nearest even.
-pub(super) fn from_f64(value: f64) -> u16 {
+pub(crate) fn from_f64(value: f64) -> u16 {
     let sign = (value.to_bits() >> 48) as u16 & 0x8000;
     let value = value.abs();
     if value.is_nan() {

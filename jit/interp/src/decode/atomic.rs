@@ -48,16 +48,15 @@ impl Decoder<'_> {
             Type::Scalar(num) if num != Num::Bool => num,
             _ => return Err(raw.unsupported("only numbers are changed atomically")),
         };
-        let shared = match class {
-            Class::Buffer => {
+        match class {
+            Class::Buffer | Class::Block => {
                 self.spans(View::of(view.ty), class, raw)?;
-                false
             }
-            Class::Shared => true,
+            Class::Shared => {}
             Class::Push | Class::Private => {
                 return Err(raw.unsupported("only buffers and shared variables are"));
             }
-        };
+        }
         let value = match value {
             // `AtomicStore` has no result, so its operands start in the same place.
             Some(index) => self.register(raw.arg(index)?, raw)?,
@@ -73,7 +72,7 @@ impl Decoder<'_> {
         };
         let dst = if raw.id == 0 { self.allocate(1)? } else { self.register(raw.id, raw)? };
         self.program.has_atomics = true;
-        self.emit(raw, Inst::Atomic { op, num, shared, dst, pointer, value, comparator });
+        self.emit(raw, Inst::Atomic { op, num, class, dst, pointer, value, comparator });
         Ok(true)
     }
 }

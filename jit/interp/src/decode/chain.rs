@@ -4,7 +4,6 @@ use rspirv::spirv::Op;
 
 use super::scan::Raw;
 use super::shape::{MatrixLayout, Type};
-use super::variable::class_of;
 use super::{Decoded, Decoder};
 use crate::arith::sign_extend;
 use crate::program::{Class, Inst, Span, Term};
@@ -37,7 +36,7 @@ impl Decoder<'_> {
             return Err(raw.malformed("an operand is not a pointer"));
         };
         let view = self.views[id as usize].unwrap_or(View::of(to));
-        Ok((class_of(class, raw)?, view, register))
+        Ok((self.class_of(class, raw)?, view, register))
     }
 
     /// The scalars behind a pointer into byte memory, as a range of the span table.
@@ -124,7 +123,7 @@ impl Decoder<'_> {
     /// `OpAccessChain` and its relatives.
     pub(super) fn chain(&mut self, raw: &Raw<'_>) -> Decoded<()> {
         let (class, mut view, base) = self.pointer(raw.arg(0)?, raw)?;
-        let bytes = matches!(class, Class::Buffer | Class::Push);
+        let bytes = matches!(class, Class::Buffer | Class::Push | Class::Block);
         let mut offset = 0u32;
         let mut terms = Vec::new();
         let mut indices = raw.rest(1).iter().copied();

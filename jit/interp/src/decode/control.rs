@@ -85,6 +85,7 @@ impl<'w> Decoder<'w> {
         Ok(Covers {
             buffer: orders && semantics.contains(MemorySemantics::UNIFORM_MEMORY),
             shared: orders && semantics.contains(MemorySemantics::WORKGROUP_MEMORY),
+            image: orders && semantics.contains(MemorySemantics::IMAGE_MEMORY),
         })
     }
 

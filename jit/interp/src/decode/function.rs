@@ -117,7 +117,7 @@ impl<'w> Decoder<'w> {
                 }
                 Op::Phi => {}
                 Op::Variable => self.reset(raw)?,
-                Op::ExtInst => self.extended(raw)?,
+                Op::ExtInst | Op::ExtInstWithForwardRefsKHR => self.extended(raw)?,
                 Op::FunctionCall => self.call(raw, reached)?,
                 op if is_silent(op) => {}
                 _ => self.instruction(raw, &mut flow)?,

@@ -40,13 +40,17 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, raw: &Raw<'_>, from: u32, dst: u32) -> Decoded<()> {
         let (class, view, pointer) = self.pointer(from, raw)?;
         let inst = match class {
-            // The handle of an image.
-            Class::Buffer if matches!(self.shapes.get(view.ty), Type::Image(_)) => {
+            // The handle of an image or a sampler.
+            Class::Buffer if matches!(self.shapes.get(view.ty), Type::Image(_) | Type::Sampler) => {
                 Inst::Move { dst, src: pointer, n: 2 }
             }
             Class::Buffer | Class::Push => {
                 let (first, n) = self.spans(view, class, raw)?;
                 Inst::LoadBytes { push: class == Class::Push, dst, pointer, first, n }
+            }
+            Class::Block => {
+                let (first, n) = self.spans(view, class, raw)?;
+                Inst::LoadBlock { dst, pointer, first, n }
             }
             Class::Private | Class::Shared => {
                 let n = self.shapes.lanes(view.ty);
@@ -64,6 +68,10 @@ impl Decoder<'_> {
             Class::Buffer => {
                 let (first, n) = self.spans(view, class, raw)?;
                 Inst::StoreBytes { src, pointer, first, n }
+            }
+            Class::Block => {
+                let (first, n) = self.spans(view, class, raw)?;
+                Inst::StoreBlock { src, pointer, first, n }
             }
             Class::Private | Class::Shared => {
                 let n = self.shapes.lanes(view.ty);
@@ -110,7 +118,7 @@ impl Decoder<'_> {
         let (class, view, a) = self.pointer(raw.arg(0)?, raw)?;
         let (_, _, b) = self.pointer(raw.arg(1)?, raw)?;
         let stride = match (class, self.shapes.get(self.value_type(raw.arg(0)?, raw)?)) {
-            (Class::Buffer | Class::Push, Type::Pointer { stride, .. }) => *stride,
+            (Class::Buffer | Class::Push | Class::Block, Type::Pointer { stride, .. }) => *stride,
             _ => Some(self.shapes.lanes(view.ty)),
         };
         let step =

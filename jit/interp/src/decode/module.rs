@@ -19,10 +19,37 @@ pub(super) struct Decorated {
     pub(super) binding: Option<u32>,
     /// The older spelling of a storage buffer.
     pub(super) buffer_block: bool,
+    pub(super) block: bool,
     array_stride: Option<u32>,
     offset: Option<u32>,
     matrix_stride: Option<u32>,
     row_major: bool,
+}
+
+impl Decorated {
+    /// Adds what a decoration group says.
+    fn also(&mut self, group: Self) {
+        let Self {
+            builtin,
+            set,
+            binding,
+            buffer_block,
+            block,
+            array_stride,
+            offset,
+            matrix_stride,
+            row_major,
+        } = group;
+        self.builtin = builtin.or(self.builtin);
+        self.set = set.or(self.set);
+        self.binding = binding.or(self.binding);
+        self.array_stride = array_stride.or(self.array_stride);
+        self.offset = offset.or(self.offset);
+        self.matrix_stride = matrix_stride.or(self.matrix_stride);
+        self.buffer_block |= buffer_block;
+        self.block |= block;
+        self.row_major |= row_major;
+    }
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +69,7 @@ impl Decorations {
             Some(Decoration::DescriptorSet) => slot.set = literal,
             Some(Decoration::Binding) => slot.binding = literal,
             Some(Decoration::BufferBlock) => slot.buffer_block = true,
+            Some(Decoration::Block) => slot.block = true,
             Some(Decoration::ArrayStride) => slot.array_stride = literal,
             Some(Decoration::Offset) => slot.offset = literal,
             Some(Decoration::MatrixStride) => slot.matrix_stride = literal,
@@ -72,10 +100,23 @@ impl<'w> Decoder<'w> {
                     let slot = self.decorations.members.entry((raw.arg(0)?, raw.arg(1)?)).or_default();
                     Decorations::add(slot, raw.arg(2)?, raw.args.get(3).copied());
                 }
-                Op::GroupDecorate | Op::GroupMemberDecorate => {
-                    return Err(raw.unsupported("decoration groups are deprecated"));
+                Op::GroupDecorate => {
+                    let group = self.decorations.of(raw.arg(0)?);
+                    for &target in raw.rest(1) {
+                        self.decorations.ids.entry(target).or_default().also(group);
+                    }
+                }
+                Op::GroupMemberDecorate => {
+                    let group = self.decorations.of(raw.arg(0)?);
+                    for target in raw.rest(1).as_chunks::<2>().0 {
+                        self.decorations.members.entry((target[0], target[1])).or_default().also(group);
+                    }
                 }
                 Op::Variable => {
+                    if let Type::Pointer { class: StorageClass::Workgroup, to, .. } = *self.shapes.get(raw.ty)
+                    {
+                        self.explicit_shared |= self.decorations.of(to).block;
+                    }
                     self.variables.insert(raw.id, *raw);
                     self.value_types[raw.id as usize] = raw.ty;
                 }
@@ -159,6 +200,11 @@ impl<'w> Decoder<'w> {
                 Type::Pointer { class, to: raw.arg(1)?, stride }
             }
             Op::TypeImage => self.image_type(raw)?,
+            Op::TypeSampledImage => match *self.shapes.get(raw.arg(0)?) {
+                Type::Image(image) => Type::Image(image),
+                _ => Type::Opaque,
+            },
+            Op::TypeSampler => Type::Sampler,
             _ => Type::Opaque,
         };
         // A structure may hold pointers that are declared later, which the subset does not follow.

@@ -40,9 +40,12 @@ pub(super) enum Type {
         to: u32,
         stride: Option<u32>,
     },
-    /// A storage image. Its handle is a pointer to its first byte.
+    /// An image, alone or with its sampler. The handle is the number of its binding, and one more than that of a sampler or 0 where the
+    /// sampler is in the same binding.
     Image(ImageType),
-    /// Other images, samplers, functions, …
+    /// A sampler in a binding of its own. The handle is one more than its number, and 0.
+    Sampler,
+    /// Other images, functions, …
     Opaque,
 }
 
@@ -98,7 +101,7 @@ impl Shapes {
             Type::Struct(members) => {
                 members.last().map_or(0, |last| u64::from(last.lane) + u64::from(self.lanes(last.ty)))
             }
-            Type::Pointer { .. } | Type::Image(_) => 2,
+            Type::Pointer { .. } | Type::Image(_) | Type::Sampler => 2,
         };
         if lanes > LANE_LIMIT {
             return Err(OracleError::Limit {
@@ -172,7 +175,7 @@ impl Shapes {
                 }
             }
             Type::Struct(members) => members.iter().for_each(|member| self.garbage(member.ty, out)),
-            Type::Pointer { .. } | Type::Image(_) => out.extend([NULL, 0]),
+            Type::Pointer { .. } | Type::Image(_) | Type::Sampler => out.extend([NULL, 0]),
             Type::None | Type::Void | Type::RuntimeArray { .. } | Type::Opaque => {}
         }
     }

@@ -6,42 +6,52 @@ use super::chain::View;
 use super::scan::Raw;
 use super::shape::Type;
 use super::{Decoded, Decoder, LANE_LIMIT};
+use crate::arith::Num;
 use crate::error::OracleError;
-use crate::program::{BindingUse, Class};
+use crate::memory::GARBAGE;
+use crate::program::{BindingUse, Class, ImageUse, SamplerUse};
+use crate::texel::Filter;
 
 /// The most bindings of a program; slots are remembered in 16 bits.
 const BINDING_LIMIT: u64 = 4096;
 
-/// Which memory a storage class means here.
-pub(super) fn class_of(class: StorageClass, raw: &Raw<'_>) -> Decoded<Class> {
-    match class {
-        StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant => {
-            Ok(Class::Buffer)
-        }
-        StorageClass::PushConstant => Ok(Class::Push),
-        StorageClass::Private | StorageClass::Function | StorageClass::Input => Ok(Class::Private),
-        StorageClass::Workgroup => Ok(Class::Shared),
-        _ => {
-            let instruction = format!("storage class {class:?}");
-            Err(OracleError::unsupported(
-                instruction,
-                raw.word as usize,
-                "only buffers, push constants and variables are",
-            ))
+impl Decoder<'_> {
+    /// Which memory a storage class means here.
+    pub(super) fn class_of(&self, class: StorageClass, raw: &Raw<'_>) -> Decoded<Class> {
+        match class {
+            // Of a pointer to a texel.
+            StorageClass::StorageBuffer
+            | StorageClass::Uniform
+            | StorageClass::UniformConstant
+            | StorageClass::Image => Ok(Class::Buffer),
+            StorageClass::PushConstant => Ok(Class::Push),
+            StorageClass::Private | StorageClass::Function | StorageClass::Input => Ok(Class::Private),
+            StorageClass::Workgroup if self.explicit_shared => Ok(Class::Block),
+            StorageClass::Workgroup => Ok(Class::Shared),
+            _ => {
+                let instruction = format!("storage class {class:?}");
+                Err(OracleError::unsupported(
+                    instruction,
+                    raw.word as usize,
+                    "only buffers, push constants and variables are",
+                ))
+            }
         }
     }
-}
 
-impl Decoder<'_> {
     /// Gives a variable its memory, and a register that points at it. Returns the register.
     pub(super) fn variable(&mut self, raw: &Raw<'_>, global: bool) -> Decoded<u32> {
         let Type::Pointer { class: storage, to, .. } = *self.shapes.get(raw.ty) else {
             return Err(raw.malformed("the type of a variable is not a pointer"));
         };
-        let class = class_of(storage, raw)?;
+        let class = self.class_of(storage, raw)?;
         let pointer = match class {
             Class::Buffer => [self.slot(raw, storage, to)?, 0],
             Class::Push => [0, 0],
+            Class::Block => {
+                self.block(raw, to)?;
+                [0, 0]
+            }
             Class::Private | Class::Shared => {
                 let lane = self.lanes(raw, storage, to, global)?;
                 [lane, lane]
@@ -56,25 +66,43 @@ impl Decoder<'_> {
     }
 
     fn slot(&mut self, raw: &Raw<'_>, storage: StorageClass, to: u32) -> Decoded<u64> {
-        let is_image = matches!(self.shapes.get(to), Type::Image(_));
-        if storage == StorageClass::UniformConstant && !is_image {
+        let kind = self.shapes.get(to);
+        if storage == StorageClass::UniformConstant && !matches!(kind, Type::Image(_) | Type::Sampler) {
             let instruction = format!("storage class {storage:?}");
-            let why = "of images only storage images of 32 bits a channel are interpreted, and no samplers";
+            let why =
+                "of images only those with one sample, no cubes and channels of one kind are interpreted";
             return Err(OracleError::unsupported(instruction, raw.word as usize, why));
         }
-        if !is_image && !matches!(self.shapes.get(to), Type::Struct(_)) {
+        if !matches!(kind, Type::Struct(_) | Type::Image(_) | Type::Sampler) {
             return Err(raw.unsupported("arrays of descriptors are not interpreted"));
         }
+        let image = match kind {
+            Type::Image(image) => Some(*image),
+            _ => None,
+        };
+        let is_sampler = matches!(kind, Type::Sampler);
         let decorated = self.decorations.of(raw.id);
         let (Some(set), Some(binding)) = (decorated.set, decorated.binding) else {
             return Err(raw.malformed("a buffer without set or binding"));
         };
+        if is_sampler {
+            let filter = Filter::default();
+            self.program.samplers.push(SamplerUse { set, binding, filter });
+            return Ok(self.program.samplers.len() as u64);
+        }
         let known =
             self.program.bindings.iter().position(|other| other.set == set && other.binding == binding);
         let slot = known.unwrap_or(self.program.bindings.len());
         if known.is_none() {
-            let uniform = storage == StorageClass::Uniform && !self.decorations.of(to).buffer_block;
-            self.program.bindings.push(BindingUse { set, binding, uniform });
+            let uniform = storage == StorageClass::Uniform && !self.decorations.of(to).buffer_block
+                || image.is_some_and(|image| image.sampled);
+            let image = image.map(|image| ImageUse {
+                format: image.format,
+                of_floats: image.num == Num::F32,
+                is_buffer: image.is_buffer,
+                filter: Filter::default(),
+            });
+            self.program.bindings.push(BindingUse { set, binding, uniform, image });
         }
         if slot as u64 >= BINDING_LIMIT {
             return Err(OracleError::Limit {
@@ -84,6 +112,33 @@ impl Decoder<'_> {
             });
         }
         Ok(slot as u64)
+    }
+
+    /// Workgroup memory with an explicit layout has a lane for each byte. All variables begin at the first one.
+    fn block(&mut self, raw: &Raw<'_>, to: u32) -> Decoded<()> {
+        if !matches!(self.shapes.get(to), Type::Struct(_)) || !self.decorations.of(to).block {
+            return Err(raw.unsupported("shared variables with and without an explicit layout are not mixed"));
+        }
+        let (first, n) = self.spans(View::of(to), Class::Block, raw)?;
+        let spans = &self.program.spans[first as usize..(first + n) as usize];
+        let len = spans.iter().map(|span| u64::from(span.offset) + u64::from(span.bytes)).max().unwrap_or(0);
+        if len > LANE_LIMIT {
+            return Err(OracleError::Limit { what: "the bytes in variables", asked: len, limit: LANE_LIMIT });
+        }
+        // Vulkan has no other initializer of Workgroup memory than a null constant.
+        let zeros = raw.args.get(1).is_some();
+        let shared = &mut self.program.shared;
+        if shared.variables.is_empty() {
+            shared.variables.push((0, raw.id));
+        }
+        let len = (len as usize).max(shared.lanes.len());
+        shared.lanes.resize(len, GARBAGE & 0xff);
+        shared.written.resize(len, false);
+        if zeros {
+            shared.lanes[..len].fill(0);
+            shared.written[..len].fill(true);
+        }
+        Ok(())
     }
 
     fn lanes(&mut self, raw: &Raw<'_>, storage: StorageClass, to: u32, global: bool) -> Decoded<u64> {

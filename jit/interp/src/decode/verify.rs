@@ -4,7 +4,7 @@
 //! are not compared one by one while decoding; this makes sure that a module that breaks them is refused
 //! instead of interpreted out of bounds.
 
-use super::Decoded;
+use super::{Decoded, NONE};
 use crate::error::OracleError;
 use crate::program::{GroupOp, Inst, Program};
 
@@ -58,17 +58,20 @@ fn ranges(inst: &Inst, program: &Program) -> [(u32, u64); 4] {
             [lanes(dst, n.max(1)), lanes(a, n), lanes(value, 1), lanes(index, 1)]
         }
         Inst::Chain { dst, base, .. } => [lanes(dst, 2), lanes(base, 2), NO, NO],
-        Inst::LoadBytes { dst, pointer, n, .. } | Inst::LoadLanes { dst, pointer, n, .. } => {
-            [lanes(dst, n), lanes(pointer, 2), NO, NO]
+        Inst::LoadBytes { dst, pointer, n, .. }
+        | Inst::LoadBlock { dst, pointer, n, .. }
+        | Inst::LoadLanes { dst, pointer, n, .. } => [lanes(dst, n), lanes(pointer, 2), NO, NO],
+        Inst::StoreBytes { src, pointer, n, .. }
+        | Inst::StoreBlock { src, pointer, n, .. }
+        | Inst::StoreLanes { src, pointer, n, .. } => [lanes(src, n), lanes(pointer, 2), NO, NO],
+        Inst::ReadTexel { dst, image, at, sizes, n, .. } | Inst::Sample { dst, image, at, sizes, n, .. } => {
+            [lanes(dst, n), lanes(image, 2), lanes(at, sizes), NO]
         }
-        Inst::StoreBytes { src, pointer, n, .. } | Inst::StoreLanes { src, pointer, n, .. } => {
-            [lanes(src, n), lanes(pointer, 2), NO, NO]
-        }
-        Inst::ReadTexel { dst, image, at, sizes, .. } => {
-            [lanes(dst, 4), lanes(image, 2), lanes(at, sizes), NO]
-        }
-        Inst::WriteTexel { src, image, at, sizes, n, .. } => {
+        Inst::WriteTexel { src, image, at, sizes, n } => {
             [lanes(src, n), lanes(image, 2), lanes(at, sizes), NO]
+        }
+        Inst::TexelPointer { dst, image, at, sizes } => {
+            [lanes(dst, 2), lanes(image, 2), lanes(at, sizes), NO]
         }
         Inst::ImageSize { dst, image, n } => [lanes(dst, n), lanes(image, 2), NO, NO],
         Inst::Atomic { dst, pointer, value, comparator, .. } => {
@@ -102,6 +105,10 @@ fn tables_fit(inst: &Inst, program: &Program, len: u64) -> bool {
             let terms = &program.terms[first as usize..(first + count) as usize];
             terms.iter().all(|term| u64::from(term.register) < len)
         }
+        Inst::ReadTexel { lod, offset, .. } => {
+            (lod == NONE || u64::from(lod) < len) && (offset == NONE || u64::from(offset) + 3 <= len)
+        }
+        Inst::Sample { offset, .. } => offset == NONE || u64::from(offset) + 3 <= len,
         _ => true,
     }
 }

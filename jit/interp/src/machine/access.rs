@@ -4,7 +4,7 @@ use super::world::World;
 use crate::arith::{self, Num};
 use crate::finding::AccessKind;
 use crate::memory::ObjectId;
-use crate::program::{AtomicOp, POISON, Span};
+use crate::program::{AtomicOp, Class, POISON, Span};
 use crate::shadow::Touch;
 use crate::trace::Touched;
 
@@ -19,7 +19,7 @@ pub(super) struct Site {
 }
 
 impl World<'_> {
-    fn touch(&self, site: Site, kind: AccessKind) -> Touch {
+    pub(super) fn touch(&self, site: Site, kind: AccessKind) -> Touch {
         Touch {
             invocation: self.buffers.invocation,
             time: self.buffers.time,
@@ -64,7 +64,7 @@ impl World<'_> {
         for (span, lane) in spans.iter().zip(out) {
             let Some((object, start)) = self.locate(site, *span) else {
                 *lane = 0;
-                reports.outside.get_or_insert(site.offset.wrapping_add(u64::from(span.offset)));
+                reports.outside.get_or_insert(Outside::at(site, span.offset));
                 continue;
             };
             let width = span.bytes as usize;
@@ -73,7 +73,12 @@ impl World<'_> {
             if target.written.as_ref().is_some_and(|written| written[start..start + width].contains(&false)) {
                 reports.uninitialised.get_or_insert((object, start));
             }
-            if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
+            let now = if self.slots[usize::from(touch.slot)].texels.is_some() {
+                &self.images
+            } else {
+                &self.buffers
+            };
+            if let Some(other) = target.shadow.touch(start, width, touch, now) {
                 reports.race.get_or_insert((object, start, other));
             }
             if target.constants.touch(start, width, self.slots[usize::from(touch.slot)].uniform, false) {
@@ -89,7 +94,7 @@ impl World<'_> {
         let mut reports = Reports::default();
         for (span, value) in spans.iter().zip(values) {
             let Some((object, start)) = self.locate(site, *span) else {
-                reports.outside.get_or_insert(site.offset.wrapping_add(u64::from(span.offset)));
+                reports.outside.get_or_insert(Outside::at(site, span.offset));
                 continue;
             };
             let width = span.bytes as usize;
@@ -98,7 +103,12 @@ impl World<'_> {
             if let Some(written) = &mut target.written {
                 written[start..start + width].fill(true);
             }
-            if let Some(other) = target.shadow.touch(start, width, touch, &self.buffers) {
+            let now = if self.slots[usize::from(touch.slot)].texels.is_some() {
+                &self.images
+            } else {
+                &self.buffers
+            };
+            if let Some(other) = target.shadow.touch(start, width, touch, now) {
                 reports.race.get_or_insert((object, start, other));
             }
             if target.constants.touch(start, width, false, true) {
@@ -119,7 +129,7 @@ impl World<'_> {
                     read(self.push, first as usize, span.bytes as usize)
                 }
                 _ => {
-                    reports.outside.get_or_insert(site.offset.wrapping_add(u64::from(span.offset)));
+                    reports.outside.get_or_insert(Outside::at(site, span.offset));
                     0
                 }
             };
@@ -177,6 +187,50 @@ impl World<'_> {
         }
     }
 
+    /// From Workgroup memory of which each lane is a byte.
+    pub(super) fn load_block(&mut self, site: Site, spans: &[Span], out: &mut [u64]) {
+        let (mut outside, mut unwritten) = (None, None);
+        for (span, value) in spans.iter().zip(out) {
+            let part = Site { offset: site.offset.wrapping_add(u64::from(span.offset)), ..site };
+            let Some(first) = self.lanes(part, true, span.bytes as usize) else {
+                *value = 0;
+                outside.get_or_insert(part);
+                continue;
+            };
+            let range = first..first + span.bytes as usize;
+            *value = joined(&self.shared[range.clone()]);
+            if let Some(byte) = self.shared_written[range.clone()].iter().position(|written| !written) {
+                unwritten.get_or_insert(part.offset + byte as u64);
+            }
+            self.touch_shared(part, AccessKind::Read, range);
+        }
+        let touch = self.touch(site, AccessKind::Read);
+        if let Some(part) = outside {
+            self.report_lanes(touch, part, true);
+        }
+        if let Some(byte) = unwritten {
+            self.report_unwritten_lane(touch, byte, true);
+        }
+    }
+
+    pub(super) fn store_block(&mut self, site: Site, spans: &[Span], values: &[u64]) {
+        let mut outside = None;
+        for (span, value) in spans.iter().zip(values) {
+            let part = Site { offset: site.offset.wrapping_add(u64::from(span.offset)), ..site };
+            let Some(first) = self.lanes(part, true, span.bytes as usize) else {
+                outside.get_or_insert(part);
+                continue;
+            };
+            let range = first..first + span.bytes as usize;
+            split(*value, &mut self.shared[range.clone()]);
+            self.shared_written[range.clone()].fill(true);
+            self.touch_shared(part, AccessKind::Write, range);
+        }
+        if let Some(part) = outside {
+            self.report_lanes(self.touch(site, AccessKind::Write), part, true);
+        }
+    }
+
     fn touch_shared(&mut self, site: Site, kind: AccessKind, range: std::ops::Range<usize>) {
         let touch = self.touch(site, kind);
         let mut race = None;
@@ -196,7 +250,7 @@ impl World<'_> {
         site: Site,
         op: AtomicOp,
         num: Num,
-        shared: bool,
+        class: Class,
         (value, comparator): (u64, u64),
     ) -> u64 {
         let old_value = |old: u64| match op {
@@ -208,27 +262,34 @@ impl World<'_> {
         let reads = !matches!(op, AtomicOp::Store | AtomicOp::Exchange);
         let kind = if op == AtomicOp::Load { AccessKind::AtomicRead } else { AccessKind::Atomic };
         let touch = self.touch(site, kind);
-        if shared {
-            let Some(lane) = self.lanes(site, true, 1) else {
+        if matches!(class, Class::Shared | Class::Block) {
+            // A lane for the number, or one for each of its bytes.
+            let n = if class == Class::Shared { 1 } else { num.bits() as usize / 8 };
+            let Some(first) = self.lanes(site, true, n) else {
                 self.report_lanes(touch, site, true);
                 return 0;
             };
-            let old = self.shared[lane];
-            if reads && !self.shared_written[lane] {
+            let lanes = first..first + n;
+            let old = if n == 1 { self.shared[first] } else { joined(&self.shared[lanes.clone()]) };
+            if reads && self.shared_written[lanes.clone()].contains(&false) {
                 self.report_unwritten_lane(touch, site.offset, true);
             }
             if let Some(new) = old_value(old) {
-                self.shared[lane] = new;
-                self.shared_written[lane] = true;
+                if class == Class::Shared {
+                    self.shared[first] = new;
+                } else {
+                    split(new, &mut self.shared[lanes.clone()]);
+                }
+                self.shared_written[lanes.clone()].fill(true);
             }
-            self.touch_shared(site, kind, lane..lane + 1);
+            self.touch_shared(site, kind, lanes);
             return old;
         }
         self.met_atomic = true;
         let width = num.bits() as usize / 8;
         let mut reports = Reports::default();
         let Some((object, start)) = self.locate(site, Span { offset: 0, bytes: width as u32 }) else {
-            reports.outside = Some(site.offset);
+            reports.outside = Some(Outside::at(site, 0));
             self.report(touch, site, reports);
             return 0;
         };
@@ -246,34 +307,15 @@ impl World<'_> {
                 written[start..start + width].fill(true);
             }
         }
-        reports.race =
-            target.shadow.touch(start, width, touch, &self.buffers).map(|other| (object, start, other));
+        let is_texel = self.slots[usize::from(touch.slot)].texels.is_some();
+        let now = if is_texel { &self.images } else { &self.buffers };
+        reports.race = target.shadow.touch(start, width, touch, now).map(|other| (object, start, other));
         if new.is_some() && target.constants.touch(start, width, false, true) {
             reports.changed = Some((object, start));
         }
         self.note(touch, object, start, width);
         self.report(touch, site, reports);
         old
-    }
-
-    /// Width, height and depth or layers of an image; nothing of what is none.
-    pub(super) fn image_size(&self, meta: u64) -> [u32; 3] {
-        let slot = self.slots.get(meta as usize).filter(|_| meta & POISON == 0);
-        slot.map_or([0; 3], |slot| self.objects[slot.object].extent)
-    }
-
-    /// The two lanes of a pointer to a texel of so many channels. Coordinates outside of the image lead nowhere.
-    pub(super) fn texel(&self, meta: u64, at: &[u64], channels: u32) -> (u64, u64) {
-        let size = self.image_size(meta);
-        let mut number = 0;
-        for d in (0..3).rev() {
-            let (side, coordinate) = (u64::from(size[d].max(1)), at.get(d).copied().unwrap_or(0));
-            if coordinate >= u64::from(size[d]).max(u64::from(d >= at.len())) {
-                return (POISON, coordinate);
-            }
-            number = number * side + coordinate;
-        }
-        (meta, number * u64::from(4 * channels))
     }
 
     pub(super) fn array_length(&self, meta: u64, start: u64, stride: u32) -> u64 {
@@ -283,13 +325,39 @@ impl World<'_> {
     }
 }
 
+/// Where an access lies that is outside of what it may touch.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outside {
+    /// So many bytes from the start of the range.
+    Byte(i64),
+    /// At these coordinates of an image.
+    Texel([i32; 3]),
+}
+
+impl Outside {
+    fn at(site: Site, span: u32) -> Self {
+        Self::Byte(site.offset.wrapping_add(u64::from(span)) as i64)
+    }
+}
+
 /// At most one finding of each kind per executed instruction.
 #[derive(Default)]
 pub(super) struct Reports {
-    pub(super) outside: Option<u64>,
+    pub(super) outside: Option<Outside>,
     pub(super) uninitialised: Option<(usize, usize)>,
     pub(super) race: Option<(usize, usize, Touch)>,
     pub(super) changed: Option<(usize, usize)>,
+}
+
+/// A number of which each lane is a byte.
+fn joined(lanes: &[u64]) -> u64 {
+    lanes.iter().rev().fold(0, |value, byte| value << 8 | byte)
+}
+
+fn split(value: u64, lanes: &mut [u64]) {
+    for (lane, byte) in lanes.iter_mut().zip(value.to_le_bytes()) {
+        *lane = u64::from(byte);
+    }
 }
 
 #[inline]

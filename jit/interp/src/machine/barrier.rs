@@ -13,7 +13,8 @@ impl World<'_> {
         let fenced = &mut self.fenced[subgroup as usize];
         fenced.buffer |= covers.buffer;
         fenced.shared |= covers.shared;
-        if covers.buffer {
+        fenced.image |= covers.image;
+        if covers.buffer || covers.image {
             let group = (self.buffers.group_first / self.size) as usize;
             self.published[group] = true;
         }
@@ -22,6 +23,7 @@ impl World<'_> {
     fn tick(&mut self) -> u32 {
         self.buffers.time = self.buffers.time.saturating_add(1);
         self.workgroup.time = self.buffers.time;
+        self.images.time = self.buffers.time;
         self.buffers.time
     }
 
@@ -30,15 +32,19 @@ impl World<'_> {
         let time = self.tick();
         let mut fenced = Covers::default();
         for one in &mut self.fenced {
-            let Covers { buffer, shared } = std::mem::take(one);
+            let Covers { buffer, shared, image } = std::mem::take(one);
             fenced.buffer |= buffer;
             fenced.shared |= shared;
+            fenced.image |= image;
         }
         if covers.buffer || fenced.buffer {
             self.buffers.group_cover = time;
         }
         if covers.shared || fenced.shared {
             self.workgroup.group_cover = time;
+        }
+        if covers.image || fenced.image {
+            self.images.group_cover = time;
         }
     }
 
@@ -47,10 +53,13 @@ impl World<'_> {
         let fenced = std::mem::take(&mut self.fenced[subgroup as usize]);
         let passed = &mut self.subgroup_covers[subgroup as usize];
         if covers.buffer || fenced.buffer {
-            passed.0 = time;
+            passed[0] = time;
         }
         if covers.shared || fenced.shared {
-            passed.1 = time;
+            passed[1] = time;
+        }
+        if covers.image || fenced.image {
+            passed[2] = time;
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Turns what was noticed into findings. Cold code.
 
-use super::access::{Reports, Site};
+use super::access::{Outside, Reports, Site};
 use super::world::World;
 use crate::compute::compute;
-use crate::finding::{Access, ChangedConstant, OutOfBounds, Place, Race, UndefinedResult, Uninitialised};
+use crate::finding::{
+    Access, AccessKind, ChangedConstant, OutOfBounds, Place, Race, UndefinedResult, Uninitialised,
+};
 use crate::input::{Position, unfold};
 use crate::memory::ObjectId;
 use crate::program::{Image, POISON};
@@ -105,12 +107,19 @@ impl World<'_> {
     fn report_some(&mut self, touch: Touch, site: Site, reports: Reports) {
         let (dispatch, limit) = (self.dispatch, self.max_findings);
         let mut access = self.binding_access(touch);
-        if let Some(offset) = reports.outside {
+        if let Some(outside) = reports.outside {
             // The slot of a null pointer means nothing, even when its 16 bits happen to.
             if site.meta & !POISON >= self.slots.len() as u64 {
                 access.place = Place::Nothing;
             }
-            self.findings.out_of_bounds.push(limit, || OutOfBounds { dispatch, access, offset });
+            let outside = self.outside(site, outside);
+            let (offset, texel) = match outside {
+                Outside::Byte(offset) => (offset, None),
+                Outside::Texel(at) => (0, Some(at)),
+            };
+            let defined = self.is_defined(site, outside, access.kind);
+            let list = if defined { &mut self.findings.notes } else { &mut self.findings.out_of_bounds };
+            list.push(limit, || OutOfBounds { dispatch, access, offset, texel });
         }
         if let Some((object, start)) = reports.uninitialised {
             let (object, offset) = (Some(ObjectId(object as u32)), start as u64);
@@ -126,23 +135,45 @@ impl World<'_> {
             });
         }
         if let Some((object, start, other)) = reports.race {
+            let is_texel = self.slots.get(usize::from(touch.slot)).is_some_and(|slot| slot.texels.is_some());
+            let now = if is_texel { &self.images } else { &self.buffers };
             let race = Race {
                 dispatch,
                 object: Some(ObjectId(object as u32)),
                 offset: start as u64,
                 first: self.binding_access(other),
                 second: access,
-                barrier_without_memory: self.buffers.barrier_between(&other),
+                barrier_without_memory: now.barrier_between(&other),
                 maybe_ordered_by_atomics: self.maybe_ordered_by_atomics(&other),
             };
             self.findings.races.push(limit, || race);
         }
     }
 
+    /// Whether Vulkan says what an access outside does. Writes of texels have no effect; with robust access, nor have writes
+    /// outside of the range that is bound, from which zeros are read. An index outside of an array that is followed by something else in
+    /// the range may lead there, and is as undefined as ever.
+    fn is_defined(&self, site: Site, outside: Outside, kind: AccessKind) -> bool {
+        let slot = self.slots.get((site.meta & !POISON) as usize);
+        let is_buffer = self
+            .program
+            .bindings
+            .get(usize::from(site.meta as u16))
+            .is_some_and(|used| used.image.is_none_or(|image| image.is_buffer));
+        match (outside, slot) {
+            (_, None) => false,
+            (Outside::Texel(_), _) => kind == AccessKind::Write || self.robust && is_buffer,
+            (Outside::Byte(at), Some(slot)) => {
+                self.robust && is_buffer && (at < 0 || at as u64 >= slot.len || site.meta & POISON == 0)
+            }
+        }
+    }
+
     pub(super) fn report_push(&mut self, touch: Touch, reports: Reports) {
-        if let Some(offset) = reports.outside {
+        if let Some(Outside::Byte(offset)) = reports.outside {
             let (dispatch, access) = (self.dispatch, self.access(touch, Place::PushConstants));
-            self.findings.out_of_bounds.push(self.max_findings, || OutOfBounds { dispatch, access, offset });
+            let found = OutOfBounds { dispatch, access, offset, texel: None };
+            self.findings.out_of_bounds.push(self.max_findings, || found);
         }
     }
 
@@ -152,9 +183,9 @@ impl World<'_> {
         // The pointer may have left its variable, but remembers where that starts.
         let first = site.meta & !POISON;
         let (access, _) = self.lane_access(touch, first, shared);
-        let offset = site.offset.wrapping_sub(first);
-        let dispatch = self.dispatch;
-        self.findings.out_of_bounds.push(self.max_findings, || OutOfBounds { dispatch, access, offset });
+        let offset = site.offset.wrapping_sub(first) as i64;
+        let found = OutOfBounds { dispatch: self.dispatch, access, offset, texel: None };
+        self.findings.out_of_bounds.push(self.max_findings, || found);
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use crate::input::Position;
 use crate::memory::{Memory, Object};
 use crate::program::{Covers, Program};
 use crate::shadow::{Now, Shadow};
+use crate::texel::{Filter, TexelFormat};
 use crate::trace::Trace;
 use crate::{Dispatch, Options};
 
@@ -16,6 +17,17 @@ pub(super) struct Slot {
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) uniform: bool,
+    /// Of an image or a texel buffer.
+    pub(super) texels: Option<Texels>,
+}
+
+/// What an image is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Texels {
+    pub(super) format: TexelFormat,
+    /// Width, height and depth or layers; 0 where it has none.
+    pub(super) extent: [u32; 3],
+    pub(super) filter: Filter,
 }
 
 /// Everything outside the registers.
@@ -27,6 +39,7 @@ pub(super) struct World<'a> {
     /// Where every access to a buffer is noted, if somebody wants to know.
     pub(super) trace: Option<&'a mut Trace>,
     pub(super) max_findings: usize,
+    pub(super) robust: bool,
     /// Words of instructions whose results were found undefined.
     pub(super) undefined: Vec<usize>,
     pub(super) slots: Vec<Slot>,
@@ -38,17 +51,18 @@ pub(super) struct World<'a> {
     pub(super) shared: Vec<u64>,
     pub(super) shared_written: Vec<bool>,
     pub(super) shared_shadow: Shadow,
-    /// The invocation that runs, in its view of buffers and of Workgroup memory.
+    /// The invocation that runs, in its view of buffers, of Workgroup memory and of texels.
     pub(super) buffers: Now,
     pub(super) workgroup: Now,
+    pub(super) images: Now,
     /// Per sub-group: what memory barriers since the last control barrier cover.
     pub(super) fenced: Vec<Covers>,
     /// Which work-groups executed a memory barrier for buffers.
     pub(super) published: Vec<bool>,
     /// Whether this work-group executed an atomic on a buffer.
     pub(super) met_atomic: bool,
-    /// Per sub-group: when its last barriers for buffers and for Workgroup memory were.
-    pub(super) subgroup_covers: Vec<(u32, u32)>,
+    /// Per sub-group: when its last barriers for buffers, for Workgroup memory and for texels were.
+    pub(super) subgroup_covers: Vec<[u32; 3]>,
     pub(super) size: u32,
     pub(super) subgroup_size: u32,
 }
@@ -77,12 +91,34 @@ impl<'a> World<'a> {
             if !inside {
                 return Err(OracleError::BadRange { dispatch: index, set, binding });
             }
-            slots.push(Slot { object, offset: bound.offset, len: bound.len, uniform: used.uniform });
+            let texels = match used.image {
+                None => None,
+                Some(image) => {
+                    let unknown = OracleError::UnknownFormat { dispatch: index, set, binding };
+                    let format = image.format.ok_or(unknown)?;
+                    let extent = match image.is_buffer {
+                        true => [(bound.len / u64::from(format.bytes())) as u32, 0, 0],
+                        false => objects[object].extent,
+                    };
+                    // Whoever says how large an image is has the texels for it.
+                    let texels = extent.iter().map(|&side| u64::from(side.max(1))).product::<u64>();
+                    if texels.saturating_mul(u64::from(format.bytes())) > bound.len && extent != [0; 3] {
+                        return Err(OracleError::BadRange { dispatch: index, set, binding });
+                    }
+                    Some(Texels { format, extent, filter: image.filter })
+                }
+            };
+            let (offset, len, uniform) = (bound.offset, bound.len, used.uniform);
+            slots.push(Slot { object, offset, len, uniform, texels });
         }
         for slot in &slots {
             // Two bindings of one object share grains, so the smaller alignment counts.
             let offsets = slots.iter().filter(|other| other.object == slot.object).map(|other| other.offset);
             let shift = offsets.fold(program.grain_shift, |shift, offset| shift.min(offset.trailing_zeros()));
+            let same = slots.iter().filter(|other| other.object == slot.object);
+            let shift = same
+                .filter_map(|other| other.texels)
+                .fold(shift, |shift, texels| shift.min(texels.format.channel.bytes().trailing_zeros()));
             let object = &mut objects[slot.object];
             object.shadow.begin(object.bytes.len(), shift, program.has_atomics);
             let shares =
@@ -99,6 +135,7 @@ impl<'a> World<'a> {
             findings,
             trace,
             max_findings: options.max_findings,
+            robust: options.robust,
             undefined: Vec::new(),
             slots,
             objects,
@@ -110,24 +147,25 @@ impl<'a> World<'a> {
             shared_shadow: Shadow::default(),
             buffers: now,
             workgroup: now,
+            images: now,
             fenced: vec![Covers::default(); subgroups],
             published: vec![false; dispatch.groups.iter().product::<u32>() as usize],
             met_atomic: false,
-            subgroup_covers: vec![(0, 0); subgroups],
+            subgroup_covers: vec![[0; 3]; subgroups],
             size,
             subgroup_size: options.subgroup_size,
         })
     }
 
     pub(super) fn begin_group(&mut self, linear: u32) {
-        for now in [&mut self.buffers, &mut self.workgroup] {
+        for now in [&mut self.buffers, &mut self.workgroup, &mut self.images] {
             now.group_first = linear * self.size;
             now.time = 0;
             now.group_cover = 0;
         }
         self.fenced.fill(Covers::default());
         self.met_atomic = false;
-        self.subgroup_covers.fill((0, 0));
+        self.subgroup_covers.fill([0; 3]);
         self.shared.copy_from_slice(&self.program.shared.lanes);
         self.shared_written.copy_from_slice(&self.program.shared.written);
         self.shared_shadow.begin(self.shared.len(), 0, self.program.has_atomics);
@@ -153,7 +191,8 @@ impl<'a> World<'a> {
     pub(super) fn enter(&mut self, local: u32) {
         let subgroup = local / self.subgroup_size;
         let covers = self.subgroup_covers[subgroup as usize];
-        for (now, cover) in [(&mut self.buffers, covers.0), (&mut self.workgroup, covers.1)] {
+        for (now, cover) in [&mut self.buffers, &mut self.workgroup, &mut self.images].into_iter().zip(covers)
+        {
             now.invocation = now.group_first + local;
             now.subgroup_first = now.group_first + subgroup * self.subgroup_size;
             now.subgroup_cover = cover;

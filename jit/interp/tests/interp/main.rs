@@ -2,8 +2,10 @@
 
 mod arithmetic;
 mod barriers;
+mod blocks;
 mod bounds;
 mod harness;
+mod images;
 mod limits;
 mod memory;
 mod races;

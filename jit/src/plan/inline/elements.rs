@@ -3,11 +3,12 @@
 use smallvec::SmallVec;
 
 use super::texels::Sides;
-use super::{FACTS, Loads, Seam, Stored};
+use super::{Loads, Seam, Stored};
 use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom, Bounds};
+use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::group::analysis_of;
+use crate::plan::in_range::{FACTS, most, stays};
 use crate::plan::submission::Submission;
 use crate::plan::view::View;
 use crate::reason::RewriteReason;
@@ -26,6 +27,9 @@ impl Seam<'_> {
         let element = access.element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
         if form.unknown || form.never || !form.certain || !form.counters.is_empty() {
             return Err(wrong("a condition or an index"));
+        }
+        if self.robust && !stays(&view.atoms, &form) && !mutant!(OutsideIsStored) {
+            return Err(wrong("an index that may leave what is bound"));
         }
         let stride = i128::from(element.stride);
         let mut digits =
@@ -120,6 +124,9 @@ impl Seam<'_> {
             if form.never {
                 continue;
             }
+            if self.robust && !stays(&view.atoms, form) && !mutant!(OutsideIsWorkedOut) {
+                return Err(wrong("elements that may be outside of what is bound"));
+            }
             // The place of the first and the last element that may be meant.
             let (low, high) = if form.unknown {
                 let room = form.accessor.1 - origin;
@@ -127,7 +134,7 @@ impl Seam<'_> {
             } else {
                 let mirrored = Affine::default().plus(&form.offset, -1);
                 let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
-                (-most(&view, form, &mirrored, FACTS), most(&view, form, &form.offset, FACTS))
+                (-most(&view.atoms, form, &mirrored, FACTS), most(&view.atoms, form, &form.offset, FACTS))
             };
             let first = stored.origin + stored.first * stored.stride;
             let last = first + (stored.count - 1) * stored.stride;
@@ -243,69 +250,4 @@ pub(super) fn bound(
     let count = bytes.div_euclid(least) + 1;
     *most = Some(most.map_or(count, |most| most.min(count)).max(0));
     Some(())
-}
-
-/// The least value of a form where an access happens.
-pub(super) fn least(view: &View, form: &AccessForm, of: &Affine) -> i128 {
-    Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).0
-}
-
-/// The greatest value of a form where an access happens. A fact is at most zero, so a form is at most what is left of it without any
-/// multiple of the fact: of a sum, each part is bounded by what is known of that part.
-pub(super) fn most(view: &View, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
-    let mut most = Bounds { ranges: &form.ranges, facts: &form.facts }.of(&view.atoms, of).1;
-    if facts == 0 {
-        return most;
-    }
-    // ⌊base / d⌋ + rest is ⌊(base + d rest) / d⌋, and a fact may bound that sum.
-    for &(id, times) in of.terms.iter().filter(|term| term.1 > 0) {
-        let Atom::Quotient(base, d) = view.atoms.get(id) else { continue };
-        let (base, d) = (base.clone(), *d);
-        for fact in &form.facts {
-            let bound = Affine { constant: 0, ..fact.clone() };
-            let Some(others) = bound.plus(&base, -1) else { continue };
-            let is_part = |&(id, c): &(_, i128)| c % d == 0 && of.coefficient(id) == times * (c / d);
-            if !others.terms.iter().all(is_part) {
-                continue;
-            }
-            let mut sum = Affine::atom(id);
-            others.terms.iter().for_each(|&(id, c)| sum.add_term(id, c / d));
-            // base + d rest is at most this.
-            let greatest = (base.constant - fact.constant).div_euclid(d);
-            let Some(rest) = of.plus(&sum, -times) else { continue };
-            let part = greatest.checked_mul(times);
-            let both = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
-            most = most.min(both.unwrap_or(i128::MAX));
-        }
-    }
-    // x − x mod d is the multiple of d that is next to x.
-    for &(id, times) in &of.terms {
-        let Atom::Remainder(base, d) = view.atoms.get(id) else { continue };
-        let (base, d) = (base.clone(), *d);
-        if base.terms.is_empty() || base.terms.iter().any(|&(id, c)| of.coefficient(id) != -times * c) {
-            continue;
-        }
-        let Some(rest) = Affine::atom(id).plus(&base, -1).and_then(|multiple| of.plus(&multiple, -times))
-        else {
-            continue;
-        };
-        // −times (base − base mod d)
-        let base =
-            if times < 0 { self::most(view, form, &base, facts - 1) } else { least(view, form, &base) };
-        let part = base.div_euclid(d).checked_mul(d).and_then(|multiple| multiple.checked_mul(-times));
-        let sum = part.and_then(|part| part.checked_add(self::most(view, form, &rest, facts - 1)));
-        most = most.min(sum.unwrap_or(i128::MAX));
-    }
-    for fact in &form.facts {
-        let Some(&(lead, factor)) = fact.terms.first() else { continue };
-        let own = of.coefficient(lead);
-        let times = own.checked_div(factor).filter(|times| *times > 0 && times * factor == own);
-        let Some(times) = times else { continue };
-        if fact.terms.iter().all(|&(id, c)| c.checked_mul(times) == Some(of.coefficient(id)))
-            && let Some(rest) = of.plus(fact, -times)
-        {
-            most = most.min(self::most(view, form, &rest, facts - 1));
-        }
-    }
-    most
 }

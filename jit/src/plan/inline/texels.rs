@@ -5,13 +5,14 @@
 
 use smallvec::SmallVec;
 
-use super::elements::{Weighed, bound, most};
+use super::elements::{Weighed, bound};
 use super::{Done, Loads, Seam, Stored, size_of, writes};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::Specialized;
 use crate::plan::group::analysis_of;
+use crate::plan::in_range::{FACTS, most};
 use crate::plan::submission::{FuseOptions, Submission};
 use crate::plan::uses::Uses;
 use crate::plan::view::View;
@@ -141,7 +142,9 @@ pub(super) fn in_place(
     let source = before.as_ref().unwrap_or(&list[producer]);
     let definition = Definition::of(&source.kernel).ok().filter(|definition| definition.texels.is_some())?;
     let done = Done::new();
-    let seam = Seam { list, uses, source, definition, producer, next, from, done: &done, is_own: true };
+    // Texels are no bytes of a range.
+    let (is_own, robust, done) = (true, false, &done);
+    let seam = Seam { list, uses, source, definition, producer, next, from, done, is_own, robust };
     Some(seam.inline(options).ok()?.submission)
 }
 
@@ -268,8 +271,8 @@ fn within(
     let size = of.args[access.binding].image?.extent;
     for (number, coordinate) in place?.iter().enumerate() {
         let mirrored = Affine::default().plus(coordinate, -1)?;
-        let low = -most(view, form, &mirrored, super::FACTS);
-        let high = most(view, form, coordinate, super::FACTS);
+        let low = -most(&view.atoms, form, &mirrored, FACTS);
+        let high = most(&view.atoms, form, coordinate, FACTS);
         let end = i128::from(*size.get(number)?);
         let is_inside = low >= 0 && high < end || mutant!(AnyTexelIsInside);
         let side = sides.0.get(number);
