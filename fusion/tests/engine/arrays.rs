@@ -33,7 +33,7 @@ fn dynamic(rig: &Rig, name: &str) -> Option<Kernel> {
         Ok(kernel) => Some(kernel),
         Err(Error::Submit { problem, .. }) => {
             let is_typed =
-                matches!(problem, SubmitError::DynamicIndexing { .. } | SubmitError::Capability { .. });
+                matches!(problem, SubmitError::DynamicIndexing { .. } | SubmitError::Requirement { .. });
             assert!(is_typed, "{problem}");
             None
         }

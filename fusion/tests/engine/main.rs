@@ -32,6 +32,7 @@ mod order;
 mod overlaps;
 mod push_buffers;
 mod rename;
+mod requirements;
 mod seams;
 mod shaders_load;
 mod texels;

@@ -65,6 +65,31 @@ pub(crate) fn unknown_capabilities(words: &[u32]) -> impl Iterator<Item = u32> +
     declared(words).filter(|number| Capability::from_u32(*number).is_none())
 }
 
+/// Capabilities with types or instructions that no pass here knows, whatever the tools know: modules that declare one run as they were given.
+const OPAQUE: &[Capability] = &[
+    Capability::CooperativeMatrixKHR,
+    Capability::CooperativeMatrixNV,
+    Capability::CooperativeMatrixReductionsNV,
+    Capability::CooperativeMatrixConversionsNV,
+    Capability::CooperativeMatrixPerElementOperationsNV,
+    Capability::CooperativeMatrixTensorAddressingNV,
+    Capability::CooperativeMatrixBlockLoadsNV,
+    Capability::TensorAddressingNV,
+    Capability::CooperativeVectorNV,
+    Capability::CooperativeVectorTrainingNV,
+    Capability::BFloat16TypeKHR,
+    Capability::BFloat16DotProductKHR,
+    Capability::BFloat16CooperativeMatrixKHR,
+    Capability::Float8EXT,
+    Capability::Float8CooperativeMatrixEXT,
+    Capability::UntypedPointersKHR,
+];
+
+/// Whether a module declares one of those.
+pub(crate) fn is_opaque(capabilities: &[Capability]) -> bool {
+    capabilities.iter().any(|capability| OPAQUE.contains(capability))
+}
+
 /// The part of a module that the parser knows, and whether an instruction of a function is missing in it.
 pub(crate) fn known_part(words: &[u32]) -> Result<(dr::Module, bool), String> {
     let decodable = load::decodable(words);
