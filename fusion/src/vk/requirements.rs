@@ -46,6 +46,14 @@ impl Requirements {
         Requirements { on: Tables::of(on), had: Tables::of(had), floats: FloatModes::of(on) }
     }
 
+    /// The capabilities and execution modes that the device has and was not made with, by number.
+    #[cfg(test)]
+    pub(super) fn left_off(&self) -> Vec<u32> {
+        let had = self.had.capabilities.iter().chain(&self.had.modes);
+        let is_on = |one: &u32| self.on.capabilities.iter().chain(&self.on.modes).any(|(on, _)| on == one);
+        had.map(|(number, _)| *number).filter(|one| !is_on(one)).collect()
+    }
+
     /// The capabilities that modules may declare, by number, sorted.
     pub(super) fn capabilities(&self) -> Vec<u32> {
         self.on.capabilities.iter().map(|(number, _)| *number).collect()

@@ -192,6 +192,7 @@ fn mode_by_mode() {
     let controls = "SPV_KHR_float_controls";
     for (mode, name, capability, extension, on_llvmpipe) in [
         (&[4421][..], "SubgroupUniformControlFlowKHR", None, "SPV_KHR_subgroup_uniform_control_flow", false),
+        (&[6023], "MaximallyReconvergesKHR", None, "SPV_KHR_maximal_reconvergence", false),
         (&[4461, 32], "SignedZeroInfNanPreserve for floats of 32 bits", Some(4466), controls, true),
         (&[4461, 16], "SignedZeroInfNanPreserve for floats of 16 bits", Some(4466), controls, true),
         (&[4461, 64], "SignedZeroInfNanPreserve for floats of 64 bits", Some(4466), controls, true),

@@ -228,3 +228,27 @@ fn execution_modes_are_told_by_number() {
     assert!(modes.contains(&own(17, "LocalSize")) && modes.len() == 3, "{modes:?}");
     assert_eq!(kernel.interface.modes[0].width(), Some(7));
 }
+
+/// One that the tools do not know keeps a module from being checked, and not from being run.
+#[test]
+fn a_mode_that_the_tools_do_not_know_keeps_a_module_from_being_fused() {
+    for (mode, name) in [(64_000, "64000"), (6023, "MaximallyReconvergesKHR (6023)")] {
+        let mut words = corpus::module("chain").words().to_vec();
+        let entry = places(&words, 15)[0];
+        let (id, end) = (words[entry + 2], entry + (words[entry] >> 16) as usize);
+        words.splice(end..end, [3 << 16 | 16, id, mode]);
+        let module = match Module::from_words("newer", &words) {
+            Ok(module) => module,
+            // A validator that knows the mode wants its extension.
+            Err(KernelError::Invalid { .. }) if mode == 6023 => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+        assert!(kernel.interface.modes.iter().any(|one| one.number == mode));
+        let Err(Reason::Kernel(KernelReason::NewerMode { mode: found, .. })) = &kernel.normal else {
+            continue;
+        };
+        assert_eq!(found, name);
+        assert!(!module.is_checked());
+    }
+}

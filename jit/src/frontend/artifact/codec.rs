@@ -226,6 +226,10 @@ impl Writer {
                 self.worded(15, capability);
                 self.text(tool);
             }
+            KernelReason::NewerMode { mode, tool } => {
+                self.worded(16, mode);
+                self.text(tool);
+            }
         }
     }
 
@@ -404,6 +408,7 @@ impl<'a> Reader<'a> {
             14 => KernelReason::RecursivePointers,
             16 => KernelReason::ImageMemoryModel { at: self.at()? },
             15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
+            16 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
             _ => return None,
         })
     }
