@@ -227,7 +227,7 @@ impl Writer {
                 self.text(tool);
             }
             KernelReason::NewerMode { mode, tool } => {
-                self.worded(16, mode);
+                self.worded(17, mode);
                 self.text(tool);
             }
         }
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
             14 => KernelReason::RecursivePointers,
             16 => KernelReason::ImageMemoryModel { at: self.at()? },
             15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
-            16 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
+            17 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
             _ => return None,
         })
     }
