@@ -147,7 +147,7 @@ fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
     }
 }
 
-/// Plans a list of which every submission has work-groups.
+/// Plans a list in which every submission has work-groups.
 ///
 /// # Errors
 /// As [`plan`].

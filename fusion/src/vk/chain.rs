@@ -94,7 +94,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // SAFETY: the pointer is that of the box, which nobody else frees.
+        // SAFETY: the pointer is that of the box, which is freed only here.
         unsafe { (self.free)(self.structure) };
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn device(physical: Arc<PhysicalDevice>, max_queues: usize) -> Result
         ..DeviceCreateInfo::default()
     };
     // SAFETY: the handle was made just now of this physical device, with what the create info has as far as vulkano knows of it, and
-    // nobody else has it.
+    // has no other owner.
     let (device, queues) = unsafe { Device::from_handle(physical, handle, info) };
     Ok(Made { device, queues: queues.collect(), newer })
 }

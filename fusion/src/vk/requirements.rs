@@ -232,7 +232,7 @@ fn is_of_floats(mode: u32) -> bool {
     (DENORM_PRESERVE..=ROUND_TO_ZERO).contains(&mode)
 }
 
-/// Whether a mode needs nothing of a device, or what `FloatModes` says.
+/// Whether a mode is available everywhere, or is checked by `FloatModes`.
 fn is_plain(mode: u32) -> bool {
     mode == LOCAL_SIZE || is_of_floats(mode)
 }

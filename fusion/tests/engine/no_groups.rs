@@ -6,7 +6,7 @@ use vkfuse::{
     QueueOptions, Reason,
 };
 
-/// Four work-groups of 16, one of which is not full.
+/// Four work-groups of 16; the last one is not full.
 const N: u32 = 63;
 
 const NONE: [[u32; 3]; 7] =
@@ -178,7 +178,7 @@ fn what_only_they_write_is_not_written() {
         assert_eq!(z.download().unwrap(), multiples(22));
         assert_eq!(t.download().unwrap(), multiples(10));
 
-        // One that nobody else uses.
+        // A buffer that no other submission uses.
         let fusion = recording(&rig);
         add(&rig, [&x, &y, &t], [0, 1, 1]);
         add(&rig, [&x, &y, &z], ALL);

@@ -1,4 +1,4 @@
-//! Bindings of one kernel that share some bytes of a buffer but not all, of which it writes one: valid in Vulkan as long as the kernel
+//! Bindings of one kernel that share some bytes of a buffer but not all, where the kernel writes one of them: valid in Vulkan as long as the kernel
 //! does not race with itself. Such a submission runs by itself, as it was given, and the report says why.
 
 use crate::support::Rig;

@@ -215,7 +215,7 @@ fn mode_by_mode() {
     rig.assert_no_validation_messages();
 }
 
-/// An extension of which nothing is used is a requirement all the same.
+/// A declared extension is a requirement even if the module uses nothing from it.
 #[test]
 fn extension_by_extension() {
     let rig = rig!();

@@ -1,4 +1,4 @@
-//! A plan of a list in another order, or of some of its submissions, told in the positions of the list as it was submitted.
+//! A plan of a list in another order, or of some of its submissions, expressed in the positions of the list as it was submitted.
 
 use super::Plan;
 use super::report::{AloneReason, BufferReport, Report};
@@ -98,12 +98,12 @@ impl Positions<'_> {
 impl Plan {
     /// The plan of a list in this order, as one of the list.
     pub(super) fn renumbered(self, order: &[usize]) -> Self {
-        self.told(&Positions { order, len: order.len() })
+        self.in_positions(&Positions { order, len: order.len() })
     }
 
     /// The plan of the submissions at these positions of a list, in order, as one of the list. The others have no work-groups.
     pub(super) fn among(self, positions: &[usize], list: &[Submission]) -> Self {
-        let mut plan = self.told(&Positions { order: positions, len: list.len() });
+        let mut plan = self.in_positions(&Positions { order: positions, len: list.len() });
         let others = || (0..list.len()).filter(|&at| !list[at].runs());
         // They come anywhere, so they may come last.
         plan.report.reordered.iter_mut().for_each(|one| one.order.extend(others()));
@@ -126,7 +126,7 @@ impl Plan {
         plan
     }
 
-    fn told(mut self, positions: &Positions<'_>) -> Self {
+    fn in_positions(mut self, positions: &Positions<'_>) -> Self {
         for step in &mut self.steps {
             step.members = step.members.renumbered(positions.order);
             let passed = step.origins.iter_mut().flat_map(|origin| origin.passed());

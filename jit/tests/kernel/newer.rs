@@ -161,7 +161,7 @@ fn constants_that_are_given_make_a_module_valid() {
     corpus::assert_valid("the module with its constants", &usual.plain.strict);
 }
 
-/// Nothing is added to a module of which the tools, or the passes here, do not know all: neither decorations nor execution modes.
+/// A module with something that the tools or the passes do not know runs unmodified: no decorations and no execution modes are added.
 #[test]
 fn they_run_as_they_were_given() {
     let all = FloatWidths { f16: true, f32: true, f64: true };

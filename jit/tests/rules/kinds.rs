@@ -168,7 +168,7 @@ probes! {
             .fused(0);
     }
 
-    /// Ranges that one kernel has bound, of which it writes one. Equal ones, ones apart and ones that are only read are followed.
+    /// Ranges that one kernel has bound, where it writes one of them. Equal ones, ones apart and ones that are only read are followed.
     fn ranges_of_one_kernel_that_overlap_in_part_keep_it_alone() {
         let add = kernel("a b z", "8", "z[gid.x] = a[gid.x] + b[gid.x];");
         let lab = |a: View, b: View, z: View| {

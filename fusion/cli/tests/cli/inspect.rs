@@ -160,7 +160,7 @@ fn arrays_without_elements_by_default() {
     assert_eq!(entry["spec_constants"][0]["default"], json!(0));
     let finished = vkfuse(&["inspect", &file]);
     assert!(finished.stdout.contains("looked at with 1 for 3"), "{}", finished.stdout);
-    // One that is valid with its defaults says nothing of the kind.
+    // A module that is valid with its defaults has no such list.
     let (_, report) = json(&["inspect", &root().join("shaders/forms/sized.spv").display().to_string()]);
     assert!(report["entries"][0].get("assumed").is_none());
     let list = |spec: &str| {
