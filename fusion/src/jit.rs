@@ -4,7 +4,7 @@ pub use vkfuse_jit::{
     AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason,
+        Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason, Mode,
         Module, PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue,
         Specialized, TextureKind,
     },
@@ -23,7 +23,7 @@ pub(crate) use vkfuse_jit::{
     },
     plan::{
         Arg, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow, SmallScalars, Step, Submission,
-        doubts, overwrites, plan, plan_unfused,
+        doubts, has_work, overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

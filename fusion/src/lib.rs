@@ -175,7 +175,7 @@ pub mod module {
     pub use crate::{
         api::handler::IntoSpecValue,
         jit::{
-            Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Module, PushLayout,
+            Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Mode, Module, PushLayout,
             PushMember, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
         },
     };

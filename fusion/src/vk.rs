@@ -13,6 +13,10 @@
 //! | `calls` | functions that go by two names |
 //! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `instance` | loader, instance, validation messages, list of devices |
+//! | `newer` | features that vulkano does not know |
+//! | `chain` | the feature structures that a device is made with |
+//! | `requirements` | what else than capabilities a module may ask of a device |
+//! | `create` | makes a device |
 //! | `gpu` | an open device and its queues |
 //! | `raw` | an open device of the user's by its handles |
 //! | `semaphore` | the user's semaphores, to wait for and to signal |
@@ -52,9 +56,11 @@ mod allocate;
 mod caller;
 mod calls;
 mod caps;
+mod chain;
 mod check;
 mod clock;
 mod command;
+mod create;
 mod driver_cache;
 mod error;
 mod features;
@@ -65,11 +71,13 @@ mod import;
 mod instance;
 mod memory;
 mod module;
+mod newer;
 mod passed;
 mod pipeline;
 mod queue;
 mod raw;
 mod record;
+mod requirements;
 mod script;
 mod select;
 mod semaphore;
@@ -104,6 +112,7 @@ pub(crate) use memory::{Holder, Memory, Place};
 pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Submitted};
 pub use raw::{QueueLock, RawDevice, RawHandles};
+pub(crate) use requirements::Lack;
 pub(crate) use script::{Played, Pushes, Resources, Script};
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;

@@ -35,7 +35,7 @@ use rspirv::spirv::{Capability, ExecutionMode, ExecutionModel, Op, StorageClass,
 
 use crate::frontend::{controls, pipeline, tools};
 use crate::kernel::{FloatControls, Specialized};
-use crate::plan::recipe::Recipe;
+use crate::plan::recipe::{Converges, Recipe};
 use crate::plan::{FloatMode, Step};
 use link::Shared;
 
@@ -137,7 +137,15 @@ pub(crate) fn emit(
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, (entry, local_size), version)?;
     controls::ask(&mut module, floats);
-    let words = module.assemble();
+    let mut words = module.assemble();
+    if recipe.converges.is_some() && !mutant!(ReturnsStayApart) {
+        words = match tools::merge_returns(&words) {
+            Ok(merged) => merged,
+            Err(complaint) => {
+                return Err(JitError { words, ..JitError::new("merge-return", complaint.detail) });
+            }
+        };
+    }
     verify(&words)?;
     Ok(words)
 }
@@ -205,7 +213,9 @@ fn finish(
         mode.operands[0] = Operand::IdRef(entry);
         module.execution_modes.push(mode);
     }
-    if recipe.packed.is_some_and(|how| how.total.is_some()) {
+    if recipe.packed.is_some_and(|how| how.total.is_some()) || recipe.converges == Some(Converges::Asked) {
+        builder.extension("SPV_KHR_subgroup_uniform_control_flow");
+        let module = &mut builder.module;
         let uniform = Operand::ExecutionMode(ExecutionMode::SubgroupUniformControlFlowKHR);
         let mode = Instruction::new(Op::ExecutionMode, None, None, vec![Operand::IdRef(entry), uniform]);
         if !module.execution_modes.contains(&mode) {

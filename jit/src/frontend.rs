@@ -1,6 +1,6 @@
 //! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
 //!
-//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `newer` (what the tools do not know), `value`, `fold`, `spec`, `survey`,
+//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
 //! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
@@ -14,8 +14,9 @@ pub(crate) mod images;
 mod layout;
 mod lines;
 pub(crate) mod load;
+mod modes;
 pub(crate) mod module;
-mod newer;
+pub(crate) mod newer;
 pub(crate) mod opcodes;
 #[cfg(feature = "wgsl")]
 mod overrides;
@@ -40,6 +41,7 @@ pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_v
 pub use controls::{FloatControls, FloatWidths};
 pub use error::{KernelError, TextKind};
 pub use images::ImageDeclaration;
+pub use modes::Mode;
 pub use module::Module;
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;

@@ -19,11 +19,11 @@ use rspirv::binary::Assemble;
 use crate::Reason;
 use crate::frontend::artifact::{KernelArtifact, cache};
 use crate::frontend::module::Contents;
-use crate::frontend::{guard, plain, spec, words};
+use crate::frontend::{guard, newer, plain, spec, words};
 
 pub use crate::frontend::{
     ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
-    FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Module, Origin, Pass, Plain,
+    FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Mode, Module, Origin, Pass, Plain,
     PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextKind,
     TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
 };
@@ -287,6 +287,11 @@ impl Kernel {
 }
 
 impl Specialized {
+    /// Whether it runs as it was given, because it declares what no pass here knows.
+    pub(crate) fn is_opaque(&self) -> bool {
+        !self.module.is_checked() || newer::is_opaque(&self.interface.capabilities)
+    }
+
     /// What it declares of the image at a binding; nothing where there is none.
     pub fn image_at(&self, at: SetBinding) -> Option<ImageDeclaration> {
         crate::frontend::images::image_at(&self.plain.contract, at)

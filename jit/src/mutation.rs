@@ -95,6 +95,7 @@ mutants! {
     IgnoreSize: "every access touches one byte",
     IgnoreViewOffset: "every view starts where its buffer starts",
     MergeWhateverGuards: "equal offsets under other guards count as one access",
+    OverlapsAreFollowed: "bindings of one kernel that overlap in part are followed like others",
     // Hazards.
     IgnoreReadAfterWrite: "a read after a write is no hazard",
     IgnoreWriteAfterRead: "a write after a read is no hazard",
@@ -198,6 +199,7 @@ mutants! {
     RowsAreLines: "work-groups of several dimensions are lines of invocations",
     #[load = true] SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",
     FewerAreLeft: "work-groups of fewer invocations have half of those",
+    ReturnsStayApart: "members in front of one with sub-group operations return wherever they like",
     LeftAreOneSubgroup: "the invocations that are left of a work-group are one sub-group",
     SubgroupsAreOneGroup: "all sub-groups of a work-group are the same one of the kernels'",
     SlicesAreOne: "sub-groups that are work-groups of the kernels share their memory",

@@ -60,7 +60,7 @@ pub use report::{
 pub use step::{Bound, Placement, Step};
 pub use submission::{
     Arg, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Number, Numbers, Policy,
-    Promote, ShapeFacts, SmallScalars, Submission,
+    Promote, ShapeFacts, SmallScalars, Submission, has_work,
 };
 pub use unroll::LoopFacts;
 pub use values::PushFlow;
@@ -132,11 +132,27 @@ pub fn closed(list: &[Submission], float: FloatMode, limits: &Limits) -> Vec<Sub
     closed::list(list, float, limits).into_owned()
 }
 
-/// Plans a list of kernels in their closed forms.
+/// Plans a list of kernels in their closed forms. Submissions without work-groups do nothing, so the plan is that of the others.
 ///
 /// # Errors
 /// As [`plan`].
 fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    if list.iter().all(Submission::runs) {
+        return plan_all(list, options, limits);
+    }
+    let positions: Vec<usize> = (0..list.len()).filter(|&at| list[at].runs()).collect();
+    let some: Vec<Submission> = positions.iter().map(|&at| list[at].clone()).collect();
+    match plan_all(&some, options, limits) {
+        Ok(plan) => Ok(plan.among(&positions, list)),
+        Err(error) => Err(PlanError { submission: positions[error.submission], ..error }),
+    }
+}
+
+/// Plans a list in which every submission has work-groups.
+///
+/// # Errors
+/// As [`plan`].
+fn plan_all(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
     let mut best = plan_in_any_order(list, options, limits)?;
     if options.no_rewrites || options.apart {
         return Ok(best);

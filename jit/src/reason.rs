@@ -60,6 +60,17 @@ pub enum Reason {
         /// The first work-group.
         base: [u32; 3],
     },
+    /// Two bindings of one submission share some bytes but not all, and the kernel writes through one of them.
+    #[error("{first} and {second} of one kernel overlap without being equal, and it writes there")]
+    Overlap {
+        /// One binding.
+        first: SetBinding,
+        /// The other.
+        second: SetBinding,
+    },
+    /// No work-groups, in the whole list or where a buffer is used.
+    #[error("a dispatch of no work-groups does nothing")]
+    NoWorkGroups,
     /// Too many invocations to number them in 32 bits.
     #[error("too many invocations to map one range to another")]
     RangeTooLarge,
@@ -511,6 +522,8 @@ anchors! {
     MeasuredSlower "measured-slower",
     LocalSize "local-size",
     BaseGroups "base-groups",
+    Overlap "overlap",
+    NoWorkGroups "no-work-groups",
     RangeTooLarge "range-too-large",
     MemoryModel "memory-model",
     BarrierMemoryModel "barrier-memory-model",

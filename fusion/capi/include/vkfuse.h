@@ -402,7 +402,7 @@ typedef struct VkfuseSubmission {
    */
   uint32_t push_size;
   /**
-   * Work-groups, or items if `is_items` is not 0.
+   * Work-groups, or items if `is_items` is not 0. With a zero among them nothing is done.
    */
   uint32_t size[3];
   /**

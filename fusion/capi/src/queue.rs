@@ -53,7 +53,7 @@ pub struct VkfuseSubmission {
     pub push: *const std::ffi::c_void,
     /// Bytes of it.
     pub push_size: u32,
-    /// Work-groups, or items if `is_items` is not 0.
+    /// Work-groups, or items if `is_items` is not 0. With a zero among them nothing is done.
     pub size: [u32; 3],
     /// Whether `size` counts items, which are rounded up to whole work-groups.
     pub is_items: u32,

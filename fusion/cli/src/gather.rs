@@ -3,10 +3,12 @@
 //! The report speaks of buffers by identity and of reasons as values; here both become the words of
 //! the pipeline file and of people.
 
+use crate::pipeline::check::Checked;
 use crate::pipeline::{Pipeline, Promotion};
 use crate::report::json::{BufferOutcome, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization, Reason};
+use vkfuse_jit::plan::has_work;
 
 /// What a fused run did with the list.
 pub(crate) struct Gathered {
@@ -50,12 +52,13 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
     }
 }
 
-/// What an unfused run does with the list: one dispatch for each submission, nothing promoted.
-pub(crate) fn unfused(pipeline: &Pipeline, local_sizes: &[[u32; 3]]) -> Gathered {
-    let groups = local_sizes.iter().enumerate().map(|(index, local_size)| Group {
+/// What an unfused run does with the list: one dispatch for each submission that has work-groups, nothing promoted.
+pub(crate) fn unfused(pipeline: &Pipeline, checked: &Checked) -> Gathered {
+    let submits = checked.submits.iter().enumerate().filter(|(_, submit)| has_work(submit.groups));
+    let groups = submits.map(|(index, submit)| Group {
         kernels: vec![index],
         fused: false,
-        work_group: *local_size,
+        work_group: submit.kernel.interface.local_size,
         items_per_invocation: 1,
         loads_kept: 0,
         work_groups: 1,

@@ -12,7 +12,8 @@ use crate::report::{Table, print_json};
 use crate::stop::{Status, Stop};
 use model::{Entry, Inspection};
 use std::io::{self, Write};
-use vkfuse_jit::kernel::Kernel;
+use std::sync::Arc;
+use vkfuse_jit::kernel::{Kernel, KernelError, SpecConstant, SpecValue, Specialized};
 
 /// Prints the module.
 pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -22,16 +23,12 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
         Some(entry) => vec![entry],
         None => module.entry_points().iter().map(String::as_str).collect(),
     };
-    let wrong =
-        |error: vkfuse_jit::kernel::KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
+    let wrong = |error: KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
         let kernel = Kernel::new(&module, Some(name)).map_err(wrong)?;
-        // What has no default is looked at with a zero.
-        let required = kernel.spec_constants().iter().filter(|constant| constant.required);
-        let values: Vec<_> = required.map(|constant| (constant.id, constant.default)).collect();
-        let specialized = kernel.specialize(&values).map_err(wrong)?;
-        entries.push(Entry::new(&kernel, &specialized));
+        let (specialized, assumed) = specialized(&kernel).map_err(wrong)?;
+        entries.push(Entry::new(&kernel, &specialized, &assumed));
     }
     let inspection = Inspection {
         format: FORMAT,
@@ -45,6 +42,36 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
         print(out, &inspection)?;
     }
     Ok(Status::Success)
+}
+
+/// The kernel with the defaults of its constants; what has none is looked at with a zero. Where that is not valid, as where a constant that
+/// has to be given is the length of an array, those that are 0 are looked at with 1, and listed.
+fn specialized(kernel: &Kernel) -> Result<(Arc<Specialized>, Vec<u32>), KernelError> {
+    let required = kernel.spec_constants().iter().filter(|constant| constant.required);
+    let values: Vec<_> = required.map(|constant| (constant.id, constant.default)).collect();
+    kernel.specialize(&values).map(|specialized| (specialized, Vec::new())).or_else(|error| {
+        let ones = kernel.spec_constants().iter().filter_map(|constant| Some((constant.id, one(constant)?)));
+        let ones: Vec<(u32, SpecValue)> = ones.collect();
+        let rest = values.iter().filter(|(id, _)| ones.iter().all(|(other, _)| other != id));
+        let all: Vec<_> = rest.chain(&ones).copied().collect();
+        let specialized = kernel.specialize(&all).map_err(|_| error)?;
+        Ok((specialized, ones.iter().map(|(id, _)| *id).collect()))
+    })
+}
+
+/// 1 in the type of an integer constant that is 0.
+fn one(constant: &SpecConstant) -> Option<SpecValue> {
+    Some(match constant.default {
+        SpecValue::I8(0) => SpecValue::I8(1),
+        SpecValue::U8(0) => SpecValue::U8(1),
+        SpecValue::I16(0) => SpecValue::I16(1),
+        SpecValue::U16(0) => SpecValue::U16(1),
+        SpecValue::I32(0) => SpecValue::I32(1),
+        SpecValue::U32(0) => SpecValue::U32(1),
+        SpecValue::I64(0) => SpecValue::I64(1),
+        SpecValue::U64(0) => SpecValue::U64(1),
+        _ => return None,
+    })
 }
 
 fn print(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
@@ -91,6 +118,10 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
         constants.row([constant.id.to_string(), name, constant.ty.clone(), constant.default.to_string()]);
     }
     constants.print(out)?;
+    if !entry.assumed.is_empty() {
+        let ids: Vec<String> = entry.assumed.iter().map(u32::to_string).collect();
+        writeln!(out, "not valid with the defaults; looked at with 1 for {}\n", ids.join(", "))?;
+    }
 
     let mut bindings = Table::new(&["binding", "name", "kind", "access", "bytes at least", "array stride"]);
     for binding in &entry.bindings {

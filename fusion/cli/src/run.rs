@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     }
     let session = Session::open(&pipeline, &checked, &args.device, args.dump_spirv.as_deref())?;
 
-    let mut gathered = gather::unfused(&pipeline, &local_sizes(&checked));
+    let mut gathered = gather::unfused(&pipeline, &checked);
     let mut outputs = Outputs::new(&pipeline);
     let mut runs = Vec::with_capacity(args.repeat as usize);
     let mut shown = Shown::default();

@@ -181,3 +181,20 @@ def test_the_example_runs(tmp_path: object) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "1 dispatch, fused, all right: True"
     assert (SHADERS / "chain/mul.spv").exists()
+
+
+def test_submissions_without_work_groups_do_nothing(
+    context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.Kernel
+) -> None:
+    x, y = context.buffer(np.arange(64, dtype=np.float32)), context.zeros(64)
+    for size in (0, (4, 0, 1), (0, 0, 0)):
+        queue.submit(mul, x, x, y, push=64, groups=size).wait()
+        queue.submit(mul, x, x, y, push=64, items=size).wait()
+    assert not y.numpy().any()
+    with queue.fuse() as list_:
+        queue.submit(mul, x, x, y, push=64, items=64)
+        queue.submit(mul, y, y, x, push=64, groups=0)
+        queue.submit(mul, y, y, y, push=64, items=64)
+    list_.wait()
+    assert (list_.outcome, list_.dispatches) == ("fused", 1)
+    assert same(y.numpy(), np.arange(64, dtype=np.float32) ** 4)

@@ -57,8 +57,6 @@ def test_wrong_calls(context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.K
         queue.submit(mul, x, x, y, push=64, items=(1, 2, 3, 4))
     with pytest.raises(OverflowError):
         queue.submit(mul, x, x, y, push=64, items=-1)
-    with pytest.raises(vkfuse.Error):
-        queue.submit(mul, x, x, y, push=64, groups=0)
     with pytest.raises(vkfuse.SubmitError, match="binding"):
         queue.submit(mul, x, y, push=64, items=64)
     with pytest.raises(vkfuse.SubmitError):

@@ -113,7 +113,7 @@ impl<'a> Handler<'a> {
         self
     }
 
-    /// Runs a kernel on so many work-groups.
+    /// Runs a kernel on so many work-groups. With a count of 0 it does nothing, in its place among the others.
     #[inline]
     pub fn dispatch(&mut self, kernel: &'a Kernel, groups: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Groups(groups))

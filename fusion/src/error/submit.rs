@@ -160,16 +160,6 @@ pub enum SubmitError {
         /// The limit's name in Vulkan.
         limit_name: &'static str,
     },
-    /// Two accessors share some bytes but not all, and the kernel writes through one.
-    #[error("{a} and {b} overlap in buffer `{buffer}` without being equal, and the kernel writes there")]
-    Overlap {
-        /// One binding.
-        a: SetBinding,
-        /// The other.
-        b: SetBinding,
-        /// The buffer's name.
-        buffer: String,
-    },
     /// The kernel writes where the accessor only allows to read.
     #[error(
         "{at}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
@@ -261,12 +251,6 @@ pub enum SubmitError {
         /// In what.
         detail: String,
     },
-    /// A dispatch of no work-groups.
-    #[error("the dispatch of {groups:?} work-groups has a zero")]
-    ZeroGroups {
-        /// The group counts.
-        groups: [u32; 3],
-    },
     /// The kernel's work-group is larger than the device's limits.
     #[error(
         "work-groups of {size:?} are over the device's limits: {limit:?} by dimension, {invocations} together"
@@ -287,11 +271,13 @@ pub enum SubmitError {
         /// Bytes allowed.
         limit: u32,
     },
-    /// The kernel uses something that the device cannot do or that was not switched on.
-    #[error("the kernel needs the SPIR-V capability {capability}, which {device} lacks")]
-    Capability {
-        /// The capability's name.
-        capability: String,
+    /// The kernel declares something that the device cannot do, or that it was not made with.
+    #[error("the kernel needs {what}, which {device} {}", lack(*.enable))]
+    Requirement {
+        /// What: `the SPIR-V capability CooperativeMatrixKHR`, say, or an execution mode or extension.
+        what: String,
+        /// The feature or extension of Vulkan that the device has and was not made with; nothing where the device does not have it.
+        enable: Option<&'static str>,
         /// The device's name.
         device: String,
     },
@@ -333,5 +319,13 @@ impl fmt::Display for BindingName {
             Some(name) => write!(f, " (`{name}`)"),
             None => Ok(()),
         }
+    }
+}
+
+/// What a device has not, in words.
+fn lack(enable: Option<&'static str>) -> String {
+    match enable {
+        Some(what) => format!("has but was not made with; enable {what}"),
+        None => "lacks".to_owned(),
     }
 }

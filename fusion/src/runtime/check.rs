@@ -8,14 +8,14 @@ use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
     jit::{
         Arg, Binding, BindingKind, FloatMode, ImageDeclaration, Promote, SetBinding, Specialized, Submission,
-        plan_unfused,
+        has_work, plan_unfused,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
         entry::Entry,
-        graph::{Touch, Touches},
+        graph::Touches,
         kernel::check_device,
         request::{Request, Size},
     },
@@ -46,7 +46,9 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     check_device(&context.device, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
 
-    let groups = groups_of(&kernel, *size).map_err(fail)?;
+    let groups = groups_of(&kernel, *size);
+    // A dispatch of no work-groups touches nothing, whatever its kernel would do.
+    let runs = has_work(groups);
     let base = request.base;
     let pushed = push(context, &kernel, request.push.len()).map_err(fail)?;
     let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
@@ -96,13 +98,12 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
             numbers: None,
             image: buffer.image_size(),
         });
-        touches.push(buffer.touch(offset..offset + len, binding.reads, binding.writes));
+        touches.push(buffer.touch(offset..offset + len, runs && binding.reads, runs && binding.writes));
         buffers.push(Arc::clone(buffer));
     }
-    overlaps(&touches, &args, &buffers).map_err(fail)?;
     for accessor in &request.uses {
         let (range, reads) = (accessor.checked(&context.device)?, accessor.access != Access::Write);
-        touches.push(accessor.buffer.touch(range, reads, accessor.access.may_write()));
+        touches.push(accessor.buffer.touch(range, runs && reads, runs && accessor.access.may_write()));
         buffers.push(Arc::clone(&accessor.buffer));
     }
     let push = SmallVec::from_slice(&request.push[..pushed]);
@@ -114,7 +115,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
             return Err(DeviceError::OverLimit { what, asked: end, limit: limit.into(), name }.into());
         }
     }
-    if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
+    if runs && groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
         plan_unfused(&submission, FloatMode::Strict, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
@@ -122,15 +123,14 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     Ok(Checked { submission, touches, buffers, asked })
 }
 
-fn groups_of(kernel: &Specialized, size: Size) -> Result<[u32; 3], SubmitError> {
-    let groups = match size {
+fn groups_of(kernel: &Specialized, size: Size) -> [u32; 3] {
+    match size {
         Size::Groups(groups) => groups,
         Size::Items(items) => {
             let local = kernel.interface.local_size;
             [0, 1, 2].map(|axis| items[axis].div_ceil(local[axis].max(1)))
         }
-    };
-    if groups.contains(&0) { Err(SubmitError::ZeroGroups { groups }) } else { Ok(groups) }
+    }
 }
 
 /// How many of the bytes given the kernel takes: those of its block. More of them, up to what the device takes, are a part of
@@ -297,7 +297,6 @@ pub(crate) fn recorded(
     check_device(&context.device, kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
     let pushed = push(context, kernel, bytes.len()).map_err(fail)?;
-    groups_of(kernel, Size::Groups(groups)).map_err(fail)?;
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
         let at = binding.at;
@@ -332,8 +331,7 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
         aligned(context, at, binding.kind, buffer, offset).map_err(fail)?;
         uniform(binding.kind, buffer)?;
     }
-    let touches = &entry.touches[..submission.args.len()];
-    overlaps(touches, &submission.args, &entry.buffers).map_err(fail)
+    Ok(())
 }
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two
@@ -361,23 +359,6 @@ fn promotion_word(promote: Promote) -> &'static str {
         Promote::Local => "local",
         Promote::Auto => "automatic",
     }
-}
-
-/// Two arguments may name the same bytes, or disjoint ones. Anything between would have to be kept apart byte by byte, so
-/// it is refused where the kernel writes.
-fn overlaps(touches: &[Touch], args: &[Arg], buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
-    for (j, b) in touches.iter().enumerate() {
-        for (i, a) in touches[..j].iter().enumerate() {
-            if a.conflicts(b) && a.span != b.span {
-                return Err(SubmitError::Overlap {
-                    a: args[i].at,
-                    b: args[j].at,
-                    buffer: buffers[j].name().to_string(),
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether everything that the kernel reads is there to be read: in memory, or written earlier in the same list.

@@ -60,6 +60,13 @@ pub(crate) struct Work<'a> {
     pub(crate) profile: bool,
 }
 
+impl Work<'_> {
+    /// No dispatch: its point comes after those that it waits for, and after everything that its queue was given before.
+    pub(crate) fn nothing(waits: &[Point], profile: bool) -> Work<'_> {
+        Work { readies: Readies::new(), waits, profile }
+    }
+}
+
 /// What a dispatch touches through a binding.
 pub(crate) fn touched(bound: &Bound) -> Touch {
     Touch {

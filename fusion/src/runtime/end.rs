@@ -377,7 +377,7 @@ impl ContextInner {
         report.kernels = list.kernels();
         let (lane, is_profiled) = (queue.lane, queue.profiling || self.profiling);
         let profile = is_profiled || turn.is_some();
-        let done = if pieces.is_empty() {
+        let done = if list.entries.is_empty() {
             Done::Nothing
         } else {
             let waits: Vec<Point> =
@@ -385,7 +385,9 @@ impl ContextInner {
             let kept = list.kept_inside(&pieces, &report.plan.renamed);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers, &list.entries)?;
-            let flow = planned.filter(|_| waits.is_empty() && self.programs.keeps());
+            // There is nothing to record of a list without work-groups.
+            let is_recorded = waits.is_empty() && !readies.is_empty() && self.programs.keeps();
+            let flow = planned.filter(|_| is_recorded);
             // What follows from numbers that the plan does not depend on would not hold with others.
             let entries =
                 if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };

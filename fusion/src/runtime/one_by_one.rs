@@ -47,9 +47,8 @@ impl ContextInner {
             let ran =
                 ran.unwrap_or_else(|source| Err(Error::Build { kernel: entry.label.to_string(), source }));
             match ran {
-                Ok((submitted, mut step)) => {
-                    step.members = (place..place + 1).into();
-                    steps.push(step);
+                Ok((submitted, step)) => {
+                    steps.extend(step.map(|step| StepReport { members: (place..place + 1).into(), ..step }));
                     last = Some(submitted);
                 }
                 Err(error) => {
@@ -96,16 +95,23 @@ impl ContextInner {
         }
     }
 
-    /// Runs one submission of a list, unless it depends on one that failed.
+    /// Runs one submission of a list, unless it depends on one that failed. There is nothing to report of one without work-groups.
     fn run_alone(
         &self,
         queue: &QueueCell,
         entry: &Entry,
         failed: &Failed,
-    ) -> Result<(Submitted, StepReport), Error> {
+    ) -> Result<(Submitted, Option<StepReport>), Error> {
         let after = |place: &u32| entry.after.listed.iter().any(|places| places.contains(place));
         if let Some((_, error)) = failed.iter().find(|(place, _)| after(place)) {
             return Err(Error::Earlier(error.clone()));
+        }
+        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
+        if !entry.runs() {
+            let submitted =
+                self.commit(&mut self.lock(), lane, Work::nothing(&entry.after.points, profile))?;
+            queue.state().ran(submitted.point);
+            return Ok((submitted, None));
         }
         let step = self.plain_step(entry)?;
         let (program, report) = self.programs.program(&entry.label, &step)?;
@@ -113,12 +119,11 @@ impl ContextInner {
         let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);
         let mut schedule = self.lock();
         readable(entry, None)?;
-        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
         let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(entry))?;
         let submitted =
             self.commit(&mut schedule, lane, Work { readies, waits: &entry.after.points, profile })?;
         entry.note_written(self);
         queue.state().ran(submitted.point);
-        Ok((submitted, report))
+        Ok((submitted, Some(report)))
     }
 }

@@ -232,7 +232,7 @@ impl ContextInner {
 
     fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {
         let mut steps = Vec::with_capacity(list.entries.len());
-        for (position, entry) in list.entries.iter().enumerate() {
+        for (position, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.runs()) {
             let mut step = self.plain_step(entry)?;
             step.members = (position..position + 1).into();
             steps.push(step);
@@ -306,6 +306,9 @@ fn outcome(plan: &Plan) -> Outcome {
 
 /// Why a list is not one kernel: the reason at its first split.
 fn reason(plan: &Plan) -> Reason {
+    if plan.steps.is_empty() {
+        return Reason::NoWorkGroups;
+    }
     plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
 }
 

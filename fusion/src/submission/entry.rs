@@ -47,10 +47,18 @@ pub(crate) struct After {
 }
 
 impl Entry {
+    /// Whether it has work-groups. One without does nothing, in its place.
+    pub(crate) fn runs(&self) -> bool {
+        self.submission.runs()
+    }
+
     /// Takes note of what its arguments hold where indices and conditions depend on it, as far as that is known now. To be
     /// called when it is listed: whoever changes that from then on ends the list first.
     pub(crate) fn learn(&mut self, graph: &Graph) {
         let submission = &mut self.submission;
+        if !submission.runs() {
+            return;
+        }
         for (position, arg) in submission.args.iter_mut().enumerate() {
             arg.numbers = None;
             let mut places = submission.kernel.number_places(position).peekable();

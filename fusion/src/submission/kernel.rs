@@ -9,6 +9,7 @@ use crate::{
     error::{BindingName, Error, SubmitError},
     jit::{self, DescriptorArray, Specialized},
     submission::device::Device,
+    vk::{Caps, Lack},
 };
 
 /// A kernel, by a number that no other kernel of this process ever has.
@@ -30,7 +31,25 @@ impl KernelId {
     }
 }
 
-/// Whether the device can run it: SPIR-V version, capabilities, arrays that are indexed dynamically, work-group size, shared memory, push constants.
+/// What of the capabilities, extensions and execution modes that a kernel declares the device does not take, in words.
+fn lacking(caps: &Caps, kernel: &Specialized) -> Option<(String, Lack)> {
+    let (interface, requirements) = (&kernel.interface, &caps.requirements);
+    let known = interface.capabilities.iter().map(|one| (*one as u32, format!("{one:?}")));
+    let unknown = kernel.module.unknown_capabilities().map(|number| (number, number.to_string()));
+    let capability = { known }.chain(unknown).find_map(|(number, name)| {
+        let lack = requirements.lacks_capability(number)?;
+        Some((format!("the SPIR-V capability {name}"), lack))
+    });
+    let extension = || {
+        interface.extensions.iter().find_map(|name| {
+            Some((format!("the SPIR-V extension {name}"), requirements.lacks_extension(name)?))
+        })
+    };
+    capability.or_else(|| requirements.lacks_mode(&interface.modes)).or_else(extension)
+}
+
+/// Whether the device can run it: SPIR-V version, capabilities, extensions, execution modes, arrays that are indexed dynamically,
+/// work-group size, shared memory, push constants.
 pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), Error> {
     let caps = device.gpu.caps();
     let (interface, limits) = (&kernel.interface, caps.limits());
@@ -44,11 +63,12 @@ pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), 
             device: name(),
         });
     }
-    if let Some(lacking) = interface.capabilities.iter().find(|c| !caps.supports(**c as u32)) {
-        return fail(SubmitError::Capability { capability: format!("{lacking:?}"), device: name() });
-    }
-    if let Some(lacking) = kernel.module.unknown_capabilities().find(|number| !caps.supports(*number)) {
-        return fail(SubmitError::Capability { capability: lacking.to_string(), device: name() });
+    if let Some((what, lack)) = lacking(caps, kernel) {
+        let enable = match lack {
+            Lack::Device => None,
+            Lack::Enabled(what) => Some(what),
+        };
+        return fail(SubmitError::Requirement { what, enable, device: name() });
     }
     let (size, limit, invocations) =
         (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);

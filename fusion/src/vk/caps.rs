@@ -13,8 +13,11 @@ use vulkano::{
 };
 
 use super::{
+    chain::Chain,
     features, float_controls,
-    spirv_caps::{self, AtomicCaps},
+    newer::NewerFeatures,
+    requirements::Requirements,
+    spirv_caps::{self, AtomicCaps, Has},
 };
 
 /// What sort of device it is, as the driver says.
@@ -240,7 +243,9 @@ pub(crate) struct Caps {
     pub(crate) float_controls: FloatControls,
     /// What is changed atomically beside integers of 32 bits.
     pub(crate) atomics: AtomicCaps,
-    pub(super) spirv_capabilities: Vec<u32>,
+    /// What modules may ask of it.
+    pub(crate) requirements: Requirements,
+    spirv_capabilities: Vec<u32>,
     /// Whether pipelines may ask for full sub-groups, and for their size.
     gives_full_subgroups: bool,
     /// Most sub-groups of a work-group whose pipeline asks for their size.
@@ -281,12 +286,31 @@ const SHARED_BYTES: u32 = 18 << 10;
 
 impl Caps {
     /// Reads an open device. `timestamp_bits` is the least of its queues'.
-    pub(super) fn of(device: &Device, index: usize, timestamp_bits: u32, validation: bool) -> Caps {
+    pub(super) fn of(
+        (device, newer): (&Device, &NewerFeatures),
+        index: usize,
+        timestamp_bits: u32,
+        validation: bool,
+    ) -> Caps {
         let physical = device.physical_device();
         let p = physical.properties();
         let info = DeviceInfo::of(physical, index);
-        let spirv_capabilities = spirv_caps::supported(device);
         let version = device.api_version();
+        let on = Has {
+            features: device.enabled_features(),
+            newer,
+            extensions: device.enabled_extensions(),
+            properties: p,
+            version,
+        };
+        let (_, all_newer) = Chain::supported(physical, physical.supported_extensions()).features();
+        let had = Has {
+            features: physical.supported_features(),
+            newer: &all_newer,
+            extensions: physical.supported_extensions(),
+            ..on
+        };
+        let requirements = Requirements::of(&on, &had);
         Caps {
             is_cpu: info.kind == DeviceKind::Cpu,
             is_nvidia: p.driver_id == Some(DriverId::NvidiaProprietary),
@@ -295,11 +319,12 @@ impl Caps {
             device_addresses: device.enabled_features().buffer_device_address,
             robust: device.enabled_features().robust_buffer_access2,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
-            driver_identity: driver_identity(device, validation),
+            driver_identity: driver_identity((device, newer), validation),
             max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
             float_controls: float_controls::of(p),
             atomics: spirv_caps::atomics(device),
-            spirv_capabilities,
+            spirv_capabilities: requirements.capabilities(),
+            requirements,
             gives_full_subgroups: gives_full_subgroups(device),
             max_subgroups: most_subgroups(device),
             uniform_subgroups: device.enabled_features().shader_subgroup_uniform_control_flow,
@@ -453,7 +478,10 @@ fn most_subgroups(device: &Device) -> u32 {
 /// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart, and
 /// how the device was opened. Two devices of one model under one driver are alike, so `deviceUUID`, which tells them
 /// apart, is left out; `pipelineCacheUUID` is what Vulkan has for this.
-fn driver_identity(device: &Device, validation: bool) -> Vec<(&'static str, Vec<u8>)> {
+fn driver_identity(
+    (device, newer): (&Device, &NewerFeatures),
+    validation: bool,
+) -> Vec<(&'static str, Vec<u8>)> {
     let p = device.physical_device().properties();
     let version = device.api_version();
     let number = |number: u32| number.to_le_bytes().to_vec();
@@ -472,6 +500,7 @@ fn driver_identity(device: &Device, validation: bool) -> Vec<(&'static str, Vec<
         ("apiVersion", [version.major, version.minor, version.patch].map(u32::to_le_bytes).concat()),
         ("pointer bits", number(usize::BITS)),
         ("features", format!("{:?}", device.enabled_features()).into_bytes()),
+        ("newer features", format!("{newer:?}").into_bytes()),
         ("extensions", format!("{:?}", device.enabled_extensions()).into_bytes()),
         ("validation layer", vec![u8::from(validation)]),
     ]

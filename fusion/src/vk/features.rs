@@ -23,9 +23,11 @@ pub(super) fn missing(features: &DeviceFeatures) -> Vec<&'static str> {
     out
 }
 
-/// Everything in use here that the device has.
-pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensions) {
-    let features = DeviceFeatures {
+/// Everything in use here, of what vulkano knows, with robust buffer access or without.
+pub(super) fn wanted(robust: bool) -> DeviceFeatures {
+    DeviceFeatures {
+        robust_buffer_access: robust,
+        robust_buffer_access2: robust,
         shader_float64: true,
         shader_int64: true,
         shader_int16: true,
@@ -106,10 +108,24 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         shader_subgroup_rotate_clustered: true,
         shader_expect_assume: true,
         shader_float_controls2: true,
+        shader_image_float32_atomics: true,
+        shader_image_float32_atomic_add: true,
+        shader_image_float32_atomic_min_max: true,
+        shader_float16_vector_atomics: true,
+        shader_subgroup_clock: true,
+        shader_device_clock: true,
+        shader_quad_control: true,
+        shader_integer_functions2: true,
+        shader_sm_builtins: true,
         pipeline_executable_info: true,
         ..required()
-    };
+    }
+}
+
+/// The extensions in use here that the device has, of those that vulkano knows.
+pub(super) fn extensions(device: &PhysicalDevice, robust: bool) -> DeviceExtensions {
     let extensions = DeviceExtensions {
+        ext_robustness2: robust,
         khr_push_descriptor: true,
         khr_synchronization2: true,
         khr_workgroup_memory_explicit_layout: true,
@@ -128,10 +144,15 @@ pub(super) fn wanted(device: &PhysicalDevice) -> (DeviceFeatures, DeviceExtensio
         ext_shader_subgroup_vote: true,
         ext_shader_atomic_float: true,
         ext_shader_atomic_float2: true,
+        khr_shader_clock: true,
+        khr_shader_quad_control: true,
+        intel_shader_integer_functions2: true,
+        nv_shader_atomic_float16_vector: true,
+        nv_shader_sm_builtins: true,
+        nv_shader_subgroup_partitioned: true,
+        // Devices that have it are made with it.
+        khr_portability_subset: true,
         ..DeviceExtensions::empty()
     };
-    (
-        features.intersection(device.supported_features()),
-        extensions.intersection(device.supported_extensions()),
-    )
+    extensions.intersection(device.supported_extensions())
 }

@@ -11,19 +11,18 @@ use std::{
 use smallvec::SmallVec;
 use vulkano::{
     Version, VulkanObject,
-    device::{
-        Device, DeviceCreateInfo, DeviceFeatures, Queue, QueueCreateInfo, QueueFlags,
-        physical::PhysicalDevice,
-    },
+    device::{Device, DeviceFeatures, Queue, QueueFlags, physical::PhysicalDevice},
     memory::allocator::StandardMemoryAllocator,
 };
 
 use super::{
     Caps, DeviceError, DeviceInfo, DeviceSelector, GpuQueue, GpuStats, Point,
     calls::Calls,
+    create::{self, Made},
     features,
     instance::{self, Messages},
     memory::Spares,
+    newer::NewerFeatures,
     passed::PassedBuffers,
     queue::QueueShared,
     raw::LockedQueue,
@@ -31,9 +30,6 @@ use super::{
     stats::Counters,
     transfer::Staging,
 };
-
-/// How many queues are made where the caller does not say.
-const DEFAULT_QUEUES: usize = 4;
 
 /// How long the last handle waits for work still running before it leaks what that work uses.
 const DROP_PATIENCE: Duration = Duration::from_secs(10);
@@ -105,9 +101,9 @@ impl Gpu {
         let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
         let index = choose(&options.device, &infos)?;
         let (physical, _) = devices.swap_remove(index);
-        let (device, queues) = make_device(physical, options.max_queues, options.robust)?;
+        let Made { device, queues, newer } = create::device(physical, options.max_queues, options.robust)?;
         let queues = queues.into_iter().map(|queue| (queue, None)).collect();
-        let gpu = Gpu::assemble(device, queues, index, messages, options.plain)?;
+        let gpu = Gpu::assemble((device, &newer), queues, index, messages, options.plain)?;
         let Caps { info, validation, .. } = gpu.caps();
         tracing::debug!(device = info.name, driver = info.driver_info, validation, queues = gpu.queues());
         Ok(gpu)
@@ -135,11 +131,12 @@ impl Gpu {
             .ok()
             .and_then(|mut all| all.position(|other| &other == device.physical_device()))
             .unwrap_or(0);
-        Gpu::assemble(device, usable, index, Messages::default(), false)
+        let newer = NewerFeatures::of_vulkano(&device);
+        Gpu::assemble((device, &newer), usable, index, Messages::default(), false)
     }
 
     pub(super) fn assemble(
-        device: Arc<Device>,
+        (device, newer): (Arc<Device>, &NewerFeatures),
         queues: Vec<LockedQueue>,
         index: usize,
         messages: Messages,
@@ -171,7 +168,7 @@ impl Gpu {
             0
         };
         let rewritable = if plain { Rewritable::default() } else { Rewritable::of(&device) };
-        let caps = Caps::of(&device, index, timestamp_bits, messages.active());
+        let caps = Caps::of((&device, newer), index, timestamp_bits, messages.active());
         let shared = queues
             .into_iter()
             .enumerate()
@@ -326,49 +323,4 @@ pub(super) fn check_version(physical: &PhysicalDevice) -> Result<(), DeviceError
         });
     }
     Ok(())
-}
-
-/// Makes a device with everything in use here switched on, and queues of the family that suits compute best: one that
-/// does no graphics, because its submissions cost less.
-fn make_device(
-    physical: Arc<PhysicalDevice>,
-    max_queues: usize,
-    robust: bool,
-) -> Result<(Arc<Device>, Vec<Arc<Queue>>), DeviceError> {
-    check_version(&physical)?;
-    let name = physical.properties().device_name.clone();
-    if let Some(feature) = features::missing(physical.supported_features()).first() {
-        return Err(DeviceError::MissingFeature { device: name, feature });
-    }
-    let families = physical.queue_family_properties();
-    let family = (0..families.len())
-        .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
-        .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
-        .ok_or_else(|| DeviceError::NoComputeQueue { device: name.clone() })?;
-    let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
-    let count = wanted.min(families[family].queue_count as usize).max(1);
-    let (mut enabled_features, mut enabled_extensions) = features::wanted(&physical);
-    if robust {
-        let feature = "robust_buffer_access2";
-        let has = physical.supported_features().robust_buffer_access2
-            && physical.supported_extensions().ext_robustness2;
-        if !has {
-            return Err(DeviceError::MissingFeature { device: name, feature });
-        }
-        (enabled_features.robust_buffer_access, enabled_features.robust_buffer_access2) = (true, true);
-        enabled_extensions.ext_robustness2 = true;
-    }
-    let info = DeviceCreateInfo {
-        queue_create_infos: vec![QueueCreateInfo {
-            queue_family_index: family as u32,
-            queues: vec![0.5; count],
-            ..QueueCreateInfo::default()
-        }],
-        enabled_features,
-        enabled_extensions,
-        ..DeviceCreateInfo::default()
-    };
-    let (device, queues) =
-        Device::new(physical, info).map_err(|e| DeviceError::call("vkCreateDevice", &e))?;
-    Ok((device, queues.collect()))
 }

@@ -15,9 +15,8 @@ use vulkano::{
     instance::{Instance, InstanceCreateInfo},
 };
 
-use super::{DeviceError, Gpu, instance::Messages};
+use super::{DeviceError, Gpu, chain, instance::Messages, newer::NewerFeatures};
 
-mod chain;
 mod loader;
 
 /// The handles of a Vulkan device, as the program has them.
@@ -57,6 +56,7 @@ pub struct RawDevice {
     families: SmallVec<[(u32, u32, bool); 4]>,
     extensions: Vec<String>,
     features: DeviceFeatures,
+    newer: NewerFeatures,
     queues: Vec<RawQueue>,
     kept: Option<Kept>,
 }
@@ -120,9 +120,10 @@ impl RawDevice {
             create_info,
         } = *handles;
         // SAFETY: the pointers of `create_info` can be followed (the caller's promise).
-        let (families, extensions, features) = unsafe {
-            (chain::families(create_info), chain::extensions(create_info), chain::features(create_info))
-        };
+        let (families, extensions) =
+            unsafe { (chain::families(create_info), chain::extensions(create_info)) };
+        // SAFETY: so can those of its chain.
+        let (features, newer) = unsafe { chain::features(create_info, &extensions) };
         RawDevice {
             get_instance_proc_addr,
             api_version,
@@ -132,6 +133,7 @@ impl RawDevice {
             families,
             extensions,
             features,
+            newer,
             queues: Vec::new(),
             kept: None,
         }
@@ -253,6 +255,6 @@ impl Gpu {
             let wanted = raw.queues.iter().find(|one| (one.family, one.index) == (family, index));
             queues.extend(wanted.map(|wanted| (queue, wanted.lock.clone())));
         }
-        Gpu::assemble(device, queues, index, Messages::default(), false)
+        Gpu::assemble((device, &raw.newer), queues, index, Messages::default(), false)
     }
 }

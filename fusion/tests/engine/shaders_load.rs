@@ -9,6 +9,7 @@ const NOT_FUSABLE: &[(&str, &str)] = &[
     ("texels/", "texel buffer"),
     ("arrays/", "array of descriptors"),
     ("images/tone.vulkan", "image under the Vulkan memory model"),
+    ("forms/clock", "ShaderClockKHR"),
 ];
 
 #[test]

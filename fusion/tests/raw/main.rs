@@ -20,7 +20,7 @@ use ash::vk;
 use device::{Bytes, Made, Own, USAGE};
 use vkfuse::{
     Buffer, CancelCause, Context, DeviceError, Error, Event, FusionWrapper, Kernel, Outcome, Queue,
-    QueueLock, QueueOptions, RawBuffer, RawSemaphore, UserBuffer,
+    QueueLock, QueueOptions, RawBuffer, RawSemaphore, SubmitError, UserBuffer,
 };
 
 /// A device of the test's own.
@@ -139,6 +139,43 @@ fn a_feature_that_the_device_was_made_without_is_named() {
     let raw = own.raw.clone().queue(own.family, 0);
     assert!(matches!(refused(&own, &raw), DeviceError::OldVersion { .. }));
     own.close(vec![], &[]);
+}
+
+/// What kernels ask for that the device has and was made without, by the feature to enable.
+#[test]
+fn what_kernels_lack_of_the_device_is_named() {
+    let own = own!();
+    let context = own.context();
+    let everything = Context::new().unwrap();
+    for (name, what, enable) in [
+        ("forms/double", "the SPIR-V capability Float64", "feature `shaderFloat64`"),
+        ("forms/long", "the SPIR-V capability Int64", "feature `shaderInt64`"),
+        ("forms/half", "the SPIR-V capability Float16", "feature `shaderFloat16`"),
+        (
+            "forms/clock",
+            "the SPIR-V capability ShaderClockKHR",
+            "feature `shaderSubgroupClock` or `shaderDeviceClock` of VK_KHR_shader_clock",
+        ),
+        (
+            "forms/uniform_flow",
+            "the execution mode SubgroupUniformControlFlowKHR",
+            "feature `shaderSubgroupUniformControlFlow` of VK_KHR_shader_subgroup_uniform_control_flow",
+        ),
+    ] {
+        // Only where the device has it: it is the one that is opened first.
+        let has_it = everything.load_spirv(support::shader(name)).is_ok();
+        let error = context.load_spirv(support::shader(name)).unwrap_err();
+        let Error::Submit { problem: SubmitError::Requirement { what: found, enable: named, .. }, .. } =
+            &error
+        else {
+            panic!("{name}: {error}");
+        };
+        assert_eq!(*named, has_it.then_some(enable), "{name}: {found}");
+        assert!(found == what || found.starts_with("the SPIR-V capability"), "{name}: {found}");
+        assert!(!has_it || format!("{error:?} {error}").contains(enable), "{error}");
+    }
+    drop((context, everything));
+    own.close(Vec::new(), &[]);
 }
 
 #[test]

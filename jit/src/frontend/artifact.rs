@@ -4,7 +4,7 @@ pub(crate) mod cache;
 mod codec;
 
 use ahash::AHashMap;
-use rspirv::dr;
+use rspirv::dr::{self, Operand};
 
 use super::error::KernelError;
 use super::module::Module;
@@ -13,7 +13,7 @@ use super::reason::KernelReason;
 use super::reflect::{self, Interface};
 use super::specialize::{self, Source};
 use super::tools::Complaint;
-use super::{load, newer, pipeline, tools};
+use super::{load, modes, newer, pipeline, tools};
 
 /// All that the tools had a part in. The rest of a [`Specialized`](super::Specialized) kernel follows from this.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ impl KernelArtifact {
             let (known, lacks) = newer::known_part(&specialised.words).map_err(decode)?;
             let mut interface = reflect::reflect(name, &known, None, specialised.local_size, module.names())?;
             interface.item_only = false;
+            interface.modes = modes::of_words(&specialised.words, entry_id);
             if lacks {
                 interface.accessed_anyhow();
             }
@@ -52,7 +53,14 @@ impl KernelArtifact {
         }
         let mut plain_module = load::module(&specialised.words)
             .map_err(|detail| KernelError::Decode { module: name.to_owned(), detail })?;
-        let (plain, ids) = plain::build(name, &mut plain_module);
+        let (mut plain, ids) = plain::build(name, &mut plain_module);
+        let declared = plain_module.capabilities.iter().filter_map(|inst| match inst.operands.first() {
+            Some(Operand::Capability(capability)) => Some(*capability),
+            _ => None,
+        });
+        if newer::is_opaque(&declared.collect::<Vec<_>>()) {
+            plain.strict = plain.contract.clone();
+        }
         // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
         // array empty, say, and what is not used is gone. An artifact that is kept is not made, nor checked, again.
         // That takes about as long as the normal form.

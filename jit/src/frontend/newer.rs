@@ -1,4 +1,4 @@
-//! Modules that are newer than the tools: they declare a capability that the parser, or the validator, does not know.
+//! Modules that are newer than the tools: they declare a capability, or an execution mode, that the parser, or the validator, does not know.
 //!
 //! What the instructions of such a capability do is not known here, so these modules are neither checked nor fused. They run as they
 //! were given, on devices that have all that they declare; whoever knows the device asks it. Their outside is read off
@@ -22,35 +22,61 @@ use super::words::{HEADER, Inst, instructions};
 /// What a tool does not know of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Newer {
-    /// The capability, by number.
-    pub(crate) capability: u32,
+    pub(crate) what: Unknown,
     /// The tool, with its version.
     pub(crate) tool: String,
+}
+
+/// What is not known, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    Capability(u32),
+    Mode(u32),
 }
 
 impl Newer {
     /// What the parser does not know, if that is why it fails.
     pub(crate) fn than_parser(words: &[u32]) -> Option<Newer> {
-        let capability = unknown_capabilities(words).next()?;
-        Some(Newer { capability, tool: load::GRAMMAR.to_owned() })
+        let is_unknown = |mode: &u32| ExecutionMode::from_u32(*mode).is_none();
+        let capability = unknown_capabilities(words).next().map(Unknown::Capability);
+        let what = capability.or_else(|| modes(words).find(is_unknown).map(Unknown::Mode))?;
+        Some(Newer { what, tool: load::GRAMMAR.to_owned() })
     }
 
     /// What the validator does not know, if that is what it complains of.
     pub(crate) fn than_validator(words: &[u32], complaint: &Complaint) -> Option<Newer> {
-        let number = complaint.detail.trim().strip_prefix("Invalid capability operand: ")?;
-        let capability = number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
-        declared(words)
-            .any(|one| one == capability)
-            .then(|| Newer { capability, tool: tools::validator().to_owned() })
+        let number = |prefix: &str| -> Option<u32> {
+            let number = complaint.detail.trim().strip_prefix(prefix)?;
+            number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        let capability = number("Invalid capability operand: ")
+            .filter(|number| declared(words).any(|one| one == *number))
+            .map(Unknown::Capability);
+        let mode = number("Invalid execution mode operand: ")
+            .filter(|number| modes(words).any(|one| one == *number))
+            .map(Unknown::Mode);
+        Some(Newer { what: capability.or(mode)?, tool: tools::validator().to_owned() })
     }
 
     /// Why it is not fused.
     pub(crate) fn reason(&self) -> KernelReason {
-        let capability = match Capability::from_u32(self.capability) {
-            Some(capability) => format!("{capability:?} ({})", self.capability),
-            None => self.capability.to_string(),
-        };
-        KernelReason::Newer { capability, tool: self.tool.clone() }
+        let tool = self.tool.clone();
+        match self.what {
+            Unknown::Capability(number) => {
+                let capability = match Capability::from_u32(number) {
+                    Some(capability) => format!("{capability:?} ({number})"),
+                    None => number.to_string(),
+                };
+                KernelReason::Newer { capability, tool }
+            }
+            Unknown::Mode(number) => {
+                let mode = match ExecutionMode::from_u32(number) {
+                    Some(mode) => format!("{mode:?} ({number})"),
+                    None => number.to_string(),
+                };
+                KernelReason::NewerMode { mode, tool }
+            }
+        }
     }
 }
 
@@ -60,9 +86,42 @@ fn declared(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     first.filter(|inst| inst.op() == Some(Op::Capability)).map(|inst| inst.at(0))
 }
 
-/// Those of them that the parser does not know.
+/// The execution modes of a module's entry points, by number.
+fn modes(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    let first = instructions(words).take_while(|inst| inst.op() != Some(Op::Function));
+    first
+        .filter(|inst| matches!(inst.op(), Some(Op::ExecutionMode | Op::ExecutionModeId)))
+        .map(|inst| inst.at(1))
+}
+
+/// The capabilities that a module declares and the parser does not know.
 pub(crate) fn unknown_capabilities(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     declared(words).filter(|number| Capability::from_u32(*number).is_none())
+}
+
+/// Capabilities with types or instructions that no pass here knows, whatever the tools know: modules that declare one run as they were given.
+const OPAQUE: &[Capability] = &[
+    Capability::CooperativeMatrixKHR,
+    Capability::CooperativeMatrixNV,
+    Capability::CooperativeMatrixReductionsNV,
+    Capability::CooperativeMatrixConversionsNV,
+    Capability::CooperativeMatrixPerElementOperationsNV,
+    Capability::CooperativeMatrixTensorAddressingNV,
+    Capability::CooperativeMatrixBlockLoadsNV,
+    Capability::TensorAddressingNV,
+    Capability::CooperativeVectorNV,
+    Capability::CooperativeVectorTrainingNV,
+    Capability::BFloat16TypeKHR,
+    Capability::BFloat16DotProductKHR,
+    Capability::BFloat16CooperativeMatrixKHR,
+    Capability::Float8EXT,
+    Capability::Float8CooperativeMatrixEXT,
+    Capability::UntypedPointersKHR,
+];
+
+/// Whether a module declares one of those.
+pub(crate) fn is_opaque(capabilities: &[Capability]) -> bool {
+    capabilities.iter().any(|capability| OPAQUE.contains(capability))
 }
 
 /// The part of a module that the parser knows, and whether an instruction of a function is missing in it.
@@ -89,7 +148,7 @@ fn is_known(inst: &Inst<'_>) -> bool {
         Some(Op::Capability) => Capability::from_u32(inst.at(0)).is_some(),
         Some(Op::Decorate) => Decoration::from_u32(inst.at(1)).is_some(),
         Some(Op::MemberDecorate) => Decoration::from_u32(inst.at(2)).is_some(),
-        Some(Op::ExecutionMode) => ExecutionMode::from_u32(inst.at(1)).is_some(),
+        Some(Op::ExecutionMode | Op::ExecutionModeId) => ExecutionMode::from_u32(inst.at(1)).is_some(),
         Some(_) => true,
     }
 }

@@ -117,6 +117,8 @@ pub(crate) fn touch(inst: &Instruction, operand: usize) -> Touch {
         (Op::Load, 0) | (Op::CopyMemory | Op::CopyMemorySized, 1) | (Op::AtomicLoad, 0) => Touch::Read,
         (Op::Store | Op::AtomicStore | Op::CopyMemory | Op::CopyMemorySized, 0) => Touch::Write,
         (op, 0) if has(op, ATOMIC) => Touch::Both,
+        (Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixLoadNV, 0) => Touch::Read,
+        (Op::CooperativeMatrixStoreKHR | Op::CooperativeMatrixStoreNV, 0) => Touch::Write,
         (Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::ArrayLength, 0) => Touch::None,
         _ => Touch::Escapes,
     }

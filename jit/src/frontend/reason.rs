@@ -85,6 +85,14 @@ pub enum KernelReason {
         /// The parser or the validator, with its version.
         tool: String,
     },
+    /// Its entry point has an execution mode that one of the tools does not know, so that it was not even validated.
+    #[error("it declares execution mode {mode}, which is not known to {tool}")]
+    NewerMode {
+        /// The mode, by name and number as far as they are known.
+        mode: String,
+        /// The parser or the validator, with its version.
+        tool: String,
+    },
     /// The optimizer refused or spoiled it.
     #[error("it could not be normalised: {0}")]
     Optimizer(String),
@@ -128,6 +136,7 @@ anchors! {
     InstructionSet "instruction-set",
     Instruction "instruction",
     Newer "newer",
+    NewerMode "newer-mode",
     Optimizer "optimizer",
 }
 

@@ -12,6 +12,7 @@ use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 use super::defs::Defs;
 use super::error::KernelError;
 use super::layout;
+use super::modes::{self, Mode};
 use super::opcodes::{ATOMIC, has};
 use super::pointers::{Roots, Touch, touch, touch_handle};
 use super::resource::{self, Kind, Length, Role, Variable, variables};
@@ -50,6 +51,8 @@ pub struct Interface {
     pub capabilities: Vec<Capability>,
     /// Declared extensions, in order.
     pub extensions: Vec<String>,
+    /// Execution modes of the entry point, in order.
+    pub modes: Vec<Mode>,
     /// SPIR-V version, major and minor.
     pub version: (u8, u8),
     /// Declared memory model.
@@ -229,6 +232,7 @@ pub(super) fn reflect(
         uses_device_addresses: addressing != AddressingModel::Logical
             || capabilities.contains(&Capability::PhysicalStorageBufferAddresses),
         capabilities,
+        modes: modes::of(module),
         extensions: module
             .extensions
             .iter()

@@ -159,6 +159,12 @@ fn check(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
     })
 }
 
+/// A module in which every function returns in one place, behind the merge blocks of all its constructs. Branches that are never taken
+/// go first, as that pass demands.
+pub(crate) fn merge_returns(words: &[u32]) -> Result<Vec<u32>, Complaint> {
+    optimize(words, &[Passes::DeadBranchElim, Passes::MergeReturn])
+}
+
 /// Runs spirv-opt passes, in order, on a module that [`validate`] accepts. The optimizer validates
 /// again, and cannot be told not to; SPIR-V's own rules are enough then.
 pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Complaint> {

@@ -16,8 +16,8 @@ use super::mapping::Layout;
 use super::narrow;
 use super::push::{MOST_WITH_BUFFER, PushBlock};
 use super::recipe::{
-    Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Packed, Recipe, Remap, Settled,
-    Target, UnifiedBinding, Unroll,
+    Converges, Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Packed, Recipe, Remap,
+    Settled, Target, UnifiedBinding, Unroll,
 };
 use super::report::{AloneReason, BufferReport, GroupReport};
 use super::seam;
@@ -28,7 +28,7 @@ use super::submission::{BufferId, FloatMode, FuseOptions, Internalization, Limit
 use super::unroll::{self, Needed};
 use super::uses::Uses;
 use crate::analysis::dependence::Shape;
-use crate::kernel::{BindingKind, FloatControls};
+use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::{NoPushBuffer, Reason};
 
 /// What a growing group takes of the device's limits.
@@ -316,6 +316,14 @@ struct Parts<'a> {
     narrow: Option<u32>,
 }
 
+/// How sub-groups come together before a member with sub-group operations that comes behind others.
+fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges> {
+    let behind = kernels.get(1..).unwrap_or_default();
+    let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops);
+    let how = if limits.narrow.uniform { Converges::Asked } else { Converges::AtMerges };
+    is_needed.then_some(how)
+}
+
 /// The step of a group, and why its work-groups are not side by side if there is no room for their number.
 fn step(
     list: &[Submission],
@@ -429,6 +437,7 @@ fn step(
         packed,
         registers,
         late_stores,
+        converges: converges(&kernels, limits),
     };
     for (index, one) in (0..).zip(kept) {
         for load_once::KeptLoad { member, access, slot, again } in one.loads {

@@ -103,6 +103,10 @@ pub(crate) fn analysis_of(submission: &Submission) -> Result<&KernelAnalysis, Re
     if blocks && interface.workgroup_bytes > 0 && !mutant!(SharedBlocksAreApart) {
         return Err(Reason::SharedBlocks);
     }
+    // What is found out about a kernel holds for bindings on the same bytes and for bindings on others.
+    if let Some((first, second)) = submission.overlap().filter(|_| !mutant!(OverlapsAreFollowed)) {
+        return Err(Reason::Overlap { first, second });
+    }
     let normal = submission.kernel.normal.as_ref().map_err(Clone::clone)?;
     match normal.analysis.escaped.first() {
         Some((_, instruction)) => Err(Reason::Untracked { instruction: instruction.clone() }),

@@ -57,6 +57,17 @@ pub(crate) struct Recipe {
     pub(crate) registers: bool,
     /// So many stores at a time come after loads behind them, where a driver would keep these in order.
     pub(crate) late_stores: Option<u32>,
+    /// A member with sub-group operations comes behind others, and finds its sub-groups together.
+    pub(crate) converges: Option<Converges>,
+}
+
+/// How the invocations of a sub-group come together between members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Converges {
+    /// Members return at their ends alone, where all control flow has merged.
+    AtMerges,
+    /// Besides, the module asks for uniform control flow by sub-group (`SubgroupUniformControlFlowKHR`).
+    Asked,
 }
 
 /// The work-groups that one does side by side.
@@ -324,6 +335,7 @@ impl Recipe {
             packed,
             registers,
             late_stores,
+            converges,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -447,6 +459,10 @@ impl Recipe {
         if let Some(from) = behind {
             out.0.extend_from_slice(b"in a buffer");
             out.u32(*from);
+        }
+        if let Some(how) = converges {
+            out.0.extend_from_slice(b"converges");
+            out.u32(u32::from(*how == Converges::Asked));
         }
         out.0
     }

@@ -1,21 +1,26 @@
-//! A plan of a list in another order, told in the positions of the list as it was submitted.
+//! A plan of a list in another order, or of some of its submissions, expressed in the positions of the list as it was submitted.
 
 use super::Plan;
-use super::report::{AloneReason, Report};
+use super::report::{AloneReason, BufferReport, Report};
+use super::submission::{Internalization, Promote, Submission};
 use crate::reason::{AccessPair, Reason, RewriteReason};
 
 /// Positions in the order in which they are done become positions in the list: number `n` is `order[n]`.
-struct Positions<'a>(&'a [usize]);
+struct Positions<'a> {
+    order: &'a [usize],
+    /// How long the list is.
+    len: usize,
+}
 
 impl Positions<'_> {
     fn of(&self, position: &mut usize) {
-        *position = self.0[*position];
+        *position = self.order[*position];
     }
 
     /// Things in the order in which they are done, in the order of the list.
     fn sort<T: Default>(&self, things: Vec<T>) -> Vec<T> {
-        let mut sorted: Vec<T> = things.iter().map(|_| T::default()).collect();
-        things.into_iter().zip(self.0).for_each(|(thing, &at)| sorted[at] = thing);
+        let mut sorted: Vec<T> = (0..self.len).map(|_| T::default()).collect();
+        things.into_iter().zip(self.order).for_each(|(thing, &at)| sorted[at] = thing);
         sorted
     }
 
@@ -28,6 +33,7 @@ impl Positions<'_> {
         match reason {
             Reason::CrossGroup(pair)
             | Reason::UniformWritten(pair)
+            | Reason::SampledWritten(pair)
             | Reason::SharedElements { pair, between_groups: _ } => self.pair(pair),
             Reason::OldContents { submission, .. }
             | Reason::MayLeaveRange { submission, .. }
@@ -52,10 +58,15 @@ impl Positions<'_> {
     }
 
     fn report(&self, report: &mut Report) {
-        // Values are renamed before a list is put in another order.
-        let Report { groups, splits, buffers, trusted, rewrites, inlined, reordered: _, renamed: _ } = report;
+        let Report { groups, splits, buffers, trusted, rewrites, inlined, reordered, renamed } = report;
+        // Both are found out after a list was put in another order, and before others are put among its submissions.
+        reordered.iter_mut().flat_map(|one| &mut one.order).for_each(|at| self.of(at));
+        for one in renamed {
+            one.arguments.iter_mut().for_each(|(at, _)| self.of(at));
+            one.overwritten_by.iter_mut().for_each(|at| self.of(at));
+        }
         for group in groups {
-            group.members = group.members.renumbered(self.0);
+            group.members = group.members.renumbered(self.order);
             group.barriers.iter_mut().for_each(|barrier| self.of(&mut barrier.after));
             if let Some(AloneReason::Member { submission, .. } | AloneReason::Guarded { submission }) =
                 &mut group.alone
@@ -88,10 +99,38 @@ impl Positions<'_> {
 
 impl Plan {
     /// The plan of a list in this order, as one of the list.
-    pub(super) fn renumbered(mut self, order: &[usize]) -> Self {
-        let positions = Positions(order);
+    pub(super) fn renumbered(self, order: &[usize]) -> Self {
+        self.in_positions(&Positions { order, len: order.len() })
+    }
+
+    /// The plan of the submissions at these positions of a list, in order, as one of the list. The others have no work-groups.
+    pub(super) fn among(self, positions: &[usize], list: &[Submission]) -> Self {
+        let mut plan = self.in_positions(&Positions { order: positions, len: list.len() });
+        let others = || (0..list.len()).filter(|&at| !list[at].runs());
+        // They come anywhere, so they may come last.
+        plan.report.reordered.iter_mut().for_each(|one| one.order.extend(others()));
+        for arg in others().flat_map(|at| &list[at].args).filter(|arg| arg.promote != Promote::None) {
+            if plan.report.buffers.iter().all(|one| one.buffer != arg.buffer) {
+                plan.report.buffers.push(BufferReport {
+                    buffer: arg.buffer,
+                    asked: arg.promote,
+                    got: Internalization::None,
+                    reason: Some(Reason::NoWorkGroups),
+                });
+            }
+        }
+        #[cfg(feature = "certify")]
+        if let Some(rewritten) = &mut plan.rewritten {
+            let mut whole = list.to_vec();
+            positions.iter().zip(rewritten.drain(..)).for_each(|(&at, one)| whole[at] = one);
+            *rewritten = whole;
+        }
+        plan
+    }
+
+    fn in_positions(mut self, positions: &Positions<'_>) -> Self {
         for step in &mut self.steps {
-            step.members = step.members.renumbered(order);
+            step.members = step.members.renumbered(positions.order);
             let passed = step.origins.iter_mut().flat_map(|origin| origin.passed());
             passed.for_each(|part| positions.of(&mut part.submission));
         }

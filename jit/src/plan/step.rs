@@ -183,7 +183,7 @@ impl Step {
     /// Makes the step ask for float controls, if its floats are strict.
     pub(crate) fn ask(&mut self, floats: FloatControls) {
         let strict = match &self.source {
-            Source::Plain { float, .. } => *float == FloatMode::Strict,
+            Source::Plain { float, kernel, .. } => *float == FloatMode::Strict && !kernel.is_opaque(),
             Source::Fused { recipe, .. } => recipe.float == FloatMode::Strict,
         };
         if strict && !floats.is_empty() {

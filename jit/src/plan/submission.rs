@@ -12,7 +12,7 @@ pub use crate::analysis::layout::SmallScalars;
 pub use crate::analysis::numbers::{Number, Numbers};
 use crate::analysis::size::BoundSize;
 pub use crate::analysis::size::ImageSize;
-use crate::kernel::{FloatControls, SetBinding, Specialized};
+use crate::kernel::{Binding, FloatControls, SetBinding, Specialized};
 
 /// Identity of a memory object: equal ids mean the same memory, different ids disjoint memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,7 +79,34 @@ pub struct Arg {
     pub image: Option<ImageSize>,
 }
 
+/// Whether a dispatch of so many work-groups does anything: Vulkan allows counts of 0.
+pub fn has_work(groups: [u32; 3]) -> bool {
+    !groups.contains(&0)
+}
+
 impl Submission {
+    /// Whether it has work-groups. One without does nothing, whatever its kernel would do.
+    pub fn runs(&self) -> bool {
+        has_work(self.groups)
+    }
+
+    /// Two arguments that share some bytes but not all, where the kernel writes through one of them.
+    pub(crate) fn overlap(&self) -> Option<(SetBinding, SetBinding)> {
+        let ends = |arg: &Arg| (arg.offset, arg.offset.saturating_add(arg.len));
+        let all = || self.args.iter().zip(&self.kernel.interface.bindings);
+        all().enumerate().find_map(|(number, (b, of_b))| {
+            let meets = |(a, of_a): &(&Arg, &Binding)| {
+                let ((from, to), (start, end)) = (ends(a), ends(b));
+                a.buffer == b.buffer
+                    && (of_a.writes || of_b.writes)
+                    && (from, to) != (start, end)
+                    && from < end
+                    && start < to
+            };
+            all().take(number).find(meets).map(|(a, _)| (a.at, b.at))
+        })
+    }
+
     /// How much is bound at each of the kernel's bindings.
     pub(crate) fn sizes(&self) -> SmallVec<[BoundSize; 8]> {
         self.args.iter().map(|arg| BoundSize { bytes: arg.len, image: arg.image }).collect()

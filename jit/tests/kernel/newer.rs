@@ -1,7 +1,8 @@
 //! Modules that declare capabilities which the tools do not know: they load, with the reason why they are not fused, and run as they are.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::kernel::{Kernel, KernelError, KernelReason, Module};
+use vkfuse_jit::kernel::{Binding, FloatControls, FloatWidths, Kernel, KernelError, KernelReason, Module};
+use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Submission, plan_unfused};
 
 use super::corpus;
 
@@ -158,4 +159,97 @@ fn constants_that_are_given_make_a_module_valid() {
     assert!(usual.normal.is_ok());
     assert_eq!(usual.interface.workgroup_bytes, 32);
     corpus::assert_valid("the module with its constants", &usual.plain.strict);
+}
+
+/// A module with something that the tools or the passes do not know runs unmodified: no decorations and no execution modes are added.
+#[test]
+fn they_run_as_they_were_given() {
+    let all = FloatWidths { f16: true, f32: true, f64: true };
+    let limits = Limits {
+        float_controls: FloatControls { special: all, denormals: all, rounding: all },
+        ..Limits::default()
+    };
+    let plan = |words: &[u32]| {
+        let module = Module::from_words("newer", words).unwrap();
+        let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+        let arg = |(number, binding): (usize, &Binding)| Arg {
+            at: binding.at,
+            buffer: BufferId(number as u64),
+            offset: 0,
+            len: 1 << 12,
+            promote: Promote::None,
+            numbers: None,
+            image: None,
+        };
+        let push = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
+        let submission = Submission {
+            base: [0; 3],
+            groups: [1; 3],
+            args: kernel.interface.bindings.iter().enumerate().map(arg).collect(),
+            push: vec![0; push].into(),
+            kernel: kernel.clone(),
+        };
+        let step = plan_unfused(&submission, FloatMode::Strict, &limits).unwrap();
+        (step.build().expect("it stands").to_vec(), kernel)
+    };
+    // Cooperative matrices, which newer tools know: with their extension, so that those have nothing to object to.
+    let mut matrices = declaring("chain", 6022);
+    let text: Vec<u32> = b"SPV_KHR_cooperative_matrix\0\0"
+        .chunks(4)
+        .map(|four| u32::from_le_bytes(four.try_into().unwrap()))
+        .collect();
+    let end = places(&matrices, 17).last().copied().unwrap() + 2;
+    matrices.splice(end..end, [&[(text.len() as u32 + 1) << 16 | 10], &text[..]].concat());
+    for words in [declaring("chain", UNKNOWN), matrices] {
+        let (built, kernel) = plan(&words);
+        assert_eq!(built, kernel.plain.contract);
+        assert_eq!(kernel.plain.strict, kernel.plain.contract);
+        assert!(kernel.normal.is_err());
+    }
+    // Any other is strict, and asks for the float controls.
+    let (built, kernel) = plan(corpus::module("chain").words());
+    assert!(built != kernel.plain.contract && kernel.plain.strict != kernel.plain.contract);
+}
+
+/// Execution modes of the entry point, those among them that the parser does not know.
+#[test]
+fn execution_modes_are_told_by_number() {
+    let mut words = declaring("chain", UNKNOWN);
+    let entry = places(&words, 15)[0];
+    let id = words[entry + 2];
+    let end = entry + (words[entry] >> 16) as usize;
+    words.splice(end..end, [4 << 16 | 16, id, 64_000, 7, 3 << 16 | 16, id, 4421]);
+    let module = Module::from_words("newer", &words).unwrap();
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    let modes: Vec<(u32, String)> =
+        kernel.interface.modes.iter().map(|mode| (mode.number, mode.name())).collect();
+    let own = |number: u32, name: &str| (number, name.to_owned());
+    let wanted = [own(17, "LocalSize"), own(64_000, "64000"), own(4421, "SubgroupUniformControlFlowKHR")];
+    assert!(wanted.iter().all(|mode| modes.contains(mode)) && modes.len() == 3, "{modes:?}");
+    let of_number = kernel.interface.modes.iter().find(|mode| mode.number == 64_000);
+    assert_eq!(of_number.and_then(|mode| mode.width()), Some(7));
+}
+
+/// One that the tools do not know keeps a module from being checked, and not from being run.
+#[test]
+fn a_mode_that_the_tools_do_not_know_keeps_a_module_from_being_fused() {
+    for (mode, name) in [(64_000, "64000"), (6023, "MaximallyReconvergesKHR (6023)")] {
+        let mut words = corpus::module("chain").words().to_vec();
+        let entry = places(&words, 15)[0];
+        let (id, end) = (words[entry + 2], entry + (words[entry] >> 16) as usize);
+        words.splice(end..end, [3 << 16 | 16, id, mode]);
+        let module = match Module::from_words("newer", &words) {
+            Ok(module) => module,
+            // A validator that knows the mode wants its extension.
+            Err(KernelError::Invalid { .. }) if mode == 6023 => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+        assert!(kernel.interface.modes.iter().any(|one| one.number == mode));
+        let Err(Reason::Kernel(KernelReason::NewerMode { mode: found, .. })) = &kernel.normal else {
+            continue;
+        };
+        assert_eq!(found, name);
+        assert!(!module.is_checked());
+    }
 }

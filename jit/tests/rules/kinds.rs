@@ -168,6 +168,73 @@ probes! {
             .fused(0);
     }
 
+    /// Ranges that one kernel has bound, where it writes one of them. Equal ones, ones apart and ones that are only read are followed.
+    fn ranges_of_one_kernel_that_overlap_in_part_keep_it_alone() {
+        let add = kernel("a b z", "8", "z[gid.x] = a[gid.x] + b[gid.x];");
+        let lab = |a: View, b: View, z: View| {
+            Lab::new(64)
+                .submit_views(&words(), [2, 1, 1], &[part(1, 32, 16)], &[])
+                .submit_views(&add, [2, 1, 1], &[a, b, z], &[])
+                .submit_views(&copy(), [2, 1, 1], &[part(1, 0, 16), part(2, 0, 16)], &[])
+                .check()
+        };
+        for (a, b, z) in [
+            (part(1, 32, 32), part(3, 0, 16), part(1, 0, 48)),
+            (part(3, 0, 16), part(1, 32, 16), part(1, 0, 64)),
+            (part(1, 16, 32), part(1, 32, 16), part(1, 0, 24)),
+            (part(1, 0, 64), part(1, 32, 32), part(1, 48, 16)),
+            (part(1, 32, 16), part(1, 32, 16), part(1, 0, 33)),
+        ] {
+            let checked = lab(a, b, z);
+            assert_eq!(checked.plan.steps.len(), 3, "{:#?}", checked.plan.report);
+            for split in &checked.plan.report.splits {
+                assert!(matches!(split.reason, Reason::Overlap { .. }), "{}", split.reason);
+            }
+        }
+        for (a, b, z) in [
+            (part(1, 32, 32), part(1, 32, 16), part(1, 0, 16)),
+            (part(1, 0, 16), part(1, 0, 16), part(1, 0, 16)),
+            (part(3, 0, 48), part(3, 8, 16), part(1, 0, 16)),
+        ] {
+            lab(a, b, z).fused(0);
+        }
+    }
+
+    /// Submissions without work-groups are no members, at whatever place, and nothing that they would write is written.
+    fn submissions_without_work_groups_are_no_members() {
+        let zeros = [[0, 1, 1], [4, 0, 1], [4, 1, 0], [0, 0, 0], [0, u32::MAX, 1]];
+        for (place, groups) in zeros.into_iter().enumerate() {
+            let mut lab = Lab::new(32).promote(1, Promote::Private).promote(4, Promote::Auto);
+            for at in 0..4 {
+                if at == place % 4 {
+                    lab = lab
+                        .submit(&copy(), groups, &[2, 0], &[])
+                        .submit(&copy(), groups, &[3, 1], &[])
+                        .submit(&copy(), groups, &[0, 4], &[]);
+                }
+                if at < 3 {
+                    lab = lab.submit(&copy(), [4, 1, 1], &[[0, 1], [1, 2], [2, 3]][at], &[]);
+                }
+            }
+            let checked = lab.check().fused(0).inside(1, Internalization::Private);
+            assert_eq!(checked.refused(4), &Reason::NoWorkGroups);
+            let members: Vec<usize> = checked.plan.steps[0].members.iter().copied().collect();
+            let wanted = (0..6).filter(|at| !(place % 4..place % 4 + 3).contains(at));
+            assert_eq!(members, wanted.collect::<Vec<_>>());
+        }
+        // What only they write is not written.
+        let checked = Lab::new(32)
+            .promote(1, Promote::Private)
+            .submit(&copy(), [0, 1, 1], &[0, 1], &[])
+            .submit(&copy(), [4, 1, 1], &[1, 2], &[])
+            .submit(&copy(), [4, 1, 1], &[2, 3], &[])
+            .check()
+            .fused(0);
+        assert!(matches!(checked.refused(1), Reason::OldContents { submission: 1, .. }));
+        let none = Lab::new(32).submit(&copy(), [0, 1, 1], &[0, 1], &[]).submit(&copy(), [4, 0, 1], &[1, 2], &[]);
+        assert!(none.check().plan.steps.is_empty());
+    }
+
     /// A hand-over without its barrier rests on the user's word alone, and is listed.
     fn a_barrier_that_is_switched_off_is_trusted() {
         let mirror = kernel("a z", "8", "z[gid.x] = a[wid.x * 8u + 7u - lid.x];");

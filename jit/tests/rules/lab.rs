@@ -410,6 +410,7 @@ impl Lab {
             mutation::Mutant::InvocationsAreOne,
             mutation::Mutant::FewerAreLeft,
             mutation::Mutant::LeftAreOneSubgroup,
+            mutation::Mutant::ReturnsStayApart,
             mutation::Mutant::SubgroupsAreOneGroup,
             mutation::Mutant::SlicesAreOne,
             mutation::Mutant::RegistersAreOne,

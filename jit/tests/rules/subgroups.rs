@@ -1,7 +1,10 @@
 //! Barriers of the work-group that become a sub-group's: which, and that nobody misses the others.
 
+use rspirv::dr::{Module, Operand};
+use rspirv::spirv::{ExecutionMode, Op};
 use vkfuse_jit::plan::{InterleaveFacts, LoopFacts, Promote, Step};
 
+use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{Random, exchange, reduce, spread};
 
@@ -81,6 +84,57 @@ probes! {
                 .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[16]);
             in_subgroups(lab, size, 2).check().fused(2);
         }
+    }
+
+    // Members that part by data, in front of one that does something with sub-groups: each function returns in one place, behind everything that parts.
+    fn members_come_together_before_one_with_sub_groups() {
+        if !is_possible() {
+            return;
+        }
+        let lanes = glsl("", "a z", "8", "z[i] = a[i] * 10u + (gl_SubgroupSize > 0u ? 1u : 0u);");
+        let plain = glsl("", "a z", "8", "z[i] = a[i] + 7u;");
+        for body in [
+            "if (a[i] % 3u == 0u) { return; } z[i] = a[i] + 1u;",
+            "if (i >= p.x) return; z[i] = a[i] * 2u;",
+            "for (uint k = 0u; k < a[i] % 7u; k++) { if (k * k > l) { z[i] = k; return; } z[i] = k + 50u; }",
+            "for (uint k = 0u; k < 3u; k++) { for (uint m = 0u; m < a[i] % 5u; m++) { if (m + k == 4u) { return; } z[i] = m; } }",
+            "switch (a[i] % 4u) { case 0u: return; case 1u: z[i] = 1u; return; default: z[i] = 2u; } z[i] += 5u;",
+            "if (a[i] % 2u == 0u) { z[i] = 1u; return; } else { if (l > 3u) { return; } z[i] = 3u; } z[i] += a[i];",
+        ] {
+            let parts = glsl("", "a z", "8", body);
+            let push: &[u32] = if body.contains("p.x") { &[27] } else { &[] };
+            for uniform in [false, true] {
+                let list = |second: &str, third: &str| {
+                    let mut lab = Lab::new(32)
+                        .submit(&parts, [4, 1, 1], &[0, 1], push)
+                        .submit(second, [4, 1, 1], &[1, 2], &[])
+                        .submit(third, [4, 1, 1], &[2, 3], &[]);
+                    lab.limits.narrow.uniform = uniform;
+                    let checked = lab.check().fused(0);
+                    let words = checked.plan.steps[0].build().expect("it stands");
+                    rspirv::dr::load_words(words).expect("it is a module")
+                };
+                let asks = |module: &Module| {
+                    let mode = Operand::ExecutionMode(ExecutionMode::SubgroupUniformControlFlowKHR);
+                    module.execution_modes.iter().any(|inst| inst.operands.contains(&mode))
+                };
+                for (second, third) in [(&lanes, &plain), (&plain, &lanes), (&lanes, &lanes)] {
+                    let module = list(second, third);
+                    assert_eq!(asks(&module), uniform);
+                    for function in &module.functions {
+                        let returns = function.all_inst_iter().filter(|inst| inst.class.opcode == Op::Return);
+                        assert_eq!(returns.count(), 1, "{body}");
+                    }
+                }
+                assert!(!asks(&list(&plain, &plain)));
+            }
+        }
+        // In front of the others it needs nothing.
+        let mut first = Lab::new(32).submit(&lanes, [4, 1, 1], &[0, 1], &[]).submit(&plain, [4, 1, 1], &[1, 2], &[]);
+        first.limits.narrow.uniform = true;
+        let words = first.check().fused(0).plan.steps[0].build().expect("it stands");
+        let module = rspirv::dr::load_words(words).expect("it is a module");
+        assert!(module.execution_modes.iter().all(|inst| inst.operands.len() == 5));
     }
 
     // A device has a most of sub-groups in a work-group that asks for their size, beside a most of invocations.

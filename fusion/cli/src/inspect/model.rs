@@ -39,6 +39,9 @@ pub(super) struct Entry {
     /// Where that is explained: the page, with its heading.
     pub(super) explained_at: Option<String>,
     pub(super) spec_constants: Vec<Constant>,
+    /// Constants that are looked at with 1, because the module is not valid with their defaults, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) assumed: Vec<u32>,
     pub(super) bindings: Vec<Binding>,
     pub(super) push: Option<Push>,
     /// Empty where the kernel only runs unfused.
@@ -104,7 +107,7 @@ pub(super) struct BufferAccess {
 }
 
 impl Entry {
-    pub(super) fn new(kernel: &Kernel, specialized: &Specialized) -> Entry {
+    pub(super) fn new(kernel: &Kernel, specialized: &Specialized, assumed: &[u32]) -> Entry {
         let interface = &specialized.interface;
         let (not_fusible, explained_at, accesses) = match &specialized.normal {
             Ok(normal) if interface.uses_device_addresses => {
@@ -132,6 +135,7 @@ impl Entry {
             not_fusible,
             explained_at,
             spec_constants: kernel.spec_constants().iter().map(constant).collect(),
+            assumed: assumed.to_vec(),
             bindings: interface.bindings.iter().filter(|one| one.at.element == 0).map(binding).collect(),
             push: interface.push.as_ref().map(|push| Push {
                 size: push.size,

@@ -2,7 +2,6 @@
 //!
 //! # Guarantees
 //! - every binding that the kernel uses has a buffer large enough for its fixed part
-//! - where the kernel writes, no two arguments overlap without being the same elements
 //! - accessor and buffer do not ask for different promotions
 //! - there are as many bytes of push constants as the kernel takes
 //!
@@ -22,7 +21,7 @@ pub(super) fn arguments(
     kernel: &Specialized,
 ) -> Result<Vec<usize>, Problem> {
     let name = &pipeline.kernels[submit.kernel].name;
-    let mut used: Vec<(usize, &Binding)> = Vec::with_capacity(submit.args.len());
+    let mut used: Vec<usize> = Vec::with_capacity(submit.args.len());
     for binding in &kernel.interface.bindings {
         let found = submit.args.iter().position(|arg| arg.at == binding.at);
         let place = found.map_or(&submit.place, |index| &submit.args[index].place);
@@ -59,11 +58,10 @@ pub(super) fn arguments(
             );
             return Err(pipeline.problem(place, message));
         }
-        used.push((index, binding));
+        used.push(index);
     }
     promotions(pipeline, submit)?;
-    overlaps(pipeline, submit, &used)?;
-    Ok(used.into_iter().map(|(index, _)| index).collect())
+    Ok(used)
 }
 
 /// What is wrong with an argument, if it is not of the binding's kind.
@@ -119,24 +117,6 @@ fn promotions(pipeline: &Pipeline, submit: &Submit) -> Result<(), Problem> {
             let (asked, property) = (asked.name(), property.name());
             let message = format!("promotion {asked} here contradicts {property} of buffer {}", buffer.name);
             return Err(pipeline.problem(&arg.place, message));
-        }
-    }
-    Ok(())
-}
-
-fn overlaps(pipeline: &Pipeline, submit: &Submit, used: &[(usize, &Binding)]) -> Result<(), Problem> {
-    for (position, (second, b)) in used.iter().enumerate() {
-        for (first, a) in &used[..position] {
-            let (x, y) = (&submit.args[*first], &submit.args[*second]);
-            let apart = x.offset + x.len <= y.offset || y.offset + y.len <= x.offset;
-            let same = (x.offset, x.len) == (y.offset, y.len);
-            if x.buffer == y.buffer && !apart && !same && (a.writes || b.writes) {
-                let buffer = &pipeline.buffers[x.buffer].name;
-                let (a, b) = (slot(a), slot(b));
-                let message =
-                    format!("bindings {a} and {b} overlap in buffer {buffer}, where the kernel writes");
-                return Err(pipeline.problem(&y.place, message));
-            }
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use vkfuse_jit::kernel::{Kernel, Module, SpecValue, Specialized};
+use vkfuse_jit::plan::has_work;
 
 /// A module file larger than this is refused before it fills the memory.
 const MODULE_LIMIT: u64 = 256 << 20;
@@ -141,7 +142,7 @@ fn counts(
         let writes = used.any(|(&index, binding)| {
             let arg = &other.args[index];
             let meets = arg.offset < offset + 3 && offset < arg.offset + arg.len;
-            arg.buffer == buffer && binding.writes && meets
+            arg.buffer == buffer && binding.writes && meets && has_work(checked.groups)
         });
         if writes {
             let name = &pipeline.buffers[buffer].name;

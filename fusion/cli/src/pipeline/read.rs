@@ -259,8 +259,8 @@ fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]
     let own = kernels.iter().filter(|kernel| kernel.step.is_none());
     let kernel = lookup(&kernel_node, "kernel", own.map(|kernel| kernel.name.as_str()))?;
     let extent = match (table.get("groups"), table.get("global"), table.get("indirect")) {
-        (Some(groups), None, None) => Extent::Groups(extent(&groups)?),
-        (None, Some(global), None) => Extent::Global(extent(&global)?),
+        (Some(groups), None, None) => Extent::Groups(counts(&groups, 0, 1)?),
+        (None, Some(global), None) => Extent::Global(counts(&global, 0, 1)?),
         (None, None, Some(indirect)) => self::indirect(&indirect, buffers)?,
         (None, None, None) => {
             return Err(node.problem("missing key \"groups\" (or \"global\", or \"indirect\")"));
@@ -279,7 +279,7 @@ fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]
         kernel_place: kernel_node.place(),
         extent,
         base: match table.get("base") {
-            Some(base) => counts(&base, 0)?,
+            Some(base) => counts(&base, 0, 0)?,
             None => [0; 3],
         },
         spec,
@@ -340,16 +340,16 @@ pub(super) fn lookup<'n>(
 
 /// One to three counts, each at least one.
 fn extent(node: &Node<'_>) -> Result<[u32; 3], Problem> {
-    counts(node, 1)
+    counts(node, 1, 1)
 }
 
-/// One to three counts, each at least this, which is also what those left out are.
-fn counts(node: &Node<'_>, least: u32) -> Result<[u32; 3], Problem> {
+/// One to three counts, each at least this; those left out are `other`.
+fn counts(node: &Node<'_>, least: u32, other: u32) -> Result<[u32; 3], Problem> {
     let given = node.array("an array of one to three counts")?;
     if given.is_empty() || given.len() > 3 {
         return Err(node.problem(format!("expected one to three counts, found {}", given.len())));
     }
-    let mut counts = [least; 3];
+    let mut counts = [other; 3];
     for (axis, count) in given.iter().enumerate() {
         counts[axis] = count.integer_in(least.into(), u32::MAX.into())? as u32;
     }

@@ -48,6 +48,33 @@ fn status_2_for_a_wrong_command_line() {
     one_line(&finished);
 }
 
+/// An execution mode that the device lacks is named before a driver sees it.
+#[test]
+fn status_2_for_an_execution_mode_that_the_device_lacks() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = format!(
+        "format = 1\n[kernels.k]\npath = \"{}/shaders/forms/uniform_flow.spv\"\n\
+         [buffers.x]\ntype = \"u32\"\nlen = 64\ninit = \"iota\"\n[buffers.z]\ntype = \"u32\"\nlen = 64\n\
+         [[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = {{ 0 = \"x\", 1 = \"z\" }}\n",
+        root().display()
+    );
+    let file = folder.path().join("mode.toml").display().to_string();
+    std::fs::write(&file, text).expect("the folder can be written");
+    for mode in ["both", "unfused", "fused"] {
+        let finished = vkfuse(&["run", &file, "--no-cache", "--mode", mode]);
+        if finished.status == 0 {
+            continue;
+        }
+        assert_eq!(finished.status, 2, "{}", finished.stderr);
+        one_line(&finished);
+        let wanted = "needs the execution mode SubgroupUniformControlFlowKHR, which";
+        assert!(finished.stderr.contains(wanted) && finished.stderr.contains("lacks"), "{}", finished.stderr);
+    }
+}
+
 #[test]
 fn status_2_for_what_the_device_cannot_do() {
     if !has_device() {

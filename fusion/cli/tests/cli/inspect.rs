@@ -1,6 +1,6 @@
 //! `vkfuse inspect`: what it says about modules. Needs no device.
 
-use crate::process::{json, root, vkfuse};
+use crate::process::{has_device, json, root, vkfuse};
 use serde_json::{Value, json};
 
 fn shader(name: &str) -> String {
@@ -136,5 +136,48 @@ fn damaged_modules_end_with_a_message() {
         let finished = vkfuse(&["inspect", &file.display().to_string()]);
         assert!([0, 2].contains(&finished.status), "{} {}", finished.status, finished.stderr);
         assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+    }
+}
+
+/// An array whose length is a constant that has to be given: a list gives it, and what is shown is with 1.
+#[test]
+fn arrays_without_elements_by_default() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut bytes = std::fs::read(root().join("shaders/forms/sized.spv")).expect("it is checked in");
+    // The default in `OpSpecConstant`.
+    let word = |at: usize, bytes: &[u8]| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
+    let mut at = 20;
+    while word(at, &bytes) & 0xffff != 50 {
+        at += 4 * (word(at, &bytes) >> 16) as usize;
+    }
+    bytes[at + 12..at + 16].copy_from_slice(&0u32.to_le_bytes());
+    let file = folder.path().join("sized.spv").display().to_string();
+    std::fs::write(&file, bytes).expect("the folder can be written");
+    let (status, report) = json(&["inspect", &file]);
+    assert_eq!(status, 0, "{report:#}");
+    let entry = &report["entries"][0];
+    assert_eq!((&entry["assumed"], &entry["workgroup_bytes"]), (&json!([3]), &json!(4)));
+    assert_eq!(entry["spec_constants"][0]["default"], json!(0));
+    let finished = vkfuse(&["inspect", &file]);
+    assert!(finished.stdout.contains("looked at with 1 for 3"), "{}", finished.stdout);
+    // A module that is valid with its defaults has no such list.
+    let (_, report) = json(&["inspect", &root().join("shaders/forms/sized.spv").display().to_string()]);
+    assert!(report["entries"][0].get("assumed").is_none());
+    let list = |spec: &str| {
+        let text = format!(
+            "format = 1\n[kernels.k]\npath = \"sized.spv\"\n[buffers.x]\ntype = \"u32\"\nlen = 64\ninit = \"iota\"\n\
+             [buffers.z]\ntype = \"u32\"\nlen = 64\n[[submit]]\nkernel = \"k\"\ngroups = [4]\n{spec}\n\
+             args = {{ 0 = \"x\", 1 = \"z\" }}\n"
+        );
+        let file = folder.path().join("list.toml");
+        std::fs::write(&file, text).expect("the folder can be written");
+        file.display().to_string()
+    };
+    assert_eq!(vkfuse(&["check", &list("")]).status, 2);
+    assert_eq!(vkfuse(&["check", &list("spec = { 3 = { u32 = 16 } }")]).status, 0);
+    if has_device() {
+        let (status, report) = json(&["run", &list("spec = { 3 = { u32 = 16 } }"), "--no-cache"]);
+        assert_eq!(status, 0, "{report:#}");
+        assert_eq!(report["outputs"]["z"]["head"], json!([15, 15, 15, 15, 15, 15, 15, 15]));
     }
 }

@@ -146,6 +146,94 @@ fn counts_in_a_buffer_are_read_before_the_list_runs() {
     assert_eq!(vkfuse(&["check", &self::file(folder.path(), &buffers, &beside)]).status, 0);
 }
 
+/// Dispatches of no work-groups, by whatever way they are asked for: they do nothing, and what is around them fuses.
+#[test]
+fn submissions_without_work_groups_do_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let buffers = [
+        buffer("x", "i32", 1000, "init = \"iota\""),
+        buffer("t", "i32", 1000, ""),
+        buffer("z", "i32", 1000, "init = { fill = -1 }"),
+        buffer("counts", "u32", 4, "init = { values = [0, 2, 1, 1] }"),
+    ]
+    .concat();
+    let submit = |extent: &str, from: &str, to: &str| {
+        let submit = SCALE.replace("groups = [63]", extent);
+        format!("{submit}args = {{ 0 = \"{from}\", 1 = \"{to}\" }}\n")
+    };
+    let whole = |from: &str, to: &str| submit("groups = [63]", from, to);
+    for extent in [
+        "groups = [0]",
+        "groups = [4, 0, 1]",
+        "groups = [0, 0, 0]",
+        "global = [0]",
+        "global = [5, 0]",
+        "indirect = { buffer = \"counts\" }",
+    ] {
+        let nothing = submit(extent, "z", "t");
+        let list = format!("{nothing}{}{nothing}{}", whole("x", "t"), whole("t", "z"));
+        let file = self::file(folder.path(), &buffers, &list);
+        assert_eq!(vkfuse(&["check", &file]).status, 0, "{extent}");
+        if !has_device() {
+            continue;
+        }
+        let alone = self::file(folder.path(), &buffers, &nothing);
+        let (status, report) = json(&["run", &alone, "--no-cache"]);
+        assert_eq!((status, &report["outputs"]["z"]["equal"]), (0, &json!(true)), "{extent}: {report:#}");
+        assert_eq!(report["outputs"]["z"]["head"], json!([-1, -1, -1, -1, -1, -1, -1, -1]));
+        assert_eq!(report["groups"], json!([]), "{extent}");
+        let file = self::file(folder.path(), &buffers, &list);
+        let (status, report) = json(&["run", &file, "--no-cache"]);
+        assert_eq!((status, &report["outcome"]), (0, &json!("fused")), "{extent}: {report:#}");
+        assert_eq!(report["outputs"]["z"]["head"], json!([0, 9, 18, 27, 36, 45, 54, 63]));
+        assert_eq!(report["groups"][0]["kernels"], json!([1, 3]), "{extent}");
+    }
+    // A count that is written by one that does nothing is known.
+    let fill = submit("groups = [0]", "x", "t").replace("\"t\"", "\"w\"");
+    let buffers = format!("{buffers}{}", buffer("w", "u32", 1000, ""));
+    let indirect = submit("indirect = { buffer = \"w\" }", "x", "z");
+    let file = self::file(folder.path(), &buffers, &format!("{fill}{indirect}"));
+    assert_eq!(vkfuse(&["check", &file]).status, 0);
+}
+
+/// The tail of a buffer is read by a kernel whose other binding, which it writes, is all of it.
+#[test]
+fn bindings_that_overlap_run_by_themselves() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let buffers = [
+        buffer("x", "i32", 1536, "init = \"iota\""),
+        buffer("y", "i32", 512, ""),
+        buffer("z", "i32", 512, ""),
+    ]
+    .concat();
+    let submit = |from: &str, to: &str| {
+        let submit = SCALE.replace("63", "32").replace("1000", "512");
+        format!("{submit}args = {{ 0 = {from}, 1 = {to} }}\n")
+    };
+    let part = |offset: u32, len: u32| format!("{{ buffer = \"x\", offset = {offset}, len = {len} }}");
+    for (from, to, first) in [
+        (part(512, 512), "\"x\"".to_owned(), 512),
+        (part(1024, 512), "\"x\"".to_owned(), 1024),
+        (part(512, 1024), part(0, 1024), 512),
+        (part(1024, 512), part(0, 1088), 1024),
+        ("\"x\"".to_owned(), part(1024, 512), 0),
+    ] {
+        let read = if first == 0 { part(1024, 512) } else { part(0, 512) };
+        let list = [submit(&from, &to), submit(&read, "\"y\""), submit("\"y\"", "\"z\"")].concat();
+        let file = self::file(folder.path(), &buffers, &list);
+        assert_eq!(vkfuse(&["check", &file]).status, 0, "{from} {to}");
+        let (status, report) = json(&["run", &file, "--no-cache"]);
+        assert_eq!((status, &report["outcome"]), (0, &json!("split")), "{report:#}");
+        let reason = report["splits"][0]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("binding 0 and binding 1 of one kernel overlap"), "{reason}");
+        let head: Vec<u32> = (0..8).map(|i| 27 * (first + i)).collect();
+        assert_eq!(report["outputs"]["z"]["head"], json!(head), "{from} {to}");
+    }
+}
+
 #[test]
 fn another_local_size() {
     let folder = tempfile::tempdir().expect("a temporary folder");

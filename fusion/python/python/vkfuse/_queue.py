@@ -219,7 +219,8 @@ class Queue:
         """Submits one dispatch, or lists it in fusion mode.
 
         `arguments` are for the bindings 0, 1, … of set 0, and `at` has others, by binding or (set, binding). `items` are rounded up to
-        whole work-groups, or `groups` says how many of these there are; each up to three numbers. `push` are the push constants: bytes,
+        whole work-groups, or `groups` says how many of these there are; each up to three numbers, and with a
+        zero among them nothing is done. `push` are the push constants: bytes,
         an array, or numbers in the order of the kernel's block, which has their types. `spec` has specialization constants, by number or
         name. `after` are events to come after, besides what the buffers say."""
         if (items is None) == (groups is None):

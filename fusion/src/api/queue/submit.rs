@@ -156,6 +156,13 @@ impl Queue {
             }
             readable(&entry, None)?;
             entry.after = settled.after;
+            let (lane, profile) = (self.inner.lane, self.inner.profiling || context.profiling);
+            if !entry.runs() {
+                let work = Work::nothing(&entry.after.points, profile);
+                let submitted = context.commit(&mut schedule, lane, work)?;
+                self.inner.state().ran(submitted.point);
+                return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
+            }
             let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
@@ -166,7 +173,6 @@ impl Queue {
                 made = Some((one, Arc::new(PushFlow::of_one(&entry.submission, &step))));
                 continue;
             };
-            let (lane, profile) = (self.inner.lane, self.inner.profiling || context.profiling);
             let readies =
                 context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
             let remember = Remember::Known(None, flow.clone());

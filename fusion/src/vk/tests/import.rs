@@ -7,7 +7,7 @@ use vulkano::{
 };
 
 use super::*;
-use crate::vk::{UserBuffer, instance};
+use crate::vk::{Lack, UserBuffer, instance};
 
 /// A device made by hand, and its first compute queue.
 fn user_device(enabled_features: DeviceFeatures) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
@@ -59,6 +59,12 @@ fn a_users_device_queue_and_buffer_work() {
     let gpu = Gpu::over(device.clone(), vec![queues[0].clone(), queues[0].clone()]).unwrap();
     assert_eq!(gpu.queues(), 1);
     assert!(!gpu.caps().supports(10), "Float64 was not switched on");
+    let has_it = gpu.device().physical_device().supported_features().shader_float64;
+    let lack = if has_it { Lack::Enabled("feature `shaderFloat64`") } else { Lack::Device };
+    assert_eq!(gpu.caps().requirements.lacks_capability(10), Some(lack));
+    assert_eq!(gpu.caps().requirements.lacks_capability(1), None);
+    // What no device has.
+    assert_eq!(gpu.caps().requirements.lacks_capability(6), Some(Lack::Device));
 
     let part = given.clone().slice(64..192).into_bytes();
     // SAFETY: nothing else uses the buffer before the last assertion, which is after the wait.

@@ -171,6 +171,8 @@ fn capabilities_follow_the_enabled_features() {
     let features = gpu.device().enabled_features();
     assert!(caps.supports(1), "Shader");
     assert!(!caps.supports(6), "Kernel");
+    // A device of our own is made with everything.
+    assert!(caps.requirements.left_off().is_empty(), "{:?}", caps.requirements.left_off());
     assert_eq!(caps.supports(10), features.shader_float64);
     assert_eq!(caps.supports(22), features.shader_int16);
     assert_eq!(caps.supports(5347), features.buffer_device_address);

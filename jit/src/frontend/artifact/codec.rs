@@ -6,7 +6,7 @@
 //! ```text
 //! artifact  = repaired: words?, interface, plain: words words, normal: 0 words | 1 reason
 //! interface = local size: u32×3, bindings, push?, built-ins, shared bytes: u32, flags: u8, capabilities, extensions,
-//!             version: u8 u8, memory model: u32
+//!             modes: (number: u32, operands: u32*)*, version: u8 u8, memory model: u32
 //! binding   = set: u32, binding: u32, element: u32, kind: u8 [text], name: text?, flags: u8, least size: u64, stride: u32?,
 //!             array: [elements: u32, flags: u8]?
 //! push      = size: u32, members: (offset: u32, size: u32, class: u8)*
@@ -22,6 +22,7 @@ use rspirv::dr;
 use rspirv::spirv::{BuiltIn, Capability, MemoryModel};
 
 use super::KernelArtifact;
+use crate::frontend::modes::Mode;
 use crate::frontend::plain::Plain;
 use crate::frontend::reason::KernelReason;
 use crate::frontend::reflect::{
@@ -128,6 +129,7 @@ impl Writer {
             item_only,
             capabilities,
             extensions,
+            modes,
             version,
             memory_model,
         } = interface;
@@ -151,6 +153,10 @@ impl Writer {
         self.flags([*has_barrier, *has_atomics, *has_subgroup_ops, *uses_device_addresses, *item_only]);
         self.list(capabilities, |out, capability| out.u32(*capability as u32));
         self.list(extensions, |out, extension| out.text(extension));
+        self.list(modes, |out, Mode { number, operands }| {
+            out.u32(*number);
+            out.list(operands, |out, operand| out.u32(*operand));
+        });
         self.u8(version.0);
         self.u8(version.1);
         self.u32(*memory_model as u32);
@@ -218,6 +224,10 @@ impl Writer {
             }
             KernelReason::Newer { capability, tool } => {
                 self.worded(15, capability);
+                self.text(tool);
+            }
+            KernelReason::NewerMode { mode, tool } => {
+                self.worded(17, mode);
                 self.text(tool);
             }
         }
@@ -332,6 +342,10 @@ impl<'a> Reader<'a> {
             item_only,
             capabilities: self.list(|from| Capability::from_u32(from.u32()?))?,
             extensions: self.list(Reader::text)?,
+            modes: self.list(|from| {
+                let (number, operands) = (from.u32()?, from.list(Reader::u32)?);
+                Some(Mode { number, operands: operands.into() })
+            })?,
             version: (self.u8()?, self.u8()?),
             memory_model: MemoryModel::from_u32(self.u32()?)?,
         })
@@ -394,6 +408,7 @@ impl<'a> Reader<'a> {
             14 => KernelReason::RecursivePointers,
             16 => KernelReason::ImageMemoryModel { at: self.at()? },
             15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
+            17 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
             _ => return None,
         })
     }
