@@ -11,7 +11,7 @@
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - other types of elements than words, other versions and memory models, push constants that are read as a whole
+//! - other types of elements than words, other execution modes, push constants that are read as a whole
 //!
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
