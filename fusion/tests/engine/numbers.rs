@@ -114,7 +114,7 @@ impl List {
 type Change = fn(&List, Block);
 
 /// Every way to change it, and whether its contents are known afterwards.
-const CHANGES: [(&str, Change, bool); 8] = [
+const CHANGES: [(&str, Change, bool); 10] = [
     ("an upload", |list, block| list.block.upload_at(0, &[block]).unwrap(), true),
     ("a host write", |list, block| list.block.host_write(|all| all[0] = block).unwrap(), true),
     (
@@ -143,6 +143,22 @@ const CHANGES: [(&str, Change, bool); 8] = [
             drop(list.rig.queue.copy(from.read(), list.block.write().range(0, 1)).unwrap());
         },
         true,
+    ),
+    (
+        "a copy of a part",
+        |list, block| {
+            let from = list.rig.context.buffer_from(&[Block { offset: 0.0, width: 3 }, block]).unwrap();
+            drop(list.rig.queue.copy(from.read().range(1, 1), list.block.write().range(0, 1)).unwrap());
+        },
+        true,
+    ),
+    (
+        "a copy of what is not remembered",
+        |list, block| {
+            let from = list.rig.context.buffer_from(&vec![block; 1000]).unwrap();
+            drop(list.rig.queue.copy(from.read().range(7, 1), list.block.write().range(0, 1)).unwrap());
+        },
+        false,
     ),
     (
         "a kernel",

@@ -7,7 +7,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryModel};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::Access;
-use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::kernel::{Kernel, KernelReason, Module, Specialized};
 use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeFacts};
 
 use super::glsl::{glsl, is_possible};
@@ -313,6 +313,31 @@ probes! {
             .submit_kernel(file("vulkan_memory_mirror"), [4, 1, 1], &[1.into(), 2.into()], &[])
             .check()
             .fused(1);
+    }
+
+    /// What the rewritten module cannot say keeps a kernel by itself.
+    fn what_glsl_has_no_word_for_is_refused() {
+        if !is_possible() {
+            return;
+        }
+        let head = "#version 450\n#pragma use_vulkan_memory_model\n\
+                    #extension GL_KHR_memory_scope_semantics : enable\n\
+                    #extension GL_EXT_buffer_reference : enable\nlayout(local_size_x = 8) in;\n";
+        let refused = |text: &str| match &load(&format!("{head}{text}\n// ")).normal {
+            Err(Reason::Kernel(reason)) => reason.clone(),
+            other => panic!("{text}: {:?}", other.as_ref().err()),
+        };
+        let volatile = "layout(set = 0, binding = 0) volatile buffer Z { uint z[]; };\n\
+                        void main() { z[gl_GlobalInvocationID.x] = 1; }";
+        assert!(matches!(refused(volatile), KernelReason::Volatile { .. }));
+        let semantics = "layout(set = 0, binding = 0) buffer Z { uint z[]; };\n\
+             void main() { atomicAdd(z[0], 1u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, \
+             gl_SemanticsAcquireRelease | gl_SemanticsVolatile); }";
+        assert!(matches!(refused(semantics), KernelReason::Volatile { .. }));
+        let address = "layout(buffer_reference, std430) coherent buffer R { uint v; };\n\
+             layout(set = 0, binding = 0) buffer Z { R r; };\n\
+             void main() { if (gl_GlobalInvocationID.x == 0) r.v = 1; }";
+        assert!(matches!(refused(address), KernelReason::MemoryModel(_)));
     }
 
     /// Members of a structure that goes from hand to hand are loaded and stored one by one.
