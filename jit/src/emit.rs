@@ -24,7 +24,6 @@ mod step;
 mod unroll;
 mod unused;
 mod vectorize;
-mod visible;
 mod weak;
 
 use std::sync::Arc;
@@ -181,10 +180,8 @@ fn finish(
     version: (u8, u8),
 ) -> Result<Module, JitError> {
     let Shared { mut builder, bindings, push, .. } = shared;
-    let by_decoration = !visible::is_asked_for(&builder.module);
     let ordered = entry::ordered(recipe, kernels);
-    let coherent = bindings.decorate(&mut builder, &recipe.bindings, &ordered, by_decoration);
-    visible::make(&mut builder, &coherent);
+    bindings.decorate(&mut builder, &recipe.bindings, &ordered);
     push.declare(&mut builder, recipe)?;
     let all = version >= (1, 4);
     let globals = builder.module.types_global_values.iter().filter(|inst| {
@@ -203,15 +200,15 @@ fn finish(
     let mut mode = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
     mode.extend(local_size.iter().map(|&n| Operand::LiteralBit32(n)));
     module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
-    // The planner only groups kernels that agree on all other modes.
-    let first = kernels.first().and_then(|k| k.normal.as_ref().ok());
-    for mode in first.into_iter().flat_map(|n| &n.module.execution_modes) {
-        if mode.operands.get(1) == Some(&Operand::ExecutionMode(ExecutionMode::LocalSize)) {
-            continue;
+    // The planner only groups kernels that agree on all other modes; those of floats are of members that have any.
+    for normal in kernels.iter().filter_map(|k| k.normal.as_ref().ok()) {
+        for mode in normal.modes.asked(&normal.module) {
+            let mut mode = mode.clone();
+            mode.operands[0] = Operand::IdRef(entry);
+            if !module.execution_modes.contains(&mode) {
+                module.execution_modes.push(mode);
+            }
         }
-        let mut mode = mode.clone();
-        mode.operands[0] = Operand::IdRef(entry);
-        module.execution_modes.push(mode);
     }
     if recipe.packed.is_some_and(|how| how.total.is_some()) || recipe.converges == Some(Converges::Asked) {
         builder.extension("SPV_KHR_subgroup_uniform_control_flow");

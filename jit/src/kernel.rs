@@ -6,6 +6,7 @@
 //! kernel and may take milliseconds; with an [`ArtifactStore`] most of it happens once for all processes.
 
 mod local_ids;
+mod modes;
 mod normal;
 mod push_block;
 mod variants;

@@ -74,16 +74,10 @@ pub enum Reason {
     /// Too many invocations to number them in 32 bits.
     #[error("too many invocations to map one range to another")]
     RangeTooLarge,
-    /// Kernels that declare different memory models.
-    #[error("different memory models")]
-    MemoryModel,
-    /// A barrier between kernels needs the GLSL450 memory model.
-    #[error("a barrier between kernels of the Vulkan memory model is not supported")]
-    BarrierMemoryModel,
     /// A barrier that is needed between kernels was switched off. Only in lists of what was trusted.
     #[error("a barrier is needed between them and was switched off")]
     BarrierSwitchedOff,
-    /// Kernels that declare different floating-point modes.
+    /// Kernels that compute with floats and declare different floating-point modes.
     #[error("different floating-point execution modes")]
     FloatControls,
     /// Kernels that demand different things of the pipeline.
@@ -525,8 +519,6 @@ anchors! {
     Overlap "overlap",
     NoWorkGroups "no-work-groups",
     RangeTooLarge "range-too-large",
-    MemoryModel "memory-model",
-    BarrierMemoryModel "barrier-memory-model",
     BarrierSwitchedOff "barrier-switched-off",
     FloatControls "float-controls",
     ExecutionMode "execution-mode",

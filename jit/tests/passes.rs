@@ -21,7 +21,9 @@ fn observer_sees_every_pass_in_run_order() {
     let unfused = [Pass::Formulas, Pass::NoContraction];
     let normal = [
         Pass::ExpandCopies,
+        Pass::MemoryModel,
         Pass::Inline,
+        Pass::ByMember,
         Pass::Sroa,
         Pass::RestoreReturns,
         Pass::RaiseVersion,

@@ -114,7 +114,7 @@ impl List {
 type Change = fn(&List, Block);
 
 /// Every way to change it, and whether its contents are known afterwards.
-const CHANGES: [(&str, Change, bool); 8] = [
+const CHANGES: [(&str, Change, bool); 10] = [
     ("an upload", |list, block| list.block.upload_at(0, &[block]).unwrap(), true),
     ("a host write", |list, block| list.block.host_write(|all| all[0] = block).unwrap(), true),
     (
@@ -130,17 +130,33 @@ const CHANGES: [(&str, Change, bool); 8] = [
         true,
     ),
     ("a fill by the host", |list, block| list.block.fill(block).unwrap(), true),
-    ("a fill", |list, block| drop(list.rig.queue.fill(list.block.write(), block).unwrap()), false),
+    ("a fill", |list, block| drop(list.rig.queue.fill(list.block.write(), block).unwrap()), true),
     (
         "an update",
         |list, block| drop(list.rig.queue.update(list.block.write().range(0, 1), &[block]).unwrap()),
-        false,
+        true,
     ),
     (
         "a copy",
         |list, block| {
             let from = list.rig.context.buffer_from(&[block]).unwrap();
             drop(list.rig.queue.copy(from.read(), list.block.write().range(0, 1)).unwrap());
+        },
+        true,
+    ),
+    (
+        "a copy of a part",
+        |list, block| {
+            let from = list.rig.context.buffer_from(&[Block { offset: 0.0, width: 3 }, block]).unwrap();
+            drop(list.rig.queue.copy(from.read().range(1, 1), list.block.write().range(0, 1)).unwrap());
+        },
+        true,
+    ),
+    (
+        "a copy of what is not remembered",
+        |list, block| {
+            let from = list.rig.context.buffer_from(&vec![block; 1000]).unwrap();
+            drop(list.rig.queue.copy(from.read().range(7, 1), list.block.write().range(0, 1)).unwrap());
         },
         false,
     ),
@@ -260,7 +276,9 @@ fn declared_contents_are_read_once() {
     let list = List::new(rig!());
     for width in [W, 48] {
         let block = Block { offset: 0.5, width };
-        list.rig.queue.fill(list.block.write(), block).map(drop).unwrap();
+        // From a buffer that is too large for its contents to be remembered.
+        let from = list.rig.context.buffer_from(&vec![block; 1000]).unwrap();
+        list.rig.queue.copy(from.read().range(0, 1), list.block.write()).map(drop).unwrap();
         assert_eq!(list.run(), 2);
         for _ in 0..3 {
             let dispatches = list.run_with(|| list.block.constant(), block);

@@ -8,7 +8,6 @@ use vkfuse_jit::kernel::{Kernel, Module};
 const NOT_FUSABLE: &[(&str, &str)] = &[
     ("texels/", "texel buffer"),
     ("arrays/", "array of descriptors"),
-    ("images/tone.vulkan", "image under the Vulkan memory model"),
     ("forms/clock", "ShaderClockKHR"),
 ];
 

@@ -80,7 +80,7 @@ exhibits! {
         e
     }
 
-    /// No barrier is asked for, so they are fused; `Coherent` has to be left out of their module.
+    /// The fused module is of the other memory model, where `Coherent` is right.
     fn the_vulkan_memory_model_without_a_barrier() -> Fused(0); {
         let mut e = Exhibit::of("vulkan_memory_model");
         let (a, b) = (e.numbers("a", 256), e.poisoned("b", 256));
@@ -90,7 +90,7 @@ exhibits! {
         e
     }
 
-    fn the_vulkan_memory_model_with_a_barrier() -> Refused(2, "Vulkan memory model"); {
+    fn the_vulkan_memory_model_with_a_barrier() -> Fused(1); {
         let mut e = Exhibit::of("vulkan_memory_model");
         let (a, b, out) = (e.numbers("a", 256), e.poisoned("b", 256), e.poisoned("out", 256));
         e.run("double", 16, &[(0, a), (1, b)], &[]);

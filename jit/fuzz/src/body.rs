@@ -1,6 +1,6 @@
 //! Random kernels: declarations first, then statements that use them.
 
-use crate::kernel::{Binding, Kernel, Language, Role};
+use crate::kernel::{Binding, Dress, Kernel, Language, Role};
 use crate::layout::{Array, Block, Packing, Scalar, Type};
 use crate::place::{Family, ROOM};
 use crate::random::Random;
@@ -54,7 +54,8 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
         grouped,
         two_dimensions: theme.two_dimensions,
         constant: false,
-        vulkan_memory_model: language == Language::Glsl && random.percent(2),
+        vulkan_memory_model: language == Language::Glsl && random.percent(6),
+        dress: if language == Language::Glsl { Dress::random(random) } else { Dress::default() },
         subgroups: false,
         bindings: Vec::new(),
         globals: Vec::new(),
@@ -191,7 +192,8 @@ impl Body<'_> {
         }
         let qualifier = match (role, self.random.below(12)) {
             (Role::Input, 0..=4) => "readonly ",
-            (_, 5) if !self.kernel.vulkan_memory_model => "coherent ",
+            (_, 5) => "coherent ",
+            (_, 7) if self.kernel.vulkan_memory_model => "nonprivate ",
             (_, 6) => "restrict ",
             _ => "",
         };

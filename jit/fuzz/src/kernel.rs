@@ -2,6 +2,7 @@
 
 use crate::layout::{Block, Packing, Scalar, Type};
 use crate::place::Family;
+use crate::random::Random;
 use crate::tree::{self, Stmt};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +38,29 @@ pub(crate) struct Binding {
     pub(crate) qualifier: &'static str,
 }
 
+/// How a kernel is written that does the same either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Dress {
+    /// Its ids are copied to variables of the module, which start with zeros.
+    pub(crate) private_ids: bool,
+    /// Push constants are a structure that a function takes by value.
+    pub(crate) push_by_value: bool,
+    /// Structures are loaded as wholes.
+    pub(crate) structs_by_value: bool,
+}
+
+impl Dress {
+    /// Follows from the sequence, and leaves it where it is.
+    pub(crate) fn random(random: &Random) -> Self {
+        let mut random = Random::new(u64::from(random.clone().word()), 977);
+        Self {
+            private_ids: random.percent(12),
+            push_by_value: random.percent(12),
+            structs_by_value: random.percent(40),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kernel {
     pub(crate) language: Language,
@@ -47,6 +71,7 @@ pub(crate) struct Kernel {
     /// Whether the specialization constant `sc` is used.
     pub(crate) constant: bool,
     pub(crate) vulkan_memory_model: bool,
+    pub(crate) dress: Dress,
     pub(crate) subgroups: bool,
     pub(crate) bindings: Vec<Binding>,
     /// Variables of the module and functions.
@@ -84,7 +109,8 @@ impl Kernel {
                 (format!("w * {size}u + l"), Some("gl_LocalInvocationIndex"), Some(group))
             }
         };
-        let line = |name: &str, value: &str| format!("    uint {name} = {value};\n");
+        let declared = if self.dress.private_ids { "" } else { "uint " };
+        let line = |name: &str, value: &str| format!("    {declared}{name} = {value};\n");
         let mut text = String::new();
         text.push_str(&local.map_or_else(String::new, |local| line("l", local)));
         text.push_str(&group.map_or_else(String::new, |group| line("w", group)));
@@ -135,7 +161,14 @@ impl Kernel {
         if self.constant {
             text.push_str("layout(constant_id = 0) const uint sc = 3u;\n");
         }
-        text.push_str("layout(push_constant) uniform P { uint n; uint m; uint s; uint w; float f; } p;\n");
+        let by_value = self.dress.push_by_value && !self.globals.iter().any(|line| line.contains("p."));
+        text.push_str(match by_value {
+            true => {
+                "struct P { uint n; uint m; uint s; uint w; float f; };\n\
+                 layout(push_constant) uniform PB { P p; } pb;\n"
+            }
+            false => "layout(push_constant) uniform P { uint n; uint m; uint s; uint w; float f; } p;\n",
+        });
         structs.iter().for_each(|line| text.push_str(&format!("{line}\n")));
         for (number, b) in self.bindings.iter().enumerate() {
             let kind = if b.uniform { "uniform" } else { "buffer" };
@@ -148,11 +181,24 @@ impl Kernel {
                 b.block.members()
             ));
         }
+        if self.dress.structs_by_value {
+            for line in &structs {
+                if let Some(name) = line.split_whitespace().nth(1) {
+                    text.push_str(&format!("{name} whole({name} v) {{ return v; }}\n"));
+                }
+            }
+        }
+        if self.dress.private_ids {
+            text.push_str("uint g = 0u, l = 0u, w = 0u;\n");
+        }
         self.globals.iter().for_each(|line| text.push_str(&format!("{line}\n")));
-        text.push_str("void main() {\n");
+        text.push_str(if by_value { "void run(P p) {\n" } else { "void main() {\n" });
         text.push_str(&self.ids());
         text.push_str(body);
         text.push_str("}\n");
+        if by_value {
+            text.push_str("void main() { run(pb.p); }\n");
+        }
         text
     }
 

@@ -164,7 +164,8 @@ pub(crate) fn load(words: &[u32]) -> Result<(Module, Entry), String> {
 
 /// What a kernel is made of, for the table.
 fn features(kernel: &Kernel, text: &str) -> Vec<&'static str> {
-    let body = text.split("void main(").nth(1).unwrap_or("");
+    let body = text.split_once("void run(").or_else(|| text.split_once("void main("));
+    let body = body.map_or("", |(_, body)| body);
     let mut features = Vec::new();
     let mut add = |has: bool, name: &'static str| {
         if has {
@@ -210,6 +211,9 @@ fn features(kernel: &Kernel, text: &str) -> Vec<&'static str> {
     add(scalars.iter().any(|s| matches!(s, Scalar::U8 | Scalar::U16)), "8 and 16 bits");
     add(kernel.constant, "specialization constants");
     add(kernel.vulkan_memory_model, "Vulkan memory model");
+    add(kernel.dress.private_ids, "ids in private variables");
+    add(kernel.dress.push_by_value, "push constants by value");
+    add(kernel.dress.structs_by_value && body.contains("whole("), "structures by value");
     let shared = |b: &crate::kernel::Binding| {
         kernel.bindings.iter().filter(|o| (o.set, o.binding) == (b.set, b.binding)).count() > 1
     };

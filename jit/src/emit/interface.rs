@@ -124,19 +124,11 @@ impl Bindings {
         facts.coherent || view.coherent || handed && !facts.read_only
     }
 
-    /// Says what is known of each binding: drivers make a difference of it. Returns the variables whose accesses have to
-    /// be coherent, where that is not said by a decoration.
+    /// Says what is known of each binding: drivers make a difference of it.
     ///
     /// Where an invocation reaches one byte through two variables and something is written, both are `Aliased` and
-    /// coherent. So are variables over what is [`Ordered`].
-    pub(crate) fn decorate(
-        &self,
-        builder: &mut Builder,
-        unified: &[UnifiedBinding],
-        ordered: &[Ordered],
-        by_decoration: bool,
-    ) -> Vec<Word> {
-        let mut coherent = Vec::new();
+    /// `Coherent`. So are variables over what is [`Ordered`].
+    pub(crate) fn decorate(&self, builder: &mut Builder, unified: &[UnifiedBinding], ordered: &[Ordered]) {
         for view in &self.0 {
             let facts = &unified[usize::from(view.binding)];
             builder.decorate(view.id, Decoration::DescriptorSet, &[0]);
@@ -154,17 +146,13 @@ impl Bindings {
             }
             let alone = self.is_alone(view, unified);
             if self.has_order(view, unified, ordered) {
-                match by_decoration {
-                    true => builder.decorate(view.id, Decoration::Coherent, &[]),
-                    false => coherent.push(view.id),
-                }
+                builder.decorate(view.id, Decoration::Coherent, &[]);
             }
             // What nobody writes may be seen as words and as vectors, and nobody can tell.
             let is_apart = alone || facts.read_only && facts.restrict;
             let sharing = if is_apart { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);
         }
-        coherent
     }
 }
 

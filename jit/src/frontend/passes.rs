@@ -3,12 +3,14 @@
 //! `pipeline` has them in run order. `optimize` is what those that call spirv-opt have in common; `strip_layout` repairs
 //! words when they are loaded, before there is a pipeline.
 
+pub(super) mod by_member;
 pub(super) mod check_size;
 pub(super) mod copy_propagation;
 pub(super) mod dce;
 pub(super) mod expand_copies;
 pub(super) mod formulas;
 pub(super) mod inline;
+pub(super) mod memory_model;
 pub(super) mod no_contraction;
 mod optimize;
 pub(super) mod order_types;

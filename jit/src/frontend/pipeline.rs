@@ -12,20 +12,22 @@ use rspirv::binary::{Assemble, Disassemble};
 use rspirv::dr::Module;
 
 use super::passes::{
-    check_size, copy_propagation, dce, expand_copies, formulas, inline, no_contraction, order_types,
-    raise_version, refuse, restore_returns, sroa, storage_class,
+    by_member, check_size, copy_propagation, dce, expand_copies, formulas, inline, memory_model,
+    no_contraction, order_types, raise_version, refuse, restore_returns, sroa, storage_class,
 };
 use super::reason::KernelReason;
 use super::tools;
 
 /// From a specialised, pruned module to the normal form, the only form that fusion works on: one function in SSA, without
-/// calls; values in ids, not in variables, except where a local array is indexed at run time; access chains that start at
+/// calls; of the GLSL450 memory model; values in ids, not in variables, except where a local array is indexed at run time; access chains that start at
 /// variables; float arithmetic as in the kernel.
 const PIPELINE: &[Pass] = &[
     Pass::CheckDeclarations,
     Pass::CheckSize,
     Pass::ExpandCopies,
+    Pass::MemoryModel,
     Pass::Inline,
+    Pass::ByMember,
     Pass::Sroa,
     Pass::RestoreReturns,
     Pass::RaiseVersion,
@@ -68,7 +70,9 @@ passes! {
     CheckDeclarations "check-declarations",
     CheckSize "check-size",
     ExpandCopies "expand-copies",
+    MemoryModel "memory-model",
     Inline "inline",
+    ByMember "by-member",
     Sroa "sroa",
     RestoreReturns "restore-returns",
     RaiseVersion "raise-version",
@@ -95,7 +99,9 @@ impl Pass {
             Pass::Inline => inline::run(module)?,
             Pass::Sroa => sroa::run(module)?,
             Pass::OrderTypes => order_types::run(module)?,
+            Pass::MemoryModel => memory_model::run(module)?,
             Pass::ExpandCopies => expand_copies::run(module),
+            Pass::ByMember => by_member::run(module),
             Pass::RestoreReturns => restore_returns::run(module),
             Pass::RaiseVersion => raise_version::run(module),
             Pass::StorageClass => storage_class::run(module),

@@ -34,15 +34,9 @@ pub enum KernelReason {
     /// Pointers of one of its types lead to a structure that holds pointers of the same type.
     #[error("it follows pointers that lead to pointers of the same type")]
     RecursivePointers,
-    /// It uses a memory model other than GLSL450 and Vulkan.
+    /// It uses a memory model other than GLSL450 and Vulkan, or the latter for what device addresses lead to.
     #[error("it uses memory model {0}")]
     MemoryModel(String),
-    /// It has images under the Vulkan memory model, where each read and write of a texel says for itself whether others see it.
-    #[error("{at} is an image under the Vulkan memory model")]
-    ImageMemoryModel {
-        /// Where it is bound.
-        at: SetBinding,
-    },
     /// It computes with a pointer to a buffer or to shared memory instead of only accessing through it.
     #[error("{op} takes a pointer into {}", Root(.at))]
     VariablePointer {
@@ -127,7 +121,6 @@ anchors! {
     AddressingModel "addressing-model",
     RecursivePointers "recursive-pointers",
     MemoryModel "memory-model",
-    ImageMemoryModel "image-memory-model",
     VariablePointer "variable-pointer",
     Volatile "volatile",
     Call "call",

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use ahash::AHashSet;
-use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{ExecutionMode, Op, StorageClass};
+use rspirv::dr::{Module, Operand};
+use rspirv::spirv::{Op, StorageClass};
 
+use super::modes::Modes;
 use super::{Binding, SetBinding, local_ids, push_block};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
@@ -30,8 +31,8 @@ pub struct NormalKernel {
     pub(crate) floats: FloatUse,
     /// Type of the push-constant block.
     pub(crate) push_block: Option<u32>,
-    /// Execution modes other than the local size, as text.
-    pub(crate) execution_modes: Vec<String>,
+    /// Its execution modes.
+    pub(crate) modes: Modes,
     /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
     side_by_side: OnceLock<Result<bool, Alone>>,
     /// The same of several invocations of a work-group. Worked out when it is first asked for.
@@ -52,13 +53,6 @@ impl NormalKernel {
         let places: Vec<SetBinding> = bindings.iter().map(|b| b.at).collect();
         let analysis = analysis::build::analyse(&module, &places);
         let types = Types::new(&module);
-        let mut execution_modes: Vec<String> = module
-            .execution_modes
-            .iter()
-            .filter(|mode| !is_local_size(mode))
-            .map(|mode| mode.operands[1..].iter().map(|o| o.to_string()).collect::<Vec<_>>().join(" "))
-            .collect();
-        execution_modes.sort();
         let push_block = module.types_global_values.iter().find_map(|inst| {
             let push = Operand::StorageClass(StorageClass::PushConstant);
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
@@ -66,6 +60,7 @@ impl NormalKernel {
         });
         let straight_line = straight_line(&module, &types);
         let floats = FloatUse::of(&module);
+        let modes = Modes::of(&module, floats.kind);
         Self {
             module,
             analysis,
@@ -73,7 +68,7 @@ impl NormalKernel {
             straight_line,
             floats,
             push_block,
-            execution_modes,
+            modes,
             side_by_side: OnceLock::new(),
             narrow: OnceLock::new(),
             loads_by_side: OnceLock::new(),
@@ -160,8 +155,4 @@ impl NormalKernel {
             behind
         })
     }
-}
-
-fn is_local_size(mode: &Instruction) -> bool {
-    matches!(mode.operands.get(1), Some(Operand::ExecutionMode(ExecutionMode::LocalSize)))
 }

@@ -158,7 +158,7 @@ impl Group {
     ) -> Result<(), Rejection> {
         let next = self.end();
         analysis_of(&list[next])?;
-        compatible(&list[self.start], &list[next])?;
+        compatible(&list[self.start..next], &list[next])?;
         let shapes = self.shapes.with(&list[next]);
         let layout = shapes.layout(limits)?;
         if layout == self.layout {
@@ -336,9 +336,6 @@ impl Group {
                         DemandKind::Trusted
                     }
                 };
-                if kind != DemandKind::Invocation && needs_glsl_memory_model(&list[position]) {
-                    return Err(Rejection { buffer: Some(buffer), reason: Reason::BarrierMemoryModel });
-                }
                 let is_handed = kind == DemandKind::Group && touch.writes && access.kind == AccessKind::Read;
                 if let Some(reason) = slow.as_ref().filter(|_| is_handed)
                     && self.is_broadcast(form)
@@ -375,9 +372,6 @@ impl Group {
         let reason = Reason::Kernel(KernelReason::DeviceAddresses);
         if options.policy == Policy::Prove {
             return Err(reason.into());
-        }
-        if needs_glsl_memory_model(&list[position]) {
-            return Err(Reason::BarrierMemoryModel.into());
         }
         self.trusted.push(TrustedReport { first, second: position, buffer: None, reason });
         self.demands.push(Demand { first, second: position, buffer: None, kind: DemandKind::Trusted });
@@ -526,34 +520,11 @@ fn forgotten(touch: &Touch, kind: AccessKind) -> bool {
         || mutant!(IgnoreWriteAfterWrite) && touch.writes && writes && !touch.reads && !reads
 }
 
-pub(crate) fn needs_glsl_memory_model(submission: &Submission) -> bool {
-    submission.kernel.interface.memory_model != rspirv::spirv::MemoryModel::GLSL450
-}
-
-/// Whether two kernels can stand in one module at all.
-fn compatible(a: &Submission, b: &Submission) -> Result<(), Reason> {
-    let (a, b) = (&a.kernel, &b.kernel);
-    if a.interface.memory_model != b.interface.memory_model {
-        return Err(Reason::MemoryModel);
-    }
-    let modes = |kernel: &crate::kernel::Specialized| {
-        kernel.normal.as_ref().map(|n| n.execution_modes.clone()).unwrap_or_default()
-    };
-    let (a, b) = (modes(a), modes(b));
-    if a != b {
-        let mode =
-            a.iter().chain(&b).find(|m| !(a.contains(m) && b.contains(m))).cloned().unwrap_or_default();
-        return Err(if is_float_control(&mode) {
-            Reason::FloatControls
-        } else {
-            Reason::ExecutionMode { mode }
-        });
-    }
-    Ok(())
-}
-
-fn is_float_control(mode: &str) -> bool {
-    ["Denorm", "SignedZeroInfNan", "RoundingMode"].iter().any(|part| mode.contains(part))
+/// Whether a kernel can stand in one module with the members of a group at all.
+fn compatible(members: &[Submission], next: &Submission) -> Result<(), Reason> {
+    let Ok(next) = &next.kernel.normal else { return Ok(()) };
+    let mut normals = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());
+    normals.try_for_each(|member| member.modes.agree(&next.modes))
 }
 
 /// An access, for people.

@@ -71,7 +71,6 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
         Reason::CrossGroup(_)
             | Reason::LocalSize { .. }
             | Reason::SlowBroadcast { .. }
-            | Reason::BarrierMemoryModel
             | Reason::UniformWritten(_)
             | Reason::SampledWritten(_)
     );

@@ -12,7 +12,7 @@
 
 use std::cmp::Reverse;
 
-use super::group::{Group, needs_glsl_memory_model};
+use super::group::Group;
 use super::internalize::Granted;
 use super::load_once::Kept;
 use super::mapping::Layout;
@@ -89,9 +89,6 @@ pub(crate) fn choose(
     }
     if !group.trusted.is_empty() {
         return Err(AloneReason::Trusted);
-    }
-    if members.iter().any(needs_glsl_memory_model) {
-        return Err(AloneReason::MemoryModel);
     }
     let counts = group.layout.shape.groups;
     let kernels = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());

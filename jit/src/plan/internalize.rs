@@ -13,7 +13,7 @@ use std::rc::Rc;
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
-use super::group::{Group, analysis_of, needs_glsl_memory_model, site};
+use super::group::{Group, analysis_of, site};
 use super::in_range::stays;
 use super::reaching_definitions::check_covered;
 use super::recipe::{Internal, SlotOf};
@@ -419,9 +419,6 @@ fn ownership(
             })
         });
         if exchanges {
-            if needs_glsl_memory_model(&list[member[0].member]) {
-                return Err(Reason::BarrierMemoryModel);
-            }
             widen.insert(member[0].member);
         }
     }

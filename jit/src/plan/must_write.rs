@@ -3,7 +3,7 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
+//! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
 //!
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
@@ -36,24 +36,24 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     };
     let joint = joint(one, &uses, &mut group, analysis, arg);
     let accesses = analysis.accesses.iter().chain(&analysis.joint);
-    let mut pieces: Vec<(i128, i128)> = accesses
+    let stores = accesses
         .zip(group.forms[0].iter().chain(&joint))
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
         .filter(|(_, form)| form.certain && form.begun.is_empty())
         // With robust access, nothing is certain of a store that may leave what is bound.
-        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
-        .flat_map(|(access, form)| {
+        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites));
+    let mut pieces: Vec<(i128, i128)> = together(stores)
+        .into_iter()
+        .flat_map(|Together { form, parts }| {
             let counters = &form.counters;
             let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
-            let whole = [(0, access.size)];
-            let parts = if mutant!(PaddingIsOverwritten) { &whole[..] } else { access.written() };
-            let each = |&(from, to): &(u64, u64)| {
-                let (from, size) = (i128::from(from), i128::from(to) - i128::from(from));
+            let each = |(from, to): (i128, i128)| {
+                let size = to - from;
                 let (first, end) = piece(&flat, form, size).or_else(|| block(&flat, form, size))?;
                 Some((first + from, end + from))
             };
-            parts.iter().filter_map(each).collect::<Vec<_>>()
+            parts.into_iter().filter_map(each).collect::<Vec<_>>()
         })
         .collect();
     pieces.sort_unstable();
@@ -65,6 +65,46 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
         at = at.max(to);
     }
     at >= i128::from(bound.offset) + i128::from(bound.len)
+}
+
+/// Stores that happen together, at a fixed distance: the members of an element.
+struct Together<'a> {
+    /// The place of the first of them.
+    form: &'a AccessForm,
+    /// The bytes that all of them write, counted from there, in ascending order and none next to another.
+    parts: Vec<(i128, i128)>,
+}
+
+/// Puts stores together that have the same conditions, loops and indices.
+fn together<'a>(stores: impl Iterator<Item = (&'a Access, &'a AccessForm)>) -> Vec<Together<'a>> {
+    let mut found: Vec<Together<'a>> = Vec::new();
+    for (access, form) in stores {
+        let is_same = |other: &&mut Together<'_>| {
+            let other = other.form;
+            (&other.offset.terms, &other.conditions, &other.counters)
+                == (&form.offset.terms, &form.conditions, &form.counters)
+                && (other.unknown, other.never) == (form.unknown, form.never)
+        };
+        let whole = [(0, access.size)];
+        let parts = if mutant!(PaddingIsOverwritten) { &whole[..] } else { access.written() };
+        let apart = |first: &AccessForm| form.offset.constant - first.offset.constant;
+        let at = |apart: i128| {
+            parts.iter().map(move |&(from, to)| (apart + i128::from(from), apart + i128::from(to)))
+        };
+        match found.iter_mut().find(is_same) {
+            Some(first) => first.parts.extend(at(apart(first.form))),
+            None => found.push(Together { form, parts: at(0).collect() }),
+        }
+    }
+    for Together { parts, .. } in &mut found {
+        parts.sort_unstable();
+        parts.dedup_by(|next, before| {
+            let meet = next.0 <= before.1;
+            before.1 = if meet { before.1.max(next.1) } else { before.1 };
+            meet
+        });
+    }
+    found
 }
 
 /// The forms of the joint stores; none if none of them is to the argument.

@@ -10,7 +10,7 @@
 //! - a divisor of the work-group's size that the members' control flow and the registers allow
 //! - the same work-groups; no number of the call is in the code
 
-use super::group::{Group, analysis_of, needs_glsl_memory_model};
+use super::group::{Group, analysis_of};
 use super::interleave::{self, Parts};
 use super::internalize::Granted;
 use super::recipe::{Mapping, Unroll};
@@ -92,9 +92,7 @@ pub(crate) fn choose(
         }
         waits |= own;
     }
-    let plain = group.layout.mapping != Mapping::Items
-        && group.trusted.is_empty()
-        && !members.iter().any(needs_glsl_memory_model);
+    let plain = group.layout.mapping != Mapping::Items && group.trusted.is_empty();
     let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
         && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));

@@ -140,9 +140,6 @@ pub enum AloneReason {
     /// Something was taken on trust.
     #[error("not all of it is proven")]
     Trusted,
-    /// Barriers of the Vulkan memory model are not written.
-    #[error("kernels of the Vulkan memory model")]
-    MemoryModel,
     /// There would be too few left for the device.
     #[error("of {work_groups} work-groups, at least {least} have to be left")]
     Few {

@@ -11,7 +11,7 @@
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - other types of elements than words, other versions and memory models, push constants that are read as a whole
+//! - other types of elements than words, other execution modes, push constants that are read as a whole
 //!
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
@@ -162,13 +162,11 @@ pub(super) fn inline(
 ) -> Result<Module> {
     let own = consumer.normal.as_ref().map_err(|_| "no normal form")?;
     let theirs = producer.normal.as_ref().map_err(|_| "no normal form")?;
-    if consumer.interface.memory_model != producer.interface.memory_model {
-        return Err("another memory model");
-    }
-    if own.execution_modes != theirs.execution_modes {
+    if own.modes.agree(&theirs.modes).is_err() {
         return Err("other execution modes");
     }
     let mut module = own.module.clone();
+    own.modes.take(&theirs.modes, &theirs.module, &mut module);
     let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
     let mut function = std::mem::take(function);
     let chains: AHashMap<Word, Instruction> = function

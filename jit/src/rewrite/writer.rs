@@ -8,6 +8,9 @@ use crate::frontend::{
     resource::{self, Role},
 };
 
+/// The version of SPIR-V from which on an entry point names all global variables that it uses, and not its inputs alone.
+const NAMES_ALL: (u8, u8) = (1, 4);
+
 /// What a rewrite has to say if it cannot be written.
 pub(super) type Result<T> = std::result::Result<T, &'static str>;
 
@@ -155,6 +158,25 @@ impl Writer {
         self.module.annotations.push(Instruction::new(op, None, None, operands));
     }
 
+    /// Raises the version of SPIR-V to this one, if it is later.
+    pub(super) fn raise_to(&mut self, version: (u8, u8)) {
+        let Some(header) = self.module.header.as_mut().filter(|header| header.version() < version) else {
+            return;
+        };
+        let names_inputs = header.version() < NAMES_ALL;
+        header.set_version(version.0, version.1);
+        if names_inputs && version >= NAMES_ALL {
+            let globals = self.module.types_global_values.iter();
+            let variables = globals.filter(|inst| inst.class.opcode == Op::Variable);
+            let ids: Vec<Operand> = variables.filter_map(|inst| inst.result_id).map(Operand::IdRef).collect();
+            for entry in &mut self.module.entry_points {
+                let others: Vec<Operand> =
+                    ids.iter().filter(|id| !entry.operands.contains(id)).cloned().collect();
+                entry.operands.extend(others);
+            }
+        }
+    }
+
     /// A new global variable; part of the entry point's interface where the version asks for it.
     pub(super) fn variable(&mut self, class: StorageClass, pointer: Word) -> Word {
         let id = self.fresh();
@@ -162,7 +184,7 @@ impl Writer {
         let inst = Instruction::new(Op::Variable, Some(pointer), Some(id), operands);
         self.module.types_global_values.push(inst);
         let version = self.module.header.as_ref().map_or((1, 3), |header| header.version());
-        if class == StorageClass::Input || version >= (1, 4) {
+        if class == StorageClass::Input || version >= NAMES_ALL {
             let entries = self.module.entry_points.iter_mut();
             entries.for_each(|entry| entry.operands.push(Operand::IdRef(id)));
         }

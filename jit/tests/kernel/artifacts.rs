@@ -251,7 +251,7 @@ fn another_form_has_another_hash() {
             let normal = kernel.normal.as_mut().unwrap();
             drop(normal.module.functions[0].blocks[0].instructions.remove(0));
         },
-        |kernel| kernel.normal = Err(vkfuse_jit::Reason::BarrierMemoryModel),
+        |kernel| kernel.normal = Err(vkfuse_jit::Reason::FloatControls),
     ];
     assert_eq!(made.artifact_hash(), Specialized::clone(&made).artifact_hash());
     let mut seen = vec![made.artifact_hash()];

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{Decoration, MemoryAccess, Op};
+use rspirv::spirv::{Decoration, MemoryModel};
 use vkfuse_jit::Reason;
-use vkfuse_jit::kernel::{Kernel, Module, Specialized};
+use vkfuse_jit::analysis::Access;
+use vkfuse_jit::kernel::{Kernel, KernelReason, Module, Specialized};
 use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeFacts};
 
 use super::glsl::{glsl, is_possible};
-use super::lab::{Checked, Lab, View, kernel};
+use super::lab::{Checked, Lab, View, kernel, load};
 
 fn copy() -> String {
     kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;")
@@ -276,25 +277,61 @@ probes! {
         assert!(!checked.plan.report.trusted.is_empty());
     }
 
-    /// There is no `Coherent` in the Vulkan memory model: the accesses say it.
+    /// Whatever model a kernel declares, fused ones have one.
     fn kernels_of_the_vulkan_memory_model_share_buffers() {
         let kernel = file("vulkan_memory");
         let checked = Lab::new(32)
             .submit_kernel(kernel.clone(), [4, 1, 1], &[0.into(), 1.into()], &[])
-            .submit_kernel(kernel.clone(), [4, 1, 1], &[2.into(), 1.into()], &[])
+            .submit(&words(), [4, 1, 1], &[1], &[])
             .submit_kernel(kernel, [4, 1, 1], &[1.into(), 3.into()], &[])
             .check()
             .fused(0);
         let words = checked.plan.steps[0].build().expect("the module stands");
         let module = rspirv::dr::load_words(words).expect("a module");
-        let coherent = Operand::Decoration(Decoration::Coherent);
-        assert!(module.annotations.iter().all(|inst| !inst.operands.contains(&coherent)));
-        let stores: Vec<_> = module.all_inst_iter().filter(|inst| inst.class.opcode == Op::Store).collect();
-        let how = MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::NON_PRIVATE_POINTER;
-        let says = |o: &Operand| matches!(o, Operand::MemoryAccess(mask) if mask.contains(how));
-        assert_eq!(stores.len(), 3);
-        // The third kernel's own buffer is nobody else's.
-        assert_eq!(stores.iter().filter(|inst| inst.operands.iter().any(says)).count(), 2);
+        let model = module.memory_model.as_ref().expect("there is one");
+        assert_eq!(model.operands[1], Operand::MemoryModel(MemoryModel::GLSL450));
+        let says = |o: &Operand| matches!(o, Operand::MemoryAccess(_));
+        assert!(module.all_inst_iter().all(|inst| !inst.operands.iter().any(says)));
+    }
+
+    /// Of an access that states its availability, and of one that is not private where a barrier orders it, other invocations
+    /// may see what it does.
+    fn what_others_may_see_of_a_kernel_of_the_vulkan_memory_model_is_coherent() {
+        if !is_possible() {
+            return;
+        }
+        let semantics = "gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible";
+        let buffers =
+            format!("controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, {semantics});");
+        let shared =
+            format!("controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsShared, {semantics});");
+        for (qualifier, barrier, coherent) in [
+            ("coherent", "", true),
+            ("workgroupcoherent", "", true),
+            ("nonprivate", &*buffers, true),
+            ("nonprivate", &*shared, false),
+            ("nonprivate", "", false),
+            ("", &*buffers, false),
+        ] {
+            let text = format!(
+                "#version 450\n#pragma use_vulkan_memory_model\n#extension GL_KHR_memory_scope_semantics : enable\n\
+                 layout(local_size_x = 8) in;\n\
+                 layout(set = 0, binding = 0) readonly buffer A {{ uint a[]; }};\n\
+                 layout(set = 0, binding = 1) {qualifier} buffer Z {{ uint z[]; }};\n\
+                 void main() {{ uint i = gl_GlobalInvocationID.x; z[i] = a[i] + 1; {barrier} }}\n// "
+            );
+            let checked = Lab::new(32)
+                .submit(&text, [4, 1, 1], &[0, 1], &[])
+                .submit(&copy(), [4, 1, 1], &[2, 3], &[])
+                .check()
+                .fused(0);
+            let words = checked.plan.steps[0].build().expect("the module stands");
+            let module = rspirv::dr::load_words(words).expect("a module");
+            let decorated = module.annotations.iter().any(|inst| {
+                inst.operands.contains(&Operand::Decoration(Decoration::Coherent))
+            });
+            assert_eq!(decorated, coherent, "{text}");
+        }
     }
 
     /// A driver may let a load of one invocation come before the store that it has to follow.
@@ -337,13 +374,74 @@ probes! {
         }
     }
 
-    /// Barriers of that model say more than those that are placed here.
-    fn kernels_of_the_vulkan_memory_model_have_no_barrier_between_them() {
-        let checked = Lab::new(32)
+    fn kernels_of_the_vulkan_memory_model_have_a_barrier_between_them() {
+        Lab::new(32)
             .submit_kernel(file("vulkan_memory"), [4, 1, 1], &[0.into(), 1.into()], &[])
             .submit_kernel(file("vulkan_memory_mirror"), [4, 1, 1], &[1.into(), 2.into()], &[])
-            .check();
-        assert_eq!(checked.plan.steps.len(), 2);
-        assert_eq!(checked.plan.report.splits[0].reason, Reason::BarrierMemoryModel);
+            .check()
+            .fused(1);
+    }
+
+    /// What the rewritten module cannot say keeps a kernel by itself.
+    fn what_glsl_has_no_word_for_is_refused() {
+        if !is_possible() {
+            return;
+        }
+        let head = "#version 450\n#pragma use_vulkan_memory_model\n\
+                    #extension GL_KHR_memory_scope_semantics : enable\n\
+                    #extension GL_EXT_buffer_reference : enable\nlayout(local_size_x = 8) in;\n";
+        let refused = |text: &str| match &load(&format!("{head}{text}\n// ")).normal {
+            Err(Reason::Kernel(reason)) => reason.clone(),
+            other => panic!("{text}: {:?}", other.as_ref().err()),
+        };
+        let volatile = "layout(set = 0, binding = 0) volatile buffer Z { uint z[]; };\n\
+                        void main() { z[gl_GlobalInvocationID.x] = 1; }";
+        assert!(matches!(refused(volatile), KernelReason::Volatile { .. }));
+        let semantics = "layout(set = 0, binding = 0) buffer Z { uint z[]; };\n\
+             void main() { atomicAdd(z[0], 1u, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, \
+             gl_SemanticsAcquireRelease | gl_SemanticsVolatile); }";
+        assert!(matches!(refused(semantics), KernelReason::Volatile { .. }));
+        let address = "layout(buffer_reference, std430) coherent buffer R { uint v; };\n\
+             layout(set = 0, binding = 0) buffer Z { R r; };\n\
+             void main() { if (gl_GlobalInvocationID.x == 0) r.v = 1; }";
+        assert!(matches!(refused(address), KernelReason::MemoryModel(_)));
+    }
+
+    /// Members of a structure that goes from hand to hand are loaded and stored one by one.
+    fn structures_by_value_are_their_members() {
+        if !is_possible() {
+            return;
+        }
+        let text = |body: &str| {
+            glsl(
+                "",
+                "a:E z:E",
+                "8",
+                &format!(
+                    "struct I {{ uint k[2]; uint n; }}; struct E {{ I s; uvec2 v; }};\n===\n\
+                     I up(I s) {{ s.k[1] += 3; return s; }}\n\
+                     E turned(E e) {{ e.s = up(e.s); e.v = e.v.yx; return e; }}---{body}"
+                ),
+            )
+        };
+        for body in [
+            "z[i] = turned(a[i]);",
+            "E e = a[i]; if (e.s.n > 7) e = turned(e); z[i] = e;",
+            "E e = a[i]; for (uint k = 0; k < 3; k++) e = turned(e); z[i] = e;",
+            "E e = E(I(uint[2](0u, 1u), 2u), uvec2(0)); if (i > 3) e = a[i]; e.s.k[0] = i; z[i] = e;",
+            "I s = a[i].s; z[i].s = up(s); z[i].v = uvec2(s.n, a[i].v.x);",
+        ] {
+            let text = text(body);
+            let kernel = load(&text);
+            let access = |access: &Access| access.size <= 8;
+            let normal = kernel.normal.as_ref().expect("a normal form");
+            assert!(normal.analysis.accesses.iter().all(access), "{body}: a whole structure is accessed");
+            let (from, to) = ([0, 1], [1, 2]);
+            Lab::new(48)
+                .submit(&text, [1, 1, 1], &from, &[])
+                .submit(&text, [1, 1, 1], &to, &[])
+                .check()
+                .fused(0);
+        }
     }
 }

@@ -241,16 +241,18 @@ probes! {
 
     /// A demand on how the kernel runs is kept where all share it, and a reason not to fuse where they do not.
     fn w18_demands_on_the_pipeline_are_kept_or_refused() {
-        let plain = || load(&copy());
+        let floats = kernel("a:f32 z:f32", "8", "z[gid.x] = a[gid.x] * 2.0;");
+        let words = || load(&copy());
+        let plain = || load(&floats);
         let flow = || {
             let mode = [Operand::ExecutionMode(ExecutionMode::SubgroupUniformControlFlowKHR)];
-            with_mode(&copy(), &mode, None, "SPV_KHR_subgroup_uniform_control_flow")
+            with_mode(&floats, &mode, None, "SPV_KHR_subgroup_uniform_control_flow")
         };
         let float = || {
             let mode =
                 [Operand::ExecutionMode(ExecutionMode::SignedZeroInfNanPreserve), Operand::LiteralBit32(32)];
             let capability = Some(Capability::SignedZeroInfNanPreserve);
-            with_mode(&copy(), &mode, capability, "SPV_KHR_float_controls")
+            with_mode(&floats, &mode, capability, "SPV_KHR_float_controls")
         };
         let two = |first: Arc<Specialized>, second: Arc<Specialized>| {
             Lab::new(32)
@@ -258,8 +260,15 @@ probes! {
                 .submit_kernel(second, [4, 1, 1], &[1.into(), 2.into()], &[])
                 .check()
         };
-        for (kind, name) in [(flow as fn() -> _, "SubgroupUniformControlFlow"), (float, "SignedZeroInfNan")] {
-            let checked = two(kind(), kind()).fused(0);
+        // How a kernel computes with floats is nothing to one that has none.
+        let lists = [
+            (two(flow(), flow()), "SubgroupUniformControlFlow"),
+            (two(float(), float()), "SignedZeroInfNan"),
+            (two(float(), words()), "SignedZeroInfNan"),
+            (two(words(), float()), "SignedZeroInfNan"),
+        ];
+        for (checked, name) in lists {
+            let checked = checked.fused(0);
             let words = checked.plan.steps[0].build().expect("stands");
             let module = rspirv::dr::load_words(words).expect("parses");
             let kept = |inst: &Instruction| inst.operands.iter().any(|o| o.to_string().contains(name));
@@ -273,6 +282,13 @@ probes! {
             assert!(matches!(cut(two(first, second)), Reason::ExecutionMode { .. }));
         }
         assert_eq!(cut(two(float(), plain())), Reason::FloatControls);
+        // Nor does it bring two others together.
+        let three = Lab::new(32)
+            .submit_kernel(words(), [4, 1, 1], &[0.into(), 1.into()], &[])
+            .submit_kernel(float(), [4, 1, 1], &[1.into(), 2.into()], &[])
+            .submit_kernel(words(), [4, 1, 1], &[2.into(), 3.into()], &[])
+            .submit_kernel(plain(), [4, 1, 1], &[3.into(), 0.into()], &[]);
+        assert_eq!(cut(three.check()), Reason::FloatControls);
     }
 
     fn w19_shared_memory_over_the_limit_stays_in_memory() {

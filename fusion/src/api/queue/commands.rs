@@ -49,6 +49,36 @@ impl Part {
     }
 }
 
+/// What a command leaves in the range that it writes.
+enum Left<'a> {
+    /// A word, again and again.
+    Word(u32),
+    Bytes(&'a [u8]),
+    /// What another range holds.
+    Copy(&'a Part),
+}
+
+impl Left<'_> {
+    /// What the range that is written holds once the command has run, as far as that is known: it may be numbers that indices
+    /// depend on, as what the host writes.
+    fn contents(&self, dst: &Part, graph: &Graph) -> Option<Vec<u8>> {
+        if !dst.buffer.is_small() {
+            return None;
+        }
+        let len = dst.len as usize;
+        match self {
+            Left::Word(word) => Some(word.to_ne_bytes().into_iter().cycle().take(len).collect()),
+            Left::Bytes(bytes) => Some(bytes.to_vec()),
+            // Imported memory, and memory whose address is known to the program, may have other writers.
+            Left::Copy(src) if src.buffer.imported || src.buffer.is_addressed() => None,
+            Left::Copy(src) => {
+                let at = src.buffer.span(src.range()).start;
+                Some(graph.holds(&src.buffer.shared, at)?.get(..len)?.to_vec())
+            }
+        }
+    }
+}
+
 impl Queue {
     /// Copies bytes from one buffer to another, or within one.
     ///
@@ -68,7 +98,7 @@ impl Queue {
         if touches[0].overlaps(&touches[1]) {
             return Err(dst.buffer.error(BufferError::CopyOverlap));
         }
-        self.command(&[&src], &dst, &touches, |schedule| {
+        self.command(&[&src], &dst, &touches, Left::Copy(&src), |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
             let to = dst.to_overwrite(&mut schedule.graph)?;
             let copy = Command::Copy {
@@ -97,7 +127,7 @@ impl Queue {
         match repeated_word(value).zip(dst.buffer.words(dst.offset, dst.len)) {
             Some((word, len)) => {
                 let touches = [dst.touch(false)];
-                self.command(&[], &dst, &touches, |schedule| {
+                self.command(&[], &dst, &touches, Left::Word(word), |schedule| {
                     let to = dst.to_overwrite(&mut schedule.graph)?;
                     Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
                 })
@@ -125,7 +155,7 @@ impl Queue {
         let touches = [dst.touch(false)];
         let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
         if whole && bytes.len() <= 4 * UPDATE {
-            return self.command(&[], dst, &touches, |schedule| {
+            return self.command(&[], dst, &touches, Left::Bytes(bytes), |schedule| {
                 let to = dst.to_overwrite(&mut schedule.graph)?;
                 let chunk = |(number, bytes): (usize, &[u8])| {
                     let offset = dst.offset + (number * UPDATE) as u64;
@@ -140,7 +170,7 @@ impl Queue {
         staging.upload(bytes)?;
         let src = Part { buffer: Arc::clone(&staging.inner), offset: 0, len: dst.len };
         let touches = [src.touch(true), dst.touch(false)];
-        self.command(&[&src], dst, &touches, |schedule| {
+        self.command(&[&src], dst, &touches, Left::Bytes(bytes), |schedule| {
             let from = src.buffer.memory(&mut schedule.graph)?.clone();
             let to = dst.to_overwrite(&mut schedule.graph)?;
             let copy =
@@ -159,6 +189,7 @@ impl Queue {
         reads: &[&Part],
         dst: &Part,
         touches: &[Touch],
+        left: Left<'_>,
         commands: impl FnOnce(&mut crate::runtime::schedule::Schedule) -> Result<SmallVec<[Command; 4]>, Error>,
     ) -> Result<Event, Error> {
         let context = &self.inner.context;
@@ -170,8 +201,13 @@ impl Queue {
         }
         let commands = commands(&mut schedule)?;
         let lane = self.inner.lane;
+        let contents = left.contents(dst, &schedule.graph);
+        // Puts the command in force, which ends what was known of the range.
         let submitted =
             context.transfer(&mut schedule.graph, lane, &dst.buffer.name(), &commands, touches)?;
+        if let Some(contents) = contents {
+            schedule.graph.know(&dst.buffer.shared, dst.buffer.span(dst.range()).start, &contents);
+        }
         dst.buffer.overwritten(dst.range());
         self.inner.state().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))

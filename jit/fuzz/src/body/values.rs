@@ -66,6 +66,15 @@ impl Body<'_> {
 
     /// A scalar somewhere in an element, and its type.
     pub(super) fn place(&mut self, number: usize) -> (String, Scalar) {
+        self.place_in(number, false)
+    }
+
+    /// A place that is read only: it may be in a structure that is loaded whole.
+    fn source(&mut self, number: usize) -> (String, Scalar) {
+        self.place_in(number, self.kernel.dress.structs_by_value)
+    }
+
+    fn place_in(&mut self, number: usize, by_value: bool) -> (String, Scalar) {
         let binding = self.kernel.bindings[number].clone();
         let index = self.index(binding.role);
         if binding.uniform {
@@ -76,6 +85,8 @@ impl Body<'_> {
         }
         let array = self.array(&binding);
         let element = self.kernel.element(number, array, &index);
+        let is_struct = matches!(binding.block.arrays[array].element, Type::Struct(..));
+        let element = if by_value && is_struct { format!("whole({element})") } else { element };
         let loops = self.loops.clone();
         let (path, scalar) =
             binding.block.arrays[array].element.leaf(self.random, &mut |random, n| match random.below(10) {
@@ -101,7 +112,7 @@ impl Body<'_> {
 
     pub(super) fn read_float(&mut self) -> String {
         let Some(number) = self.readable() else { return "p.f".to_owned() };
-        let (place, scalar) = self.place(number);
+        let (place, scalar) = self.source(number);
         match scalar {
             Scalar::F32 => place,
             Scalar::U32 | Scalar::I32 if self.random.percent(30) => format!("uintBitsToFloat(uint({place}))"),
@@ -111,7 +122,7 @@ impl Body<'_> {
 
     pub(super) fn read_word(&mut self) -> String {
         let Some(number) = self.readable() else { return "p.n".to_owned() };
-        let (place, scalar) = self.place(number);
+        let (place, scalar) = self.source(number);
         match scalar {
             Scalar::F32 => format!("floatBitsToUint({place})"),
             Scalar::U64 if self.random.percent(50) => format!("uint({place} >> 32)"),

@@ -39,7 +39,26 @@ impl Recipe {
             _ => self.group_work(&mut out),
         }
         out.push_str("}\n");
-        out
+        self.dressed(out)
+    }
+
+    /// The same kernel as some compilers write it: with the push constants loaded as one value, or with its ids copied to
+    /// variables of the module. Which one follows from the text.
+    fn dressed(&self, mut text: String) -> String {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let kind = text.bytes().fold(0xcbf2_9ce4_8422_2325, mix) >> 32 & 15;
+        let body = ") {\n";
+        let indexed = matches!(self.pick, Some(Pick::Push | Pick::PushVector));
+        if kind < 2 && !indexed && text.matches("fn ").count() == 1 {
+            text = text.replacen("var<immediate> p: P;", "var<immediate> pushed: P;", 1);
+            text = text.replacen(body, ") {\n  let p = pushed;\n", 1);
+        }
+        if kind == 1 || kind == 2 {
+            text = text.replacen(" gid: vec3<u32>", " given: vec3<u32>", 1);
+            text = text.replacen("@compute", "var<private> gid: vec3<u32>;\n@compute", 1);
+            text = text.replacen(body, ") {\n  gid = given;\n", 1);
+        }
+        text
     }
 
     fn declare(&self, out: &mut String) {

@@ -218,10 +218,6 @@ impl Writer {
             KernelReason::Optimizer(text) => self.worded(12, text),
             KernelReason::AddressingModel(text) => self.worded(13, text),
             KernelReason::RecursivePointers => self.u8(14),
-            KernelReason::ImageMemoryModel { at } => {
-                self.u8(16);
-                self.at(at);
-            }
             KernelReason::Newer { capability, tool } => {
                 self.worded(15, capability);
                 self.text(tool);
@@ -406,7 +402,6 @@ impl<'a> Reader<'a> {
             12 => KernelReason::Optimizer(self.text()?),
             13 => KernelReason::AddressingModel(self.text()?),
             14 => KernelReason::RecursivePointers,
-            16 => KernelReason::ImageMemoryModel { at: self.at()? },
             15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
             17 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
             _ => return None,

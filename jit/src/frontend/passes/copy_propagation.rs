@@ -73,6 +73,10 @@ fn extracted(inst: &Instruction, defs: &AHashMap<u32, &Instruction>) -> Option<u
         let def = defs.get(&at)?;
         match def.class.opcode {
             Op::CopyObject => at = def.operands.first()?.id_ref_any()?,
+            Op::CompositeExtract => {
+                path.extend(literals(&def.operands[1..])?.iter().rev());
+                at = def.operands.first()?.id_ref_any()?;
+            }
             Op::CompositeConstruct | Op::ConstantComposite => {
                 at = part(def, index, defs)?;
                 path.pop();

@@ -8,7 +8,7 @@
 //!
 //! # Refuses
 //! - capabilities outside the list below, unless nothing of them is used
-//! - resources that are not single buffers, images or samplers; other memory models; images under the Vulkan memory model
+//! - resources that are not single buffers, images or samplers; other memory models
 //! - pointers into buffers, shared memory or push constants used other than by access chains, loads,
 //!   stores and atomics
 //! - volatile accesses; execution modes that concern a whole entry point; foreign instruction sets
@@ -109,7 +109,7 @@ pub(in crate::frontend) fn declarations(module: &Module) -> Result<(), KernelRea
     let defs = Defs::new(module);
     let variables = variables(module, &defs);
     for variable in &variables {
-        resource(variable, memory)?;
+        resource(variable)?;
     }
     mixed(&variables)?;
     for inst in &module.capabilities {
@@ -156,18 +156,14 @@ fn execution_mode(inst: &Instruction) -> Result<(), KernelReason> {
     }
 }
 
-fn resource(variable: &Variable, memory: MemoryModel) -> Result<(), KernelReason> {
+fn resource(variable: &Variable) -> Result<(), KernelReason> {
     match variable.role {
         Role::Resource { at, array: Some(_), .. } => Err(KernelReason::DescriptorArray { at }),
         // What is a buffer to one kernel and texels to another has no common unit of places.
-        Role::Resource { at, kind: Kind::Other(kind), .. }
+        Role::Resource { kind: Kind::Other(kind), .. }
             if BindingKind::Other(kind).texture().is_some_and(|kind| !kind.is_texels()) =>
         {
-            // What a barrier between members would have to say there is what each read and write says for itself.
-            match memory {
-                MemoryModel::GLSL450 => Ok(()),
-                _ => Err(KernelReason::ImageMemoryModel { at }),
-            }
+            Ok(())
         }
         Role::Resource { at, kind: Kind::Other(kind), .. } => Err(KernelReason::Resource { at, kind }),
         Role::Other => {

@@ -12,7 +12,7 @@
 //!   only in modules all of whose extensions it knows
 //!
 //! # Leaves alone
-//! - variables indexed dynamically, with initializers, or of more than 64 parts
+//! - variables indexed dynamically, that start with anything but a composite of constants, or of more than 64 parts
 
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
@@ -32,6 +32,8 @@ struct Split {
     ty: u32,
     /// Types of the parts.
     parts: Vec<u32>,
+    /// Constants that the parts start with.
+    starts: Option<Vec<u32>>,
     /// Variables that take their place.
     ids: Vec<u32>,
     /// Whether it is worth it: not for a vector that is always used as a whole.
@@ -71,13 +73,13 @@ fn find(module: &Module) -> AHashMap<u32, Split> {
     let insts = || module.functions.iter().flat_map(|f| f.all_inst_iter());
     for inst in insts() {
         if variable_class(inst) == Some(StorageClass::Function)
-            && inst.operands.len() == 1
             && let (Some(id), Some(pointer)) = (inst.result_id, inst.result_type)
             && let Some((_, ty)) = defs.pointer(pointer)
             && let Some(parts) = parts(ty, &defs)
+            && let Ok(starts) = starts(inst, parts.len(), &defs)
         {
             let wanted = matches!(defs.op(ty), Some(Op::TypeStruct | Op::TypeArray));
-            let split = Split { ty, parts, ids: Vec::new(), wanted };
+            let split = Split { ty, parts, starts, ids: Vec::new(), wanted };
             found.insert(id, split);
         }
     }
@@ -118,6 +120,17 @@ fn parts(ty: u32, defs: &Defs<'_>) -> Option<Vec<u32>> {
             (length <= MAX_PARTS).then(|| vec![part; length as usize])
         }
         _ => None,
+    }
+}
+
+/// The constants that the parts of a variable start with; an error if they cannot be told.
+fn starts(variable: &Instruction, count: usize, defs: &Defs<'_>) -> Result<Option<Vec<u32>>, ()> {
+    let Some(start) = variable.operands.get(1) else { return Ok(None) };
+    let start = start.id_ref_any().and_then(|id| defs.get(id)).ok_or(())?;
+    let parts: Vec<u32> = start.operands.iter().filter_map(Operand::id_ref_any).collect();
+    match start.class.opcode == Op::ConstantComposite && parts.len() == count {
+        true => Ok(Some(parts)),
+        false => Err(()),
     }
 }
 
@@ -255,10 +268,11 @@ fn replace(
     let parts = || split.parts.iter().zip(&split.ids);
     match inst.class.opcode {
         Op::Variable => {
-            for (part, id) in parts() {
-                let class = vec![Operand::StorageClass(StorageClass::Function)];
+            for (at, (part, id)) in parts().enumerate() {
+                let mut operands = vec![Operand::StorageClass(StorageClass::Function)];
+                operands.extend(split.starts.as_ref().map(|starts| Operand::IdRef(starts[at])));
                 let pointer = pointers.get(part).copied();
-                out.push(Instruction::new(Op::Variable, pointer, Some(*id), class));
+                out.push(Instruction::new(Op::Variable, pointer, Some(*id), operands));
             }
         }
         Op::Load => {

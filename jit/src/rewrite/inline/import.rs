@@ -34,11 +34,8 @@ impl<'a> Import<'a> {
         slots: Slots,
     ) -> Result<Self> {
         let module = &normal.module;
-        let version = |module: &Module| module.header.as_ref().map(|header| header.version());
-        let (own, theirs) = (version(&writer.module), version(module));
-        // From 1.4 on an entry point names all of its variables.
-        if theirs > own && theirs >= Some((1, 4)) {
-            return Err("a later version of SPIR-V");
+        if let Some(header) = &module.header {
+            writer.raise_to(header.version());
         }
         for capability in &module.capabilities {
             if !writer.module.capabilities.contains(capability) {
