@@ -141,7 +141,7 @@ pub(crate) fn across(
         if !stands
             && fresh[at].base == [0; 3]
             && !goes()
-            && let Some((one, count)) = rounds::of(&fresh, uses, at)
+            && let Some((one, count)) = rounds::of(&fresh[at], uses, at)
         {
             #[cfg(feature = "certify")]
             kept.push((at, fresh[at].clone()));
