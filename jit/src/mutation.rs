@@ -124,6 +124,7 @@ mutants! {
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
     RoundsAreApart: "no round of a kernel's loop has to do with another one",
     SkippedRoundsAct: "a round that does not step a counter does what it does with any value of it",
+    LoopsEndKernels: "nothing happens behind a loop of which rounds end early",
     AnyRoundIsReached: "a round of a kernel by rounds is one that the kernel comes to",
     StoresAreReached: "a store of several is done where the branches that lead to it are taken, whatever comes between",
     StoresAreEven: "what several stores differ in differs by as much as in the first two",

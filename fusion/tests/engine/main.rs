@@ -32,6 +32,7 @@ mod push_buffers;
 mod rename;
 mod seams;
 mod shaders_load;
+mod strided;
 mod texels;
 mod verified;
 mod warm;

@@ -250,6 +250,9 @@ pub struct RewriteReport {
     pub items: u64,
     /// Rounds of its loop, if each of them is an item: of work-group `g` round `r` is one of work-group `g * rounds + r`. Else 1.
     pub rounds: u32,
+    /// Of rounds that are items: those of an invocation are neighbours, in work-groups that are next to each other. Invocation `x` of a line does
+    /// round `x mod rounds` of invocation `x / rounds`.
+    pub beside: bool,
     /// Of a group in squares: the sectors of 32 bytes that a thousand of its items touch in lines, and in squares.
     pub sectors: Option<(u64, u64)>,
 }

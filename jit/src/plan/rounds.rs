@@ -31,19 +31,69 @@ pub(super) fn may_be(one: &Submission) -> bool {
     repeats && rewrite::why_not_free(&one.kernel).is_none()
 }
 
-/// A submission that stands at this position by its rounds, how many of them an invocation does, and how it then goes through its buffers.
-pub(super) fn of(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, u32)> {
+/// How a submission goes by its rounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// Its position.
+    pub(crate) at: usize,
+    /// Rounds of an invocation.
+    pub(crate) count: u32,
+    /// Those of one invocation are neighbours.
+    pub(crate) beside: bool,
+}
+
+/// A submission that stands at this position by its rounds, if it then goes by its elements.
+pub(super) fn flat(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, Counted)> {
+    let step = step(one, uses, at);
+    let size = one.kernel.interface.local_size.iter().map(|&n| i128::from(n)).product::<i128>();
+    // What is known before anything is written: rounds are an element apart, or a work-group.
+    if step.is_some_and(|step| step != 1 && step != size) {
+        return None;
+    }
+    by_rounds(one, uses, at, step)
+        .filter(|(one, _)| View::alone(one, uses, at).is_some_and(|view| view.stores_flat(one)))
+}
+
+/// A submission that stands at this position by its rounds.
+pub(super) fn of(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, Counted)> {
+    if !may_be(one) || one.base != [0; 3] {
+        return None;
+    }
+    by_rounds(one, uses, at, step(one, uses, at))
+}
+
+fn by_rounds(one: &Submission, uses: &Uses, at: usize, step: Option<i128>) -> Option<(Submission, Counted)> {
     let mut most = |index: usize| {
         let mut found = None;
         view::ask(one, uses, at, |evaluator, atoms| found = evaluator.rounds_between(atoms, index))?;
         found.map(|(_, _, most)| most)
     };
-    let ByRounds { kernel, count, must_last } = rewrite::rounds(&one.kernel, &mut most)?;
+    let beside = step == Some(1);
+    let ByRounds { kernel, count, must_last } = rewrite::rounds(&one.kernel, beside, &mut most)?;
     let groups = [one.groups[0].checked_mul(count)?, one.groups[1], one.groups[2]];
     let one = Submission { kernel, groups, ..one.clone() };
     let mut view = View::alone(&one, uses, at)?;
-    let lasts = !must_last || all_last(&one, &view, count) || mutant!(AnyRoundIsReached);
-    (view.stores_flat(&one) && lasts && are_apart(&one, &mut view)).then_some((one, count))
+    let lasts = !must_last || !beside && all_last(&one, &view, count) || mutant!(AnyRoundIsReached);
+    (lasts && are_apart(&one, &mut view)).then_some((one, Counted { at, count, beside }))
+}
+
+/// How many elements the first store moves from one round to the next, if that shows.
+fn step(one: &Submission, uses: &Uses, at: usize) -> Option<i128> {
+    let view = View::alone(one, uses, at)?;
+    let accesses = analysis_of(one).map_or(&[][..], |analysis| &analysis.accesses);
+    let mut stores = accesses.iter().zip(&view.forms).filter(|(access, _)| access.kind.writes());
+    let (_, first) = stores.next()?;
+    let mut rounds =
+        first.offset.terms.iter().filter(|(id, _)| matches!(view.atoms.get(*id), Atom::Round { .. }));
+    let bytes = match (rounds.next(), stores.next()) {
+        (Some(&(_, bytes)), _) => bytes,
+        (None, Some((_, second))) => {
+            let apart = second.offset.plus(&first.offset, -1).filter(|apart| apart.terms.is_empty())?;
+            apart.constant
+        }
+        (None, None) => return None,
+    };
+    bytes.checked_div(first.size).filter(|step| step * first.size == bytes)
 }
 
 /// Whether a write of a round happens only where it would in all rounds before, of the same work-group: of conditions that say all that is asked, each

@@ -71,12 +71,16 @@ impl Rounds {
 }
 
 /// The kernel whose items are the rounds, as a module.
-pub(super) fn apart(kernel: &Specialized, rounds: &Rounds) -> Result<Module> {
+pub(super) fn apart(kernel: &Specialized, rounds: &Rounds, beside: bool) -> Result<Module> {
     let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
     let module = normal.module.clone();
     let mut writer = Writer::new(module)?;
     let mut ids = Ids::find(&writer)?;
-    let (head, round) = head(&mut writer, kernel, &mut ids, rounds.count())?;
+    if ids.has(BuiltIn::LocalInvocationIndex) {
+        return Err("a local index");
+    }
+    let head = if beside { side_by_side } else { work_groups_apart };
+    let (head, round) = head(&mut writer, kernel, &mut ids, rounds.count());
     let mut function = match rounds {
         Rounds::Looped(looped) => looped.apart(normal, &mut writer, round)?,
         Rounds::Stores(stores) => stores.apart(normal, &mut writer, round)?,
@@ -91,12 +95,12 @@ pub(super) fn apart(kernel: &Specialized, rounds: &Rounds) -> Result<Module> {
 }
 
 /// What comes first: the ids of the work-group whose round this is. And the number of the round.
-fn head(
+fn work_groups_apart(
     writer: &mut Writer,
     kernel: &Specialized,
     ids: &mut Ids,
     count: u32,
-) -> Result<(Vec<Instruction>, Word)> {
+) -> (Vec<Instruction>, Word) {
     let mut head = Vec::new();
     let count = writer.constant(count);
     let number = writer.component(&mut head, BuiltIn::WorkgroupId, 0);
@@ -117,8 +121,33 @@ fn head(
         }
         ids.set(builtin, parts);
     }
-    if ids.has(BuiltIn::LocalInvocationIndex) {
-        return Err("a local index");
+    (head, round)
+}
+
+/// The same where the rounds of an invocation are neighbours in a line.
+fn side_by_side(
+    writer: &mut Writer,
+    kernel: &Specialized,
+    ids: &mut Ids,
+    count: u32,
+) -> (Vec<Instruction>, Word) {
+    let mut head = Vec::new();
+    let count = writer.constant(count);
+    let place = writer.component(&mut head, BuiltIn::GlobalInvocationId, 0);
+    let number = writer.math(&mut head, Op::UDiv, place, count);
+    let round = writer.math(&mut head, Op::UMod, place, count);
+    let size = writer.constant(kernel.interface.local_size[0]);
+    for builtin in [BuiltIn::WorkgroupId, BuiltIn::LocalInvocationId, BuiltIn::GlobalInvocationId] {
+        if !ids.has(builtin) {
+            continue;
+        }
+        let mut parts = [0, 1, 2].map(|d| writer.component(&mut head, builtin, d));
+        parts[0] = match builtin {
+            BuiltIn::WorkgroupId => writer.math(&mut head, Op::UDiv, number, size),
+            BuiltIn::LocalInvocationId => writer.math(&mut head, Op::UMod, number, size),
+            _ => number,
+        };
+        ids.set(builtin, parts);
     }
-    Ok((head, round))
+    (head, round)
 }

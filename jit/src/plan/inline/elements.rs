@@ -211,7 +211,7 @@ pub(super) fn bound(
             Part::Local => local,
             // An id with one value only has no atom.
             Part::Global if view.atoms.find(&Atom::Local(d)).is_none() || size == 1 => group,
-            Part::Global if view.atoms.find(&Atom::Group(d)).is_none() => local,
+            Part::Global if view.shape.groups[usize::from(d)] == 1 => local,
             Part::Global if group == local * size => local,
             Part::Global => return None,
         });

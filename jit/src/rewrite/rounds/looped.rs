@@ -163,7 +163,9 @@ impl Looped {
         *function.blocks[parts.latch].instructions.last_mut().ok_or("no latch")? = writer.branch(merge);
         if parts.continues {
             let next = cfg.block_of_label(next).ok_or("no continue target")?;
-            ends(function, next)?;
+            if !mutant!(LoopsEndKernels) {
+                ends(function, next)?;
+            }
             returns(writer, function, next);
         }
         in_order(function);
