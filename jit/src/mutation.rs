@@ -88,6 +88,7 @@ mutants! {
     RangesHoldEverywhere: "what one access knows of a quotient counts for the other",
     MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
     FirstIsWhole: "who agrees with its work-group's first invocation is that invocation",
+    QuotientsAreWhole: "a form of which the quotient is at most so much is at most that times the divisor",
     QuotientIsWhole: "who agrees on a quotient agrees on the whole",
     RemainderIsWhole: "who agrees on a remainder agrees on the whole",
     GroupIsInvocation: "the same work-group counts as the same invocation",

@@ -107,7 +107,7 @@ fn rows_before_an_index_that_is_taken_apart() {
 fn one_row_before_several_elements_an_invocation() {
     let rig = rig!();
     for (kernel, each) in [("two", 2), ("written_out", 2), ("returns", 4), ("continues", 2)] {
-        for columns in [256, 1000] {
+        for columns in [256u32, 1000] {
             let count = columns.div_ceil(256 * each);
             let lines = Size::Groups(if kernel == "continues" { [1, count, 1] } else { [count, 1, 1] });
             let case = Rows::new(1, columns, kernel, lines, 0, 0);

@@ -281,6 +281,17 @@ probes! {
             .fused_somehow();
     }
 
+    fn quotients_bound_what_they_are_of() {
+        let first = kernel("a z", "16", "if (gid.x / 4u < 2u) { z[gid.x] = a[gid.x] + 1u; }");
+        let last = kernel("a z", "16", "if (gid.x / 4u < 1u) { z[gid.x] = a[gid.x + 5u]; }");
+        let lab = Lab::new(64).submit(&first, [2, 1, 1], &[0, 1], &[]);
+        lab.submit(&last, [2, 1, 1], &[1, 2], &[]).check().fused(1);
+        // Elements from the eighth on are nobody's.
+        let other = kernel("a z", "16", "if (gid.x / 4u < 2u) { z[gid.x] = a[gid.x + 8u]; }");
+        let lab = Lab::new(64).submit(&first, [2, 1, 1], &[0, 1], &[]);
+        lab.submit(&other, [2, 1, 1], &[1, 2], &[]).check().fused(0);
+    }
+
     // Values that few invocations store are worked out where all read them.
     fn a_few_values_are_broadcast() {
         let few = kernel("a z", "16", "if (gid.x < p.z) { z[gid.x] = a[gid.x] * 3u; }");

@@ -32,6 +32,8 @@ pub struct Seams {
 /// The list being made.
 struct Draft {
     random: Random,
+    /// What does several elements an invocation does them in rounds that are alike.
+    is_legal: bool,
     length: u32,
     rows: u32,
     /// Size of the work-groups of row kernels.
@@ -79,6 +81,7 @@ impl Seams {
         let wishes = wishes(&mut random, 9);
         let mut draft = Draft {
             random,
+            is_legal: true,
             length,
             rows,
             local,
@@ -95,6 +98,7 @@ impl Seams {
             Legality::Illegal,
             Legality::Unlabelled,
         ]);
+        draft.is_legal = legality == Legality::Legal;
         let count = 2 + draft.random.below(5);
         let odd = 1 + draft.random.below(count - 1);
         let mut violation = "";
@@ -200,7 +204,7 @@ impl Seams {
         let is_plain = store.starts_with("z[i]") && !store.contains("return");
         let twice = is_plain && !exact && may_be_twice;
         let each = *random.pick(&[2, 2, 3, 4, 5, 8]);
-        let form = random.below(SEVERAL);
+        let form = random.below(if draft.is_legal { ALIKE } else { SEVERAL });
         let body = match random.below(2) {
             _ if twice => several(form, each, size, at, &store, &value),
             _ if exact => format!("let i = {item}; {store}"),
@@ -335,8 +339,9 @@ fn sum(size: u32) -> String {
     )
 }
 
-/// Forms of kernels that do several elements an invocation.
+/// Forms of kernels that do several elements an invocation, and how many of them do so in rounds that are alike.
 const SEVERAL: usize = 16;
+const ALIKE: usize = 10;
 
 /// Several elements an item, a work-group or an element apart: the last forms are nearly so, and do other elements, or not all of them.
 fn several(form: usize, each: u32, size: u32, at: &str, store: &str, value: &str) -> String {

@@ -36,6 +36,8 @@ impl Seam<'_> {
             if condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0 {
                 continue;
             }
+            let undivided = condition.undivided(&view.atoms);
+            let condition = undivided.as_ref().unwrap_or(condition);
             bound(&view, &mut digits, condition, &mut most).ok_or_else(|| wrong("a guard"))?;
         }
         // The least index is that of the greatest ids, where they are taken off.
