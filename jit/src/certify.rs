@@ -33,6 +33,7 @@ use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
 use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target, Unroll};
+use crate::plan::rounds::Counted;
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Places, Plan, RenameReport, Step, Submission};
 use by_rounds::ByRounds;
@@ -170,7 +171,8 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
             let mut before = plan.placed.iter().rev().filter(|(at, _)| *at == position).map(|(_, one)| one);
             let last = before.next().unwrap_or(own);
             if rewrite.rounds > 1 {
-                checker.by_rounds(before.next().unwrap_or(own), last, rewrite.rounds, position);
+                let by = Counted { at: position, count: rewrite.rounds, beside: rewrite.beside };
+                checker.by_rounds(before.next().unwrap_or(own), last, by);
             }
             checker.placed(last, placed, position);
             continue;
@@ -304,6 +306,9 @@ impl Checker<'_, '_> {
 
     /// A submission in which a producer is worked out.
     fn inlined(&mut self, again: &Again) {
+        if let Some((own, counted)) = &again.by_rounds {
+            self.by_rounds(own, &again.source, *counted);
+        }
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
         let pair = if again.is_texels { None } else { Inlined::new(again) };
         let Some(pair) = pair else {
@@ -336,9 +341,9 @@ impl Checker<'_, '_> {
     }
 
     /// A submission, and the one of which each item is a round of its loop.
-    fn by_rounds(&mut self, own: &Submission, by: &Submission, rounds: u32, position: usize) {
-        let whole = format!("submission {position} ({}) by rounds", own.kernel.name);
-        let Some(pair) = ByRounds::new(own, by, rounds, position) else {
+    fn by_rounds(&mut self, own: &Submission, by: &Submission, counted: Counted) {
+        let whole = format!("submission {} ({}) by rounds", counted.at, own.kernel.name);
+        let Some(pair) = ByRounds::new(own, by, counted) else {
             let cause = "the kernels are not read".to_owned();
             self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
             return;

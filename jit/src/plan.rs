@@ -34,7 +34,7 @@ pub(crate) mod rename;
 mod renumber;
 pub(crate) mod reorder;
 mod report;
-mod rounds;
+pub(crate) mod rounds;
 mod seam;
 mod settled;
 mod shape;

@@ -125,22 +125,46 @@ fn wrapped(
     Ok(placed)
 }
 
-/// A free kernel of which each round of its loop is an item, and how many rounds there are; made once. It has so many times the work-groups in the first
-/// dimension, of which neighbours do the rounds of one.
-pub(crate) fn rounds(kernel: &Specialized) -> Option<(Arc<Specialized>, u32)> {
+/// A kernel of which each round is an item.
+pub(crate) struct ByRounds {
+    pub(crate) kernel: Arc<Specialized>,
+    /// How many rounds there are.
+    pub(crate) count: u32,
+    /// A round that stores has to show that all rounds before it do.
+    pub(crate) must_last: bool,
+}
+
+/// A free kernel of which each round of its loop, or each of its stores, is an item; made once for each number of rounds. It has so many times the
+/// work-groups in the first dimension, of which neighbours do the rounds of one. `most` says how many rounds of a loop any invocation does, where no
+/// constants say it.
+///
+/// Rounds that are `beside` are those of one invocation side by side: invocation `x` of a line does round `x mod n` of invocation `x / n`.
+pub(crate) fn rounds(
+    kernel: &Specialized,
+    beside: bool,
+    most: &mut dyn FnMut(usize) -> Option<u32>,
+) -> Option<ByRounds> {
     if why_not_free(kernel).is_some() {
         return None;
     }
-    let rounds = rounds::Rounds::of(kernel).ok()?;
+    let rounds = rounds::Rounds::of(kernel, most).ok()?;
     let make = || {
         let failed = |what: String| RewriteReason::Failed { what };
-        let module = rounds::apart(kernel, &rounds).map_err(|what| failed(what.to_owned()))?;
+        let module = rounds::apart(kernel, &rounds, beside).map_err(|what| failed(what.to_owned()))?;
         let made = kernel.reshaped(module, kernel.interface.local_size);
         let made = made.map_err(|error| failed(error.to_string()))?;
         made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
     };
-    let key = kernel.hash.into_iter().chain(*b"rounds").collect();
-    Some((kernel.variants.get(key, make).ok()?, rounds.count))
+    let count = rounds.count();
+    let key = kernel
+        .hash
+        .into_iter()
+        .chain(*b"rounds")
+        .chain(count.to_le_bytes())
+        .chain([u8::from(beside)])
+        .collect();
+    let kernel = kernel.variants.get(key, make).ok()?;
+    Some(ByRounds { kernel, count, must_last: rounds.must_last() })
 }
 
 /// First byte of the words that a placed kernel takes behind its own push constants.

@@ -39,6 +39,7 @@ mod robust;
 mod requirements;
 mod seams;
 mod shaders_load;
+mod strided;
 mod texels;
 mod verified;
 mod warm;

@@ -194,6 +194,32 @@ impl Affine {
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(SmallVec<[(AtomId, i128, i128); 4]>);
 
+impl Affine {
+    /// If that this is at most zero bounds a quotient, and whole multiples of it, from above: what has to be at most zero of what is divided, for the
+    /// very same. `q + x <= m` is `f + d x <= d m + d - 1`, if `q` is `f / d`.
+    pub(crate) fn undivided(&self, atoms: &Atoms) -> Option<Affine> {
+        let is_quotient = |&&(id, _): &&(AtomId, i128)| matches!(atoms.get(id), Atom::Quotient(..));
+        let &(quotient, factor) = self.terms.iter().find(is_quotient)?;
+        let Atom::Quotient(form, divisor) = atoms.get(quotient) else { return None };
+        let divisor = *divisor;
+        if factor <= 0 || self.terms.iter().any(|&(_, c)| c % factor != 0) {
+            return None;
+        }
+        // The last form that has the greatest quotient.
+        let beyond = if mutant!(QuotientsAreWhole) { 0 } else { divisor - 1 };
+        let greatest =
+            self.constant.checked_neg()?.div_euclid(factor).checked_mul(divisor)?.checked_add(beyond)?;
+        let others = self.terms.iter().filter(|&&(id, _)| id != quotient);
+        let terms = others.map(|&(id, c)| Some((id, (c / factor).checked_mul(divisor)?)));
+        let mut sum = Affine { constant: form.constant.checked_sub(greatest)?, ..form.clone() };
+        for term in terms {
+            let (id, c) = term?;
+            sum = sum.plus(&Affine::atom(id), c)?;
+        }
+        Some(sum)
+    }
+}
+
 impl Ranges {
     pub(crate) fn get(&self, atoms: &Atoms, id: AtomId) -> (i128, i128) {
         self.0.iter().find(|r| r.0 == id).map_or((0, atoms.max(id)), |r| (r.1, r.2))

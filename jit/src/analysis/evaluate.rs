@@ -170,6 +170,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.memo.clear();
+        let undivided: Vec<Affine> = facts.iter().filter_map(|fact| fact.undivided(atoms)).collect();
+        facts.extend(undivided);
         let mut ranges = self.base_ranges.clone();
         ranges.apply(atoms, &facts);
         let context = Context { guards: guards.to_vec(), facts, conditions, exact };

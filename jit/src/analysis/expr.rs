@@ -379,6 +379,16 @@ impl Exprs {
         self.nodes.iter().filter_map(skips).collect()
     }
 
+    /// The branches that a round of a loop takes if it steps this value of its header, which other rounds leave as it is.
+    pub(crate) fn stepped_under(&self, phi: u32, own_loop: usize) -> Option<&[Passed]> {
+        self.nodes.iter().find_map(|node| match node {
+            Node::Counter { id, of, under, .. } if *id == phi && *of as usize == own_loop => {
+                Some(under.as_slice()).filter(|under| !under.is_empty())
+            }
+            _ => None,
+        })
+    }
+
     /// Whether a node has one value in each invocation, whatever loops do.
     pub(crate) fn is_fixed(&self, node: NodeId) -> bool {
         // Nodes are shared, so a small expression can have any number of paths.

@@ -28,6 +28,8 @@ pub(crate) struct Unrollable {
     pub(crate) out: u32,
     /// What a round is made of.
     pub(crate) round: Round,
+    /// Several ways lead to the next round: some of them out of constructs.
+    pub(crate) continues: bool,
 }
 
 /// What one round of a loop is made of.
@@ -64,6 +66,12 @@ fn is_repeatable(inst: &Instruction) -> bool {
 impl Unrollable {
     /// The parts of loop `index`, if it can be written out.
     pub(crate) fn of(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
+        // A jump to the next round from inside of a construct would be a jump out of it.
+        Self::with_continues(function, cfg, index).filter(|parts| !parts.continues)
+    }
+
+    /// The parts of loop `index`, if it can be written out but for jumps to the next round.
+    pub(crate) fn with_continues(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
         let the_loop = &cfg.loops[index];
         let header = the_loop.header;
         let inside = |block: usize| the_loop.blocks.contains(block);
@@ -72,10 +80,10 @@ impl Unrollable {
         let merges = instructions(header).iter().find(|inst| inst.class.opcode == Op::LoopMerge)?;
         let merge = id(merges.operands.first())?;
         let next = cfg.block_of_label(id(merges.operands.get(1))?)?;
-        // A jump to the next round from inside of a construct would be a jump out of it.
-        if next == header || cfg.predecessors[next].iter().filter(|&&block| inside(block)).count() != 1 {
+        if next == header {
             return None;
         }
+        let continues = cfg.predecessors[next].iter().filter(|&&block| inside(block)).count() != 1;
         let mut prefix = vec![header];
         let (on_true, on_false) = loop {
             let block = *prefix.last()?;
@@ -127,6 +135,6 @@ impl Unrollable {
             stores: blocks.iter().flat_map(|&b| instructions(b)).any(|inst| inst.class.opcode == Op::Store),
             repeatable: prefix.iter().flat_map(|&block| instructions(block)).all(is_repeatable),
         };
-        Some(Self { blocks, prefix, latch, inside: goes_on, out, round })
+        Some(Self { blocks, prefix, latch, inside: goes_on, out, round, continues })
     }
 }

@@ -1,7 +1,7 @@
 //! A kernel and the one of which each item is a round of its loop: each round writes what it wrote, and rounds stay apart.
 //!
-//! Both are read from their instructions, with the push constants of the call. Work-group `n g + r` is held to round `r` of work-group
-//! `g`, with `n` rounds; that is the planner's word for it, and a wrong one proves nothing, since the claims are about bytes.
+//! Both are read from their instructions, with the push constants of the call. Work-group `n g + r`, or invocation `n x + r` of a line, is held to round
+//! `r` of work-group `g`, or of invocation `x`, with `n` rounds; that is the planner's word for it, and a wrong one proves nothing, since the claims are about bytes.
 
 use super::group::{Access, accesses, what_is_not_free};
 use super::pair::{Instance, ask, instances, one_of, touch};
@@ -12,6 +12,7 @@ use super::text::Question;
 use super::trace::{Member, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Submission;
+use crate::plan::rounds::Counted;
 
 /// A submission and what it is by rounds.
 pub(super) struct ByRounds<'a> {
@@ -19,15 +20,16 @@ pub(super) struct ByRounds<'a> {
     by: Member<'a>,
     own_accesses: Vec<Access>,
     by_accesses: Vec<Access>,
-    rounds: u32,
+    counted: Counted,
 }
 
 /// An invocation of each of the two that belong together.
 struct Both {
-    /// Group ids and local ids of the one by rounds, and the group ids of the other.
+    /// Group ids and local ids of the one by rounds, and those of the other.
     by: [Term; 3],
     local: [Term; 3],
     own: [Term; 3],
+    own_local: [Term; 3],
     round: Term,
     /// That they do.
     fits: Term,
@@ -35,21 +37,21 @@ struct Both {
 
 impl<'a> ByRounds<'a> {
     /// Nothing if the kernels cannot be read.
-    pub(super) fn new(own: &'a Submission, by: &'a Submission, rounds: u32, position: usize) -> Option<Self> {
+    pub(super) fn new(own: &'a Submission, by: &'a Submission, counted: Counted) -> Option<Self> {
         let member = |submission: &'a Submission| {
             let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
-            Some(Member { position, submission, body })
+            Some(Member { position: counted.at, submission, body })
         };
         let (own, by) = (member(own)?, member(by)?);
         let (own_accesses, by_accesses) = (accesses(&own).ok()?, accesses(&by).ok()?);
-        Some(Self { own, by, own_accesses, by_accesses, rounds })
+        Some(Self { own, by, own_accesses, by_accesses, counted })
     }
 
     /// What of the two submissions does not fit together, whatever their instructions do.
     pub(super) fn mismatch(&self) -> Option<String> {
         let (own, by) = (self.own.submission, self.by.submission);
         let [x, y, z] = own.groups;
-        let groups = x.checked_mul(self.rounds).map(|x| [x, y, z]);
+        let groups = x.checked_mul(self.counted.count).map(|x| [x, y, z]);
         let sizes = [own, by].map(|one| one.kernel.interface.local_size);
         match what_is_not_free(&self.own) {
             Some(what) => Some(format!("it goes by rounds, but has {what}")),
@@ -110,19 +112,33 @@ impl<'a> ByRounds<'a> {
     fn both(&self, w: &mut World) -> Both {
         let (by, local) = (self.group(w, "t"), self.local(w, "t"));
         let first = Self::id(w, self.own.submission.groups[0], "group id 0 of the round".to_owned());
-        let round = Self::id(w, self.rounds, "round".to_owned());
-        let count = w.terms.constant(u64::from(self.rounds), 32);
-        let start = w.terms.word(Word::Mul, first, count);
+        let round = Self::id(w, self.counted.count, "round".to_owned());
+        let count = w.terms.constant(u64::from(self.counted.count), 32);
+        let own = [first, by[1], by[2]];
+        let mut own_local = local;
+        // Work-groups, or the invocations of a line.
+        let (mut numbered, mut place) = (first, by[0]);
+        if self.counted.beside {
+            let size = self.by.submission.kernel.interface.local_size[0];
+            own_local[0] = Self::id(w, size, "local id 0 of the round".to_owned());
+            let size = w.terms.constant(u64::from(size), 32);
+            let mut line = |group: Term, inside: Term| {
+                let start = w.terms.word(Word::Mul, group, size);
+                w.terms.word(Word::Add, start, inside)
+            };
+            (numbered, place) = (line(first, own_local[0]), line(by[0], local[0]));
+        }
+        let start = w.terms.word(Word::Mul, numbered, count);
         let number = w.terms.word(Word::Add, start, round);
-        let fits = w.terms.compare(Compare::Equal, number, by[0]);
-        Both { by, local, own: [first, by[1], by[2]], round, fits }
+        let fits = w.terms.compare(Compare::Equal, number, place);
+        Both { by, local, own, own_local, round, fits }
     }
 
     /// Asks for a write of the kernel in some round that it does not do by rounds, or the other way round. Nothing if it cannot be written
     /// down; `Some(None)` if its place or condition comes from memory, of which nothing is claimed.
     pub(super) fn question(&self, w: &mut World, access: &Access, is_own: bool) -> Option<Option<Question>> {
         let both = self.both(w);
-        let own_ids = ids(w, self.own.submission, both.own, both.local);
+        let own_ids = ids(w, self.own.submission, both.own, both.own_local);
         let by_ids = ids(w, self.by.submission, both.by, both.local);
         let mut own = Trace::new(&self.own, own_ids, "t", true);
         let mut by = Trace::new(&self.by, by_ids, "t by rounds", true);
@@ -139,10 +155,15 @@ impl<'a> ByRounds<'a> {
             let (found, pieces) = instances(w, &mut own, &one)?;
             for instance in found {
                 let mut outer = instance.frame;
-                while own.parent(outer)? != ROOT {
+                while outer != ROOT && own.parent(outer)? != ROOT {
                     outer = own.parent(outer)?;
                 }
-                let round = w.terms.constant(u64::from(own.round(outer)?), 32);
+                // Rounds that are written out are numbered in their order.
+                let number = match outer == ROOT {
+                    true => self.writes(true).position(|write| write.at == one.at)? as u32,
+                    false => own.round(outer)?,
+                };
+                let round = w.terms.constant(u64::from(number), 32);
                 mine.push((instance, pieces.clone(), round));
             }
         }

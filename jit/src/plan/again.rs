@@ -1,5 +1,6 @@
 //! What was found out where a submission was inlined, for certificates.
 
+use super::rounds::Counted;
 use super::submission::Submission;
 use crate::rewrite::Digit;
 
@@ -10,6 +11,8 @@ pub(crate) struct Again {
     pub(crate) next: usize,
     /// The producer as it was worked out.
     pub(crate) source: Submission,
+    /// If that goes by the rounds of a loop: as what, and how.
+    pub(crate) by_rounds: Option<(Submission, Counted)>,
     pub(crate) consumer: Submission,
     /// The argument that is loaded from no more.
     pub(crate) from: usize,

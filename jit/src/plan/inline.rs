@@ -29,6 +29,7 @@ use super::group::{Group, Rejection, analysis_of};
 use super::internalize;
 use super::place::{self, Placed};
 use super::report::{InlineReport, Report};
+use super::rounds;
 use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Submission};
 use super::uses::Uses;
 use super::view::View;
@@ -118,14 +119,24 @@ pub(crate) fn across(
             None if is_placed => &asked[producer],
             None => &list[producer],
         };
+        let submitted = source;
         let definition = Definition::of(&source.kernel);
+        // What an invocation stores in several elements is the definition of each of them.
+        let by_rounds = if definition.is_err() { rounds::of(source, uses, producer) } else { None };
+        let source = by_rounds.as_ref().map_or(source, |(one, _)| one);
+        let definition = if by_rounds.is_some() { Definition::of(&source.kernel) } else { definition };
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
         let (is_own, robust) = (false, limits.robust);
         let done = &done;
         let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
         let made = seam.inline(proven).map_err(Some)?;
         #[cfg(feature = "certify")]
-        again.push(made.again);
+        again.push(Again {
+            by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
+            ..made.again
+        });
+        #[cfg(not(feature = "certify"))]
+        let _ = submitted;
         list.to_mut()[next] = made.submission;
         inlined.push(made.report);
         drop_unused(asked, list.to_mut(), next, &mut inlined);
@@ -384,6 +395,7 @@ impl Seam<'_> {
                 producer,
                 next: self.next,
                 source: source.clone(),
+                by_rounds: None,
                 consumer: consumer.clone(),
                 from,
                 digits: stored.digits.iter().map(|d| (d.is, d.weight / stored.stride, d.count - 1)).collect(),

@@ -29,7 +29,7 @@ use super::group::{Group, Rejection, analysis_of};
 use super::inline;
 use super::pays::pays;
 use super::report::{Places, RewriteReport};
-use super::rounds;
+use super::rounds::{self, Counted};
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use super::view::View;
@@ -127,10 +127,8 @@ pub(crate) fn across(
             return Ok(placed);
         }
     }
-    // What does several elements in a loop may go by each of them.
-    let mut rounds = Vec::new();
-    #[cfg(feature = "certify")]
-    let mut kept = Vec::new();
+    // What does several elements may go by each of them.
+    let mut by_rounds: Vec<(Submission, Counted)> = Vec::new();
     for at in group.start..group.end() + 1 {
         // What is quick to say comes first: most kernels have no loop.
         if !rounds::may_be(&fresh[at]) {
@@ -138,28 +136,33 @@ pub(crate) fn across(
         }
         let stands = known.iter().any(|one| one.submission == at) && !undone.contains(&at);
         let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
-        if !stands
-            && fresh[at].base == [0; 3]
-            && !goes()
-            && let Some((one, count)) = rounds::of(&fresh, uses, at)
-        {
-            #[cfg(feature = "certify")]
-            kept.push((at, fresh[at].clone()));
-            fresh.to_mut()[at] = one;
-            rounds.push((at, count));
+        if !stands && fresh[at].base == [0; 3] && !goes() {
+            by_rounds.extend(rounds::flat(&fresh[at], uses, at));
         }
     }
-    if rounds.is_empty() {
-        return Err(why);
+    // All of them, or one on the rows or the tiles of another.
+    let several = by_rounds.len() > 1;
+    let each = by_rounds.chunks(1).rev().take(if several { MOST_PARTNERS } else { 0 });
+    let all = (!by_rounds.is_empty()).then_some(&by_rounds[..]);
+    for some in all.into_iter().chain(each) {
+        let mut list = fresh.to_vec();
+        let mut rounds = Vec::new();
+        for (one, by) in some {
+            list[by.at] = one.clone();
+            rounds.push(*by);
+        }
+        let before = Before { undone: &undone, rounds: &rounds, ..before };
+        let Ok(placed) = once(&list, uses, group, before, options, limits) else { continue };
+        #[cfg(feature = "certify")]
+        let placed = {
+            let kept = rounds.iter().map(|by| (by.at, fresh[by.at].clone()));
+            let mut placed = placed;
+            placed.before.splice(0..0, kept);
+            placed
+        };
+        return Ok(placed);
     }
-    let before = Before { undone: &undone, rounds: &rounds, ..before };
-    let placed = once(&fresh, uses, group, before, options, limits);
-    #[cfg(feature = "certify")]
-    let placed = placed.map(|mut placed| {
-        placed.before.splice(0..0, kept);
-        placed
-    });
-    placed.map_err(|_| why)
+    Err(why)
 }
 
 /// What became of a list before something is placed.
@@ -168,8 +171,8 @@ struct Before<'a> {
     rewrites: &'a [RewriteReport],
     /// What was placed, and is as it was submitted again.
     undone: &'a [usize],
-    /// What goes by the rounds of its loop, and how many these are. It has to be placed.
-    rounds: &'a [(usize, u32)],
+    /// What goes by the rounds of its loop. It has to be placed.
+    rounds: &'a [Counted],
 }
 
 /// The same where some of what was placed is as it was submitted again.
@@ -267,9 +270,11 @@ fn once(
                 Err(_) => {}
             }
         }
-        for &(at, count) in rounds {
-            let found = rewrites.iter_mut().find(|one| one.submission == at);
-            found.into_iter().for_each(|one: &mut RewriteReport| one.rounds = count);
+        for by in rounds {
+            let found = rewrites.iter_mut().find(|one| one.submission == by.at);
+            found.into_iter().for_each(|one: &mut RewriteReport| {
+                (one.rounds, one.beside) = (by.count, by.beside);
+            });
         }
         if rewrites.is_empty() || rewrites.iter().filter(|one| one.rounds > 1).count() < rounds.len() {
             continue;
@@ -570,6 +575,7 @@ pub(super) fn place(
         groups,
         items,
         rounds: 1,
+        beside: false,
         sectors: None,
     };
     Ok((Submission { kernel, base: [0; 3], groups, args: one.args.clone(), push }, report))

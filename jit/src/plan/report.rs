@@ -245,8 +245,12 @@ pub struct RewriteReport {
     pub groups: [u32; 3],
     /// Its invocations as it was submitted, as often as each has rounds: its items.
     pub items: u64,
-    /// Rounds of its loop, if each of them is an item: of work-group `g` round `r` is one of work-group `g * rounds + r`. Else 1.
+    /// Rounds of an invocation, if each of them is an item: those of its loop, or stores that are written out. Of work-group `g` round `r` is one of
+    /// work-group `g * rounds + r`, unless they are `beside` each other. Else 1.
     pub rounds: u32,
+    /// Of rounds that are items: those of an invocation are neighbours, in work-groups that are next to each other. Invocation `x` of a line does
+    /// round `x mod rounds` of invocation `x / rounds`.
+    pub beside: bool,
     /// Of a group in squares: the sectors of 32 bytes that a thousand of its items touch in lines, and in squares.
     pub sectors: Option<(u64, u64)>,
 }
@@ -322,7 +326,8 @@ impl std::fmt::Display for RewriteReport {
             Places::Line { start } => write!(f, "item x - {start}"),
         }?;
         if self.rounds > 1 {
-            write!(f, ", each of {} rounds of its loop an item", self.rounds)?;
+            let beside = if self.beside { ", side by side" } else { "" };
+            write!(f, ", each of {} rounds an item{beside}", self.rounds)?;
         }
         let Some((before, after)) = self.sectors else { return Ok(()) };
         write!(f, "; in squares 1000 items touch {after} sectors of 32 bytes, {before} in lines")

@@ -30,21 +30,17 @@ impl View {
     pub(super) fn alone(submission: &Submission, uses: &Uses, position: usize) -> Option<Self> {
         let analysis = analysis_of(submission).ok()?;
         let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
-        let layout = Layout { mapping: Mapping::Identity, shape, free: false };
-        let mut atoms = Atoms::default();
-        let sizes = submission.sizes();
-        let constants = uses.constants(submission);
-        let env = layout.environment(&mut atoms, position, submission, &sizes, &constants)?;
-        let mut evaluator = Evaluator::new(&atoms, analysis, &env);
         let mut forms = Vec::with_capacity(analysis.accesses.len());
         let mut coordinates = Vec::new();
-        for access in &analysis.accesses {
-            forms.push(evaluator.access(&mut atoms, access, submission.args[access.binding].offset));
-            if submission.kernel.interface.has_images() {
-                let is_texel = matches!(access.texel, Some(Texel::At(_)));
-                coordinates.push(is_texel.then(|| evaluator.coordinates(&mut atoms, access)).flatten());
+        let atoms = ask(submission, uses, position, |evaluator, atoms| {
+            for access in &analysis.accesses {
+                forms.push(evaluator.access(atoms, access, submission.args[access.binding].offset));
+                if submission.kernel.interface.has_images() {
+                    let is_texel = matches!(access.texel, Some(Texel::At(_)));
+                    coordinates.push(is_texel.then(|| evaluator.coordinates(atoms, access)).flatten());
+                }
             }
-        }
+        })?;
         Some(Self { atoms, shape, forms, coordinates })
     }
 
@@ -52,4 +48,23 @@ impl View {
     pub(super) fn weight(&self, form: &AccessForm, atom: Atom) -> i128 {
         self.atoms.find(&atom).map_or(0, |id| form.offset.coefficient(id))
     }
+}
+
+/// Asks something of the expressions of a submission that stands at this position, over the ids of its own dispatch.
+pub(super) fn ask(
+    submission: &Submission,
+    uses: &Uses,
+    position: usize,
+    question: impl FnOnce(&mut Evaluator, &mut Atoms),
+) -> Option<Atoms> {
+    let analysis = analysis_of(submission).ok()?;
+    let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
+    let layout = Layout { mapping: Mapping::Identity, shape, free: false };
+    let mut atoms = Atoms::default();
+    let sizes = submission.sizes();
+    let constants = uses.constants(submission);
+    let env = layout.environment(&mut atoms, position, submission, &sizes, &constants)?;
+    let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+    question(&mut evaluator, &mut atoms);
+    Some(atoms)
 }

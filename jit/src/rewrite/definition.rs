@@ -215,8 +215,8 @@ impl<'a> Reader<'a> {
         let mut line = Line::Inst(place.0, place.1);
         match inst.class.opcode {
             Op::Phi => {
-                let (condition, yes, no) =
-                    self.choice(inst, place.0).ok_or("a choice between several ways")?;
+                let (condition, yes, no) = choice(self.normal, &self.cfg, self.function, inst, place.0)
+                    .ok_or("a choice between several ways")?;
                 for part in [condition, yes, no] {
                     self.visit(part, depth + 1)?;
                 }
@@ -310,31 +310,36 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
 
-    /// The condition of a merge of two branches, and the value on either side.
-    fn choice(&self, phi: &Instruction, block: usize) -> Option<(Word, Word, Word)> {
-        let ty = phi.result_type?;
-        let is_scalar =
-            matches!(self.normal.types.get(ty), Type::Int { .. } | Type::Float { .. } | Type::Bool);
-        let ids: Vec<Word> = phi.operands.iter().filter_map(Operand::id_ref_any).collect();
-        let &[x, x_from, y, y_from] = ids.as_slice() else { return None };
-        let (x_from, y_from) = (self.cfg.block_of_label(x_from)?, self.cfg.block_of_label(y_from)?);
-        let head = self.cfg.idom(block)?;
-        let (condition, on_true, on_false) = self.cfg.conditional(self.function, head)?;
-        if on_true == on_false || !is_scalar {
-            return None;
-        }
-        // Nothing else leads behind an edge of the last branch that all ways to the merge pass.
-        let behind = |target: usize, from: usize| match from == head {
-            true => target == block,
-            false => self.cfg.predecessors[target] == [head] && self.cfg.dominates(target, from),
-        };
-        if behind(on_true, x_from) && behind(on_false, y_from) {
-            Some((condition, x, y))
-        } else if behind(on_true, y_from) && behind(on_false, x_from) {
-            Some((condition, y, x))
-        } else {
-            None
-        }
+/// The condition of a merge of two branches, and the value on either side.
+pub(super) fn choice(
+    normal: &NormalKernel,
+    cfg: &Cfg,
+    function: &Function,
+    phi: &Instruction,
+    block: usize,
+) -> Option<(Word, Word, Word)> {
+    let ty = phi.result_type?;
+    let is_scalar = matches!(normal.types.get(ty), Type::Int { .. } | Type::Float { .. } | Type::Bool);
+    let ids: Vec<Word> = phi.operands.iter().filter_map(Operand::id_ref_any).collect();
+    let &[x, x_from, y, y_from] = ids.as_slice() else { return None };
+    let (x_from, y_from) = (cfg.block_of_label(x_from)?, cfg.block_of_label(y_from)?);
+    let head = cfg.idom(block)?;
+    let (condition, on_true, on_false) = cfg.conditional(function, head)?;
+    if on_true == on_false || !is_scalar {
+        return None;
+    }
+    // Nothing else leads behind an edge of the last branch that all ways to the merge pass.
+    let behind = |target: usize, from: usize| match from == head {
+        true => target == block,
+        false => cfg.predecessors[target] == [head] && cfg.dominates(target, from),
+    };
+    if behind(on_true, x_from) && behind(on_false, y_from) {
+        Some((condition, x, y))
+    } else if behind(on_true, y_from) && behind(on_false, x_from) {
+        Some((condition, y, x))
+    } else {
+        None
     }
 }

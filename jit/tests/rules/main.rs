@@ -28,6 +28,7 @@ mod narrow;
 mod numbers;
 mod order;
 mod packed;
+mod placed_elements;
 mod placed_grids;
 mod placed_lines;
 mod placed_rounds;

@@ -47,6 +47,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("packed", super::packed::ALL),
     ("placed_grids", super::placed_grids::ALL),
     ("placed_lines", super::placed_lines::ALL),
+    ("placed_elements", super::placed_elements::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
     ("load_once", super::load_once::ALL),

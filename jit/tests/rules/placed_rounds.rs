@@ -19,7 +19,7 @@ fn groups(n: u32, count: u32) -> [u32; 3] {
 impl Checked {
     /// Demands that these submissions were placed by so many rounds, and no others.
     #[track_caller]
-    fn by_rounds(self, rounds: &[(usize, u32)]) -> Self {
+    pub(super) fn by_rounds(self, rounds: &[(usize, u32)]) -> Self {
         let rewrites = &self.plan.report.rewrites;
         let mut found: Vec<(usize, u32)> = rewrites.iter().map(|one| (one.submission, one.rounds)).collect();
         found.retain(|one| one.1 > 1);
@@ -30,11 +30,11 @@ impl Checked {
 }
 
 /// Rows of 20, which are no number of whole work-groups.
-const W: u32 = 20;
-const N: u32 = 100;
+pub(super) const W: u32 = 20;
+pub(super) const N: u32 = 100;
 
 /// A kernel that stores to buffer 1, and one by rows that reads it.
-fn before_rows(text: &str, groups: [u32; 3], buffers: &[u64]) -> Lab {
+pub(super) fn before_rows(text: &str, groups: [u32; 3], buffers: &[u64]) -> Lab {
     let lab = Lab::rewriting(u64::from(N)).submit(text, groups, buffers, &[W, N]);
     lab.submit(&norm(), [N / W, 1, 1], &[1, 2], &[W])
 }
@@ -112,7 +112,8 @@ probes! {
             .submit(&asked, groups(N, 2), &[0, 1], &[W, N, 2])
             .submit(&norm(), [N / W, 1, 1], &[1, 2], &[W])
             .check()
-            .by_rounds(&[]);
+            .fused(0)
+            .by_rounds(&[(0, 2)]);
     }
 
     fn rounds_beside_what_goes_by_elements() {

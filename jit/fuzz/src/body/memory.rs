@@ -18,7 +18,14 @@ impl Body<'_> {
         let uneven = self.uneven(&name);
         let behind = if uneven.is_some() { 75 } else { 15 };
         let (before, limit) = uneven.unwrap_or_else(|| (String::new(), even.to_owned()));
-        let (head, tail) = if self.random.percent(self.theme.late) {
+        let (head, tail) = if self.random.percent(12) {
+            // The counter is stepped by rounds that are in range alone.
+            let round = format!("q{}", self.counters);
+            let head = format!(
+                "{{ uint {name} = 0u{before}; for (uint {round} = 0u; {round} < 4u; ++{round}) {{ if ({name} >= {limit}) continue;"
+            );
+            (head, format!("++{name}; }} }}"))
+        } else if self.random.percent(self.theme.late) {
             let step = if self.random.percent(behind) { format!("{name}++") } else { format!("++{name}") };
             (format!("{{ uint {name} = 0u{before}; do {{"), format!("}} while ({step} < {limit}); }}"))
         } else {

@@ -32,6 +32,8 @@ pub struct Seams {
 /// The list being made.
 struct Draft {
     random: Random,
+    /// What does several elements an invocation does them in rounds that are alike.
+    is_legal: bool,
     length: u32,
     rows: u32,
     /// Size of the work-groups of row kernels.
@@ -79,6 +81,7 @@ impl Seams {
         let wishes = wishes(&mut random, 9);
         let mut draft = Draft {
             random,
+            is_legal: true,
             length,
             rows,
             local,
@@ -95,6 +98,7 @@ impl Seams {
             Legality::Illegal,
             Legality::Unlabelled,
         ]);
+        draft.is_legal = legality == Legality::Legal;
         let count = 2 + draft.random.below(5);
         let odd = 1 + draft.random.below(count - 1);
         let mut violation = "";
@@ -199,14 +203,10 @@ impl Seams {
         };
         let is_plain = store.starts_with("z[i]") && !store.contains("return");
         let twice = is_plain && !exact && may_be_twice;
+        let each = *random.pick(&[2, 2, 3, 4, 5, 8]);
+        let form = random.below(if draft.is_legal { ALIKE } else { SEVERAL });
         let body = match random.below(2) {
-            // Two elements an item, a work-group apart.
-            _ if twice => format!(
-                "for (var e = 0u; e < 2u; e++) {{
-                     let i = wid.x * {}u + lid.x + e * {size}u; if (i < p.y) {{ {store} }}
-                 }}",
-                2 * size
-            ),
+            _ if twice => several(form, each, size, at, &store, &value),
             _ if exact => format!("let i = {item}; {store}"),
             0 => format!("let i = {item}; if (i >= p.y) {{ return; }} {store}"),
             _ => format!("let i = {item}; if (i < p.y) {{ {store} }}"),
@@ -215,13 +215,13 @@ impl Seams {
         let may_be_in_place = random.one_in(4);
         let in_place = at == "i" && WORK.contains(&from) && may_be_in_place;
         let (shape, groups) = match twice {
-            true => (size.to_string(), [total.div_ceil(2 * size) + spare, 1, 1]),
+            true => (size.to_string(), [total.div_ceil(each * size) + spare, 1, 1]),
             false => (shape, groups),
         };
         let to = if in_place { from } else { Self::target(draft, &[from, other]) };
         let names = if second.contains('b') { "a b z" } else { "a z" };
         let buffers: &[u64] = if second.contains('b') { &[from, other, to] } else { &[from, to] };
-        let push = [draft.length, total, 0, 0];
+        let push = [draft.length, total, each, 0];
         self.submit(draft, &text(names, shape, &body), groups, buffers, push);
         draft.elements.push(to);
     }
@@ -337,4 +337,60 @@ fn sum(size: u32) -> String {
          }}",
         size / 2
     )
+}
+
+/// Forms of kernels that do several elements an invocation, and how many of them do so in rounds that are alike.
+const SEVERAL: usize = 16;
+const ALIKE: usize = 10;
+
+/// Several elements an item, a work-group or an element apart: the last forms are nearly so, and do other elements, or not all of them.
+fn several(form: usize, each: u32, size: u32, at: &str, store: &str, value: &str) -> String {
+    let first = format!("wid.x * {}u + lid.x", each * size);
+    let rounds = format!("for (var e = 0u; e < {each}u; e++)");
+    let steps = |test: &str, store: &str| {
+        format!("var i = {first}; {rounds} {{ if ({test}) {{ continue; }} {store} i += {size}u; }}")
+    };
+    match form {
+        0 => format!("{rounds} {{ let i = {first} + e * {size}u; if (i < p.y) {{ {store} }} }}"),
+        1 => format!("var i = {first}; {rounds} {{ if (i < p.y) {{ {store} }} i += {size}u; }}"),
+        2 | 3 => steps("i >= p.y", store),
+        4 => steps("i >= p.y", store).replace(&format!("e < {each}u"), "e < p.z"),
+        5 | 6 => {
+            let one = |n: u32| format!("i = {first} + {}u; if (i < p.y) {{ {store} }}", n * size);
+            format!("var i = 0u; {}", (0..each).map(one).collect::<Vec<_>>().join(" "))
+        }
+        7 => {
+            let one = format!("if (i >= p.y) {{ return; }} {store} i += {size}u;");
+            format!("var i = {first}; {}", vec![one; each as usize].join(" "))
+        }
+        8 => format!(
+            "let most = min(wid.x * {0}u + {0}u, p.y); for (var i = {first}; i < most; i += {size}u) {{ {store} }}",
+            each * size
+        ),
+        9 => format!("{rounds} {{ let i = gid.x * {each}u + e; if (i < p.y) {{ {store} }} }}"),
+        // What keeps a round from stepping changes from round to round, or comes and goes.
+        10 => steps("i >= p.y || e == 1u", store),
+        11 => steps(&format!("i >= p.y || a[{at}] % 5u == 0u"), store),
+        12 => steps("i >= p.y || i % 7u == 5u", store),
+        // A sum goes from round to round.
+        13 => {
+            let sum = format!("s = s * 3u + {value}; z[i] = s;");
+            format!("var s = 1u; {rounds} {{ let i = {first} + e * {size}u; if (i < p.y) {{ {sum} }} }}")
+        }
+        // Written out, with a last element that is not where it might be, or is under another condition.
+        14 => {
+            let one = |n: u32| {
+                let end = if n + 1 == each { "p.y / 2u" } else { "p.y" };
+                format!("i = {first} + {}u; if (i < {end}) {{ {store} }}", n * size)
+            };
+            format!("var i = 0u; {}", (0..each).map(one).collect::<Vec<_>>().join(" "))
+        }
+        _ => {
+            let place = |n: u32| if n + 1 == each { n * size + 1 } else { n * size };
+            let one = |n: u32| {
+                format!("i = {first} + {}u; if (i % {size}u != 0u && i < p.y) {{ {store} }}", place(n))
+            };
+            format!("var i = 0u; {}", (0..each).map(one).collect::<Vec<_>>().join(" "))
+        }
+    }
 }

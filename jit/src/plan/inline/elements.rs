@@ -40,6 +40,8 @@ impl Seam<'_> {
             if condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0 {
                 continue;
             }
+            let undivided = condition.undivided(&view.atoms);
+            let condition = undivided.as_ref().unwrap_or(condition);
             bound(&view, &mut digits, condition, &mut most).ok_or_else(|| wrong("a guard"))?;
         }
         // The least index is that of the greatest ids, where they are taken off.
@@ -218,7 +220,7 @@ pub(super) fn bound(
             Part::Local => local,
             // An id with one value only has no atom.
             Part::Global if view.atoms.find(&Atom::Local(d)).is_none() || size == 1 => group,
-            Part::Global if view.atoms.find(&Atom::Group(d)).is_none() => local,
+            Part::Global if view.shape.groups[usize::from(d)] == 1 => local,
             Part::Global if group == local * size => local,
             Part::Global => return None,
         });
