@@ -13,7 +13,7 @@ use rspirv::dr::Module;
 
 use super::passes::{
     check_size, copy_propagation, dce, expand_copies, formulas, inline, no_contraction, order_types,
-    raise_version, refuse, restore_returns, sroa, storage_class,
+    raise_version, refuse, restore_returns, sroa, storage_class, trivial_phis,
 };
 use super::reason::KernelReason;
 use super::tools;
@@ -31,6 +31,7 @@ const PIPELINE: &[Pass] = &[
     Pass::RaiseVersion,
     Pass::StorageClass,
     Pass::OrderTypes,
+    Pass::TrivialPhis,
     Pass::CopyPropagation,
     Pass::Dce,
     Pass::CheckDeclarations,
@@ -74,6 +75,7 @@ passes! {
     RaiseVersion "raise-version",
     StorageClass "storage-class",
     OrderTypes "order-types",
+    TrivialPhis "trivial-phis",
     CopyPropagation "copy-propagation",
     Dce "dce",
     CheckInstructions "check-instructions",
@@ -99,6 +101,7 @@ impl Pass {
             Pass::RestoreReturns => restore_returns::run(module),
             Pass::RaiseVersion => raise_version::run(module),
             Pass::StorageClass => storage_class::run(module),
+            Pass::TrivialPhis => trivial_phis::run(module),
             Pass::CopyPropagation => copy_propagation::run(module),
             Pass::Dce => drop(dce::run(module)),
             Pass::Formulas => formulas::run(module),
