@@ -14,6 +14,7 @@ mod bad_input;
 mod base_groups;
 mod chain;
 mod fusion_protocol;
+mod given;
 mod image_stencils;
 mod images;
 mod inlining;
