@@ -19,7 +19,7 @@ const WAYS: [&str; 12] = [
     "var j = 3i; loop { DO e += 8u; j -= 1i; if (j < 0i) { break; } }",
     "var j = 1u; loop { DO e += 8u; j += 2u; if (j > 8u) { break; } }",
     "var j = 0u; loop { DO e += 8u; j++; if (j + 2u > 5u) { break; } }",
-    "var j = 0u; loop { if (a[lid.x] == 1u) { z[e] = 0u; } DO e += 8u; j++; if (4u <= j) { break; } }",
+    "var j = 0u; loop { if ((e & 3u) == 1u) { z[e] = 0u; } DO e += 8u; j++; if (4u <= j) { break; } }",
     "var j = 0u; loop { if (e < 1000u) { DO } e += 8u; j++; if (j != 4u) { continue; } break; }",
 ];
 
@@ -309,7 +309,7 @@ fn the_report_names_the_loop() {
     if !is_possible() {
         return;
     }
-    let body = "uint s = a[i];\nfor (uint n = 0u; n < 3u; ++n) { s = s * 5u; }\nuint k = 0u;\nwhile (k < 7u) {\nk += a[s & 7u];\n}\nz[i] = s;";
+    let body = "uint s = a[i];\nfor (uint n = 0u; n < 3u; ++n) { s = s * 5u; }\nuint k = 0u;\nwhile (k < 7u) {\nk += a[s & 7u];\n}\nz[i] = s + k;";
     let text = glsl("-g", "a z", "8", body);
     let line = 1 + text.lines().position(|line| line.starts_with("while")).expect("a loop");
     let reason = &list(10, &text, &[]).planned().plan.report.splits[0].reason;
