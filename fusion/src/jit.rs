@@ -1,12 +1,12 @@
 //! The seam to the JIT: every name of `vkfuse-jit` that this crate uses, in one place.
 
 pub use vkfuse_jit::{
-    AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason,
+    AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason, UnboundedLoop,
     emit::JitError,
     kernel::{
         Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason, Mode,
-        Module, PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue,
-        Specialized, TextureKind,
+        Module, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType,
+        SpecValue, Specialized, TextureKind,
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,

@@ -176,7 +176,8 @@ pub mod module {
         api::handler::IntoSpecValue,
         jit::{
             Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Mode, Module, PushLayout,
-            PushMember, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
+            PushMember, ScalarClass, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized,
+            TextureKind,
         },
     };
 }
@@ -210,7 +211,7 @@ pub use crate::{
     },
     module::{
         Binding, BindingKind, DescriptorArray, Interface, IntoSpecValue, Module, PushLayout, PushMember,
-        ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
+        ScalarClass, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized,
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,

@@ -20,5 +20,5 @@ pub use stats::{Objects, Stats};
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
     InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
-    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport, Way,
+    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport, UnboundedLoop, Way,
 };

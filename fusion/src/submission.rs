@@ -8,6 +8,7 @@ pub(crate) mod entry;
 pub(crate) mod graph;
 pub(crate) mod held;
 pub(crate) mod identity;
+pub(crate) mod ignored;
 pub(crate) mod kernel;
 pub(crate) mod ready;
 pub(crate) mod request;

@@ -8,6 +8,7 @@
 pub mod access;
 pub(crate) mod affine;
 mod arith;
+mod behind;
 #[cfg(test)]
 pub(crate) mod brute;
 pub(crate) mod build;
@@ -16,7 +17,9 @@ pub(crate) mod cfg;
 mod condition;
 mod counters;
 pub mod dependence;
+mod display;
 pub(crate) mod evaluate;
+mod exits;
 pub mod expr;
 pub(crate) mod floats;
 pub(crate) mod if_conversion;

@@ -1,6 +1,6 @@
 //! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
 //!
-//! The files in order of the work: `guard` (bytes that may be anything), `words`, `module`, `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
+//! The files in order of the work: `guard` (bytes that may be anything), `groups` (decoration groups, expanded), `words`, `module`, `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
 //! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
@@ -9,6 +9,7 @@ pub(crate) mod controls;
 pub(crate) mod defs;
 mod error;
 mod fold;
+mod groups;
 pub(crate) mod guard;
 pub(crate) mod images;
 mod layout;
@@ -50,5 +51,5 @@ pub use reflect::{
     Binding, BindingKind, DescriptorArray, Interface, PushLayout, PushMember, ScalarClass, TextureKind,
 };
 pub use set_binding::SetBinding;
-pub use spec::{SpecConstant, SpecType, SpecValue};
+pub use spec::{SharedConstant, SpecConstant, SpecType, SpecValue};
 pub use tools::tool_runs;

@@ -25,7 +25,7 @@ use crate::frontend::{guard, newer, plain, spec, words};
 pub use crate::frontend::{
     ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
     FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Mode, Module, Origin, Pass, Plain,
-    PushLayout, PushMember, ScalarClass, SetBinding, SpecConstant, SpecType, SpecValue, TextKind,
+    PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, TextKind,
     TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
@@ -45,7 +45,7 @@ struct Inner {
     specialised: Mutex<AHashMap<Key, Arc<Slot>>>,
 }
 
-/// The bits of every constant, by id.
+/// The bits of the constants that are given and make a difference, by id.
 type Key = Vec<(u32, u64)>;
 
 /// Filled by the first caller; others wait for it.
@@ -64,9 +64,9 @@ pub struct Specialized {
     pub entry: String,
     /// Identity: the specialised module without debug information, and the entry point's name.
     pub hash: [u8; 32],
-    /// The module it was made from, as it was loaded.
+    /// The module it was made from, as it was loaded; of a WGSL text with overrides, what that is with their values.
     pub module: Module,
-    /// The bits of every specialization constant of the module, by ascending id.
+    /// The bits of the module's specialization constants that are not what they are by default, by ascending id.
     pub spec: Vec<(u32, u64)>,
     /// What it shows to the outside.
     pub interface: Interface,
@@ -172,7 +172,11 @@ impl Kernel {
         text: &str,
         artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Result<Kernel, KernelError> {
-        Kernel::from_words(name, &crate::frontend::wgsl::compile(name, text)?, artifacts)
+        let compiled = crate::frontend::wgsl::compile(name, text)?;
+        match compiled.overrides {
+            None => Kernel::from_words(name, &compiled.words, artifacts),
+            Some(_) => Kernel::with_artifacts(&Module::compiled(name, compiled)?, None, artifacts),
+        }
     }
 
     fn load(
@@ -228,6 +232,12 @@ impl Kernel {
         self.inner.module.spec_constants()
     }
 
+    /// The ids, ascending and once each, that values are given for and that the module does not declare: most often an id that
+    /// was mistyped. Vulkan accepts them, and so does [`specialize`](Self::specialize).
+    pub fn unknown_constants(&self, given: impl Iterator<Item = u32>) -> Vec<u32> {
+        spec::unknown(self.spec_constants(), given)
+    }
+
     /// Fixes the constants; those not given keep their defaults. Equal values give the same `Arc`.
     ///
     /// # Errors
@@ -250,10 +260,40 @@ impl Kernel {
 
     fn build(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {
         let Inner { module, entry, artifacts, .. } = &*self.inner;
+        if let Some(words) = module.overridden(values)? {
+            return self.overridden(words);
+        }
         match cache::find(artifacts.as_deref(), &origin(module.contents(), entry, values)) {
             Some(artifact) => Ok(self.specialized(values, artifact)),
             None => self.make(values),
         }
+    }
+
+    /// Makes the kernel of words that were written for certain values of its overrides.
+    fn overridden(&self, words: Vec<u32>) -> Result<Specialized, KernelError> {
+        let Inner { entry, artifacts, .. } = &*self.inner;
+        let contents = Contents::of(&words);
+        let entry_id = contents.entry_id(entry).ok_or_else(|| KernelError::UnknownEntry {
+            module: self.name().to_owned(),
+            entry: entry.clone(),
+            available: contents.entry_points().to_vec(),
+        })?;
+        let found = cache::find(artifacts.as_deref(), &origin(&contents, entry, &[]));
+        let (module, artifact) = match found {
+            Some(mut artifact) => {
+                let repaired = artifact.repaired.take();
+                (Module::known(self.name(), words, repaired, contents), artifact)
+            }
+            None => {
+                let module = Module::checked(self.name(), words, contents)?;
+                let artifact = KernelArtifact::make(&module, entry, entry_id, &[])?;
+                if module.is_checked() {
+                    cache::keep(artifacts.as_deref(), &origin(module.contents(), entry, &[]), &artifact);
+                }
+                (module, artifact)
+            }
+        };
+        Ok(self.specialized_of(module, &[], artifact))
     }
 
     /// Makes what the store has not, and keeps it there.
@@ -268,13 +308,17 @@ impl Kernel {
     }
 
     fn specialized(&self, values: &[(u32, u64)], artifact: KernelArtifact) -> Specialized {
+        self.specialized_of(self.inner.module.clone(), values, artifact)
+    }
+
+    fn specialized_of(&self, module: Module, values: &[(u32, u64)], artifact: KernelArtifact) -> Specialized {
         let KernelArtifact { repaired: _, interface, plain, normal } = artifact;
         let normal = normal.map(|module| NormalKernel::new(module, &interface.bindings));
         Specialized {
             name: self.name().to_owned(),
             entry: self.entry().to_owned(),
             hash: plain::hash(&plain.contract, self.entry()),
-            module: self.inner.module.clone(),
+            module,
             spec: values.to_vec(),
             interface,
             plain,

@@ -31,4 +31,4 @@ pub mod certify;
 
 mod reason;
 
-pub use reason::{AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason};
+pub use reason::{AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason, UnboundedLoop};

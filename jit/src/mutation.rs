@@ -110,6 +110,11 @@ mutants! {
     ImagesBeginAtTheirView: "views of one image begin at different texels",
     UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
     // Rounds, and values that a plan depends on.
+    #[load = true] AnyQuotientEnds: "a loop whose counter is divided ends, whatever it is compared with",
+    #[load = true] AnyExitIsATest: "every round that another one follows has passed each of a loop's exits",
+    #[load = true] SteppedIsNotStepped: "a counter that is tested behind its step is tested before it",
+    LoopsEndLate: "a counter is behind its loop what it is after the most rounds",
+    #[load = true] UnreachableIsReached: "a run may come to what is unreachable",
     AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
     AnyValueWillDo: "a plan holds for other numbers in indices and conditions",
     EqualOnceIsEqual: "arguments that share a push constant still share it where they differ",

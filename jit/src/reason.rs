@@ -1,9 +1,34 @@
 //! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::analysis::access::AccessKind;
 use crate::frontend::{KernelReason, SetBinding};
+
+/// A loop whose number of rounds is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnboundedLoop {
+    /// The kernel.
+    pub kernel: String,
+    /// Lines of the source text in which it may begin; none where debug information does not say.
+    pub lines: Vec<u32>,
+}
+
+impl fmt::Display for UnboundedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kernel = &self.kernel;
+        match self.lines.as_slice() {
+            [] => write!(f, "it is not known how often a loop of {kernel} goes round"),
+            [line] => write!(f, "it is not known how often the loop in line {line} of {kernel} goes round"),
+            lines => {
+                let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+                let lines = lines.join(", ");
+                write!(f, "it is not known how often a loop of {kernel} goes round (lines {lines})")
+            }
+        }
+    }
+}
 
 /// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,10 +140,12 @@ pub enum Reason {
         limit: u32,
     },
     /// The loops of the kernels together may go round more often than the driver allows.
-    #[error("driver limit: {limit} loop rounds in one kernel")]
+    #[error("driver limit: {limit} loop rounds in one kernel{}", unbounded.as_ref().map(|one| format!("; {one}")).unwrap_or_default())]
     LoopRounds {
         /// The limit.
         limit: u64,
+        /// A loop of which it is not known how often it goes round; none if the known numbers are too large together.
+        unbounded: Option<Box<UnboundedLoop>>,
     },
     /// The uses of one buffer ask for different promotions.
     #[error("promotions of one buffer differ between its uses")]

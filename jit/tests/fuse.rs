@@ -152,7 +152,7 @@ fn splits_before_a_driver_ends_loops_early() {
     assert_eq!(looped(30_000).steps.len(), 1);
     let plan = looped(40_000);
     assert_eq!(plan.steps.len(), 2);
-    assert_eq!(plan.report.splits[0].reason, Reason::LoopRounds { limit: 65_535 });
+    assert_eq!(plan.report.splits[0].reason, Reason::LoopRounds { limit: 65_535, unbounded: None });
 }
 
 #[test]

@@ -29,6 +29,7 @@ fn observer_sees_every_pass_in_run_order() {
         Pass::RaiseVersion,
         Pass::StorageClass,
         Pass::OrderTypes,
+        Pass::TrivialPhis,
         Pass::CopyPropagation,
         Pass::Dce,
     ];

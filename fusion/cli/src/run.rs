@@ -185,6 +185,7 @@ fn report(
         buffers: Named(names.zip(gathered.buffers).collect()),
         trusted: gathered.trusted,
         rewrites: gathered.rewrites,
+        notes: session.notes().to_vec(),
         choice: gathered.choice,
         cache: first.cache,
         time_us: Times { jit: first.time_us.jit, driver: first.time_us.driver, ..medians(&runs) },

@@ -86,6 +86,11 @@ impl<'p> Session<'p> {
         (info.name.clone(), driver(info))
     }
 
+    /// What the file gives and no kernel uses.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.checked.notes
+    }
+
     /// The device.
     pub(crate) fn context(&self) -> &Context {
         &self.context

@@ -1,6 +1,6 @@
 //! A kernel that can be submitted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::{
     api::context::Context,
@@ -30,7 +30,12 @@ impl Kernel {
 
     /// A kernel that was checked before.
     pub(crate) fn from_parts(context: &Arc<ContextInner>, jit: jit::Kernel) -> Kernel {
-        let inner = Arc::new(KernelInner { id: KernelId::next(), device: context.device.clone(), jit });
+        let inner = Arc::new(KernelInner {
+            id: KernelId::next(),
+            device: context.device.clone(),
+            jit,
+            said: Mutex::default(),
+        });
         Kernel { inner, context: context.clone() }
     }
 
@@ -62,7 +67,8 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// An unknown constant, or a value of the wrong type.
+    /// A value of the wrong type; an override without a default that is given none. A value for a constant that the module does not
+    /// declare is ignored.
     pub fn specialized(&self, values: &[(u32, jit::SpecValue)]) -> Result<Arc<Specialized>, Error> {
         Ok(self.inner.jit.specialize(values)?)
     }

@@ -40,6 +40,8 @@ pub struct List {
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<Check>,
+    /// What was given and is not used: a sentence for each, once.
+    pub notes: Vec<String>,
     /// How it ran where the planner does not know how it is fastest, and what was measured.
     pub choice: Option<Choice>,
     /// Where the code came from.
@@ -304,11 +306,23 @@ impl List {
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
             rewrites: rewrites.chain(inlined).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
+            notes: notes(report),
             choice: report.choice.as_ref().map(Choice::from),
             cache: Cache::of(report),
             time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
         }
     }
+}
+
+/// The notes of all submissions, each once.
+fn notes(report: &FusionReport) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in report.kernels.iter().flat_map(|one| &one.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
 }
 
 impl From<&ChoiceReport> for Choice {

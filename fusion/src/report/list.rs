@@ -112,6 +112,8 @@ pub struct SubmissionReport {
     pub kernel: Arc<str>,
     /// What it was given, one for each binding.
     pub arguments: Vec<ArgumentReport>,
+    /// What there is to say of it, a sentence each: values and arguments that were given, and that its kernel does not use.
+    pub notes: Vec<String>,
 }
 
 /// A part of a buffer that a submission was given.

@@ -16,6 +16,7 @@ use crate::{
         buffer::BufferInner,
         entry::Entry,
         graph::Touches,
+        ignored::Ignored,
         kernel::check_device,
         request::{Request, Size},
     },
@@ -32,6 +33,8 @@ pub(crate) struct Checked {
     pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
     /// The promotion that the buffer of each argument asks for.
     pub(crate) asked: SmallVec<[Promote; 8]>,
+    /// What it was given and its kernel does not use.
+    pub(crate) ignored: Option<Arc<Ignored>>,
 }
 
 /// Checks a submission.
@@ -42,7 +45,8 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     if !Arc::ptr_eq(&kernel.device, &context.device) {
         return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "kernel" }));
     }
-    let kernel = kernel.jit.specialize(&request.spec)?;
+    let handle = kernel;
+    let kernel = handle.jit.specialize(&request.spec)?;
     check_device(&context.device, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
 
@@ -120,7 +124,11 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         plan_unfused(&submission, FloatMode::Strict, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
-    Ok(Checked { submission, touches, buffers, asked })
+    let ignored = Ignored::of(&handle.jit, &kernel, request).map(Arc::new);
+    if let Some(ignored) = &ignored {
+        handle.say(ignored);
+    }
+    Ok(Checked { submission, touches, buffers, asked, ignored })
 }
 
 fn groups_of(kernel: &Specialized, size: Size) -> [u32; 3] {

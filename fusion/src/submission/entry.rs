@@ -13,6 +13,7 @@ use crate::{
         device::Device,
         graph::{Graph, Touch, Touches},
         identity::{MemoryId, Span},
+        ignored::Ignored,
         signature::Given,
     },
     vk::Point,
@@ -31,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) asked: SmallVec<[Promote; 8]>,
     /// Whether each argument was declared to be constant.
     pub(crate) declared: SmallVec<[bool; 8]>,
+    /// What it was given and its kernel does not use.
+    pub(crate) ignored: Option<Arc<Ignored>>,
     pub(crate) after: After,
     /// What it was asked for; nothing where it cannot be compared with that.
     pub(crate) given: Option<Given>,
@@ -154,7 +157,12 @@ impl Entry {
             reads: touch.reads,
             writes: touch.writes,
         });
-        SubmissionReport { kernel: self.label.clone(), arguments: arguments.collect() }
+        let notes = self.ignored.iter().flat_map(|ignored| ignored.notes(&self.label));
+        SubmissionReport {
+            kernel: self.label.clone(),
+            arguments: arguments.collect(),
+            notes: notes.collect(),
+        }
     }
 
     /// Whether it follows addresses without saying where to.

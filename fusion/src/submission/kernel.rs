@@ -1,14 +1,16 @@
 //! What the handles of a kernel share.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
+
+use ahash::AHashSet;
 
 use crate::{
     error::{BindingName, Error, SubmitError},
     jit::{self, DescriptorArray, Specialized},
-    submission::device::Device,
+    submission::{device::Device, ignored::Ignored},
     vk::{Caps, Lack},
 };
 
@@ -22,7 +24,24 @@ pub(crate) struct KernelInner {
     pub(crate) id: KernelId,
     pub(crate) device: Arc<Device>,
     pub(crate) jit: jit::Kernel,
+    /// What was given for it, was not used, and was said in the log.
+    pub(crate) said: Mutex<AHashSet<Ignored>>,
 }
+
+impl KernelInner {
+    /// Says in the log what a submission was given in vain, for the first time that it is.
+    pub(crate) fn say(&self, ignored: &Ignored) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() < MOST_SAID && said.insert(ignored.clone()) {
+            for note in ignored.notes(self.jit.name()) {
+                tracing::warn!("{note}");
+            }
+        }
+    }
+}
+
+/// Of how many different lists of unused values a kernel tells the log.
+const MOST_SAID: usize = 16;
 
 impl KernelId {
     pub(crate) fn next() -> KernelId {

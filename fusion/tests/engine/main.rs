@@ -15,6 +15,7 @@ mod base_groups;
 mod by_value;
 mod chain;
 mod fusion_protocol;
+mod given;
 mod image_stencils;
 mod images;
 mod inlining;

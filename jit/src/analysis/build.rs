@@ -19,6 +19,7 @@ use super::access::{
     Texel,
 };
 use super::cfg::{Cfg, Edge, Place};
+use super::exits::Test;
 use super::expr::{CompareOp, Exprs, Node, NodeId};
 use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
@@ -30,7 +31,7 @@ pub(crate) fn analyse(module: &Module, bindings: &[SetBinding]) -> KernelAnalysi
         return KernelAnalysis::default();
     };
     let types = Types::new(module);
-    let cfg = Cfg::new(function);
+    let cfg = Cfg::of_defined(function);
     let mut builder = Builder {
         function,
         types: &types,
@@ -45,7 +46,9 @@ pub(crate) fn analyse(module: &Module, bindings: &[SetBinding]) -> KernelAnalysi
         handles: AHashMap::new(),
         depth: 0,
         push: PushUse::None,
+        tests: Vec::new(),
     };
+    builder.tests = (0..cfg.loops.len()).map(|index| builder.choose_test(index)).collect();
     builder.run()
 }
 
@@ -105,6 +108,8 @@ pub(super) struct Builder<'a> {
     handles: AHashMap<u32, usize>,
     pub(super) depth: u32,
     pub(super) push: PushUse,
+    /// The test of each loop that its rounds are counted by.
+    pub(super) tests: Vec<Option<Test>>,
 }
 
 fn definitions<'a>(module: &'a Module, function: &'a Function) -> AHashMap<u32, Definition<'a>> {
@@ -445,7 +450,7 @@ impl<'a> Builder<'a> {
     /// The loops around a block with these guards, and where it lies in each.
     pub(super) fn places(&self, block: usize, edges: &[Edge]) -> SmallVec<[(usize, Place); 2]> {
         let around = (0..self.cfg.loops.len()).filter(|&l| self.cfg.is_in_loop(block, Some(l)));
-        around.map(|l| (l, self.cfg.place_in(self.function, l, block, edges))).collect()
+        around.map(|l| (l, self.cfg.place_in(l, self.tests[l], block, edges))).collect()
     }
 
     fn buffer_of(&self, id: u32) -> Option<usize> {

@@ -60,24 +60,6 @@ struct Switch {
     cases: Vec<(u64, usize)>,
 }
 
-/// The first branch of every round of a loop, but for those whose sides meet at once, if one side of it leaves the loop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Test {
-    /// The blocks from the header to the branch: each round passes them once, the round that is left there included.
-    pub(crate) prefix: Vec<usize>,
-    /// Id of the condition.
-    pub(crate) condition: u32,
-    /// What it is when the loop goes on.
-    pub(crate) stays: bool,
-}
-
-impl Test {
-    /// The block that ends in the branch.
-    pub(crate) fn block(&self) -> usize {
-        self.prefix[self.prefix.len() - 1]
-    }
-}
-
 /// Where a block of a loop lies in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -91,6 +73,17 @@ pub(crate) enum Place {
 
 impl Cfg {
     pub(crate) fn new(function: &dr::Function) -> Self {
+        Self::without(function, |_| false)
+    }
+
+    /// The control flow of runs whose behaviour is defined: ways that come to an `OpUnreachable` are none.
+    pub(crate) fn of_defined(function: &dr::Function) -> Self {
+        let never = if mutant!(UnreachableIsReached) { Vec::new() } else { unreachable(function) };
+        Self::without(function, |label| never.contains(&label))
+    }
+
+    /// The control flow without the edges that lead to some labels.
+    fn without(function: &dr::Function, is_left_out: impl Fn(u32) -> bool) -> Self {
         let count = function.blocks.len();
         let label_index: AHashMap<u32, usize> = function
             .blocks
@@ -105,7 +98,7 @@ impl Cfg {
                 continue;
             };
             for label in branch_targets(last) {
-                let Some(&target) = label_index.get(&label) else {
+                let Some(&target) = label_index.get(&label).filter(|_| !is_left_out(label)) else {
                     continue;
                 };
                 if !successors[index].contains(&target) {
@@ -202,6 +195,10 @@ impl Cfg {
         let mut edges = Vec::new();
         for branch in 0..self.successors.len() {
             if !self.dominates(branch, block) || branch == block {
+                continue;
+            }
+            // The other ways lead to what is unreachable.
+            if self.successors[branch].len() == 1 && self.asks(function, branch) {
                 continue;
             }
             let in_past_loop = !self.is_in_loop(block, self.innermost_loop(branch));
@@ -328,65 +325,8 @@ impl Cfg {
         mutant!(LoopsEndByTheirTest)
             && inner.is_some_and(|l| {
                 !self.loops[l].blocks.contains(next)
-                    && self.test_of(function, l).is_some_and(|test| test.block() != block)
+                    && self.tests_of(function, l).first().is_some_and(|test| test.block != block)
             })
-    }
-
-    /// The test of a loop: the first branch after its header, if it decides whether the loop goes on.
-    pub(crate) fn test_of(&self, function: &dr::Function, which: usize) -> Option<Test> {
-        let the_loop = &self.loops[which];
-        let mut prefix = vec![the_loop.header];
-        let (condition, on_true, on_false) = loop {
-            let block = prefix[prefix.len() - 1];
-            if let Some(found) = self.conditional(function, block) {
-                // Both sides of this one meet at once: `a && b` is asked like this.
-                let meeting = self.meeting(block, found.1, found.2);
-                match meeting.filter(|&next| the_loop.blocks.contains(next) && next != the_loop.header) {
-                    Some(next) => prefix.push(next),
-                    None => break found,
-                }
-                continue;
-            }
-            match self.successors[block].as_slice() {
-                [next] if the_loop.blocks.contains(*next) && *next != the_loop.header => prefix.push(*next),
-                _ => return None,
-            }
-        };
-        match (the_loop.blocks.contains(on_true), the_loop.blocks.contains(on_false)) {
-            (true, false) => Some(Test { prefix, condition, stays: true }),
-            (false, true) => Some(Test { prefix, condition, stays: false }),
-            _ => None,
-        }
-    }
-
-    /// Where the two sides of a branch meet, if each of them is a single block or nothing.
-    fn meeting(&self, block: usize, on_true: usize, on_false: usize) -> Option<usize> {
-        let behind =
-            |side: usize| match (self.predecessors[side].as_slice(), self.successors[side].as_slice()) {
-                (&[before], &[next]) if before == block => next,
-                _ => side,
-            };
-        let (yes, no) = (behind(on_true), behind(on_false));
-        let meeting = [yes, no].into_iter().find(|&next| {
-            (yes == next || on_true == next) && (no == next || on_false == next) && on_true != on_false
-        });
-        meeting.filter(|&next| self.predecessors[next].len() == 2)
-    }
-
-    /// Where a block of a loop lies in its rounds; `edges` are the block's guards.
-    pub(crate) fn place_in(
-        &self,
-        function: &dr::Function,
-        which: usize,
-        block: usize,
-        edges: &[Edge],
-    ) -> Place {
-        let Some(test) = self.test_of(function, which) else { return Place::Unclear };
-        if test.prefix.contains(&block) {
-            return Place::BeforeTest;
-        }
-        let goes_on = |edge: &Edge| edge.block == test.block() && edge.taken == test.stays;
-        if edges.iter().any(goes_on) { Place::AfterTest } else { Place::Unclear }
     }
 
     /// Where an edge leads.
@@ -418,6 +358,13 @@ impl Cfg {
         Some(Switch { selector: last.operands.first()?.id_ref_any()?, default: target(1)?, cases })
     }
 
+    /// Whether `block` ends in a branch to several labels.
+    fn asks(&self, function: &dr::Function, block: usize) -> bool {
+        let last = function.blocks[block].instructions.last();
+        let labels = last.map(branch_targets).unwrap_or_default();
+        labels.iter().any(|label| *label != labels[0])
+    }
+
     /// The condition and both targets, if `block` ends in a conditional branch.
     pub(crate) fn conditional(&self, function: &dr::Function, block: usize) -> Option<(u32, usize, usize)> {
         let last = function.blocks[block].instructions.last()?;
@@ -437,6 +384,31 @@ fn branch_targets(last: &dr::Instruction) -> Vec<u32> {
         // The selector comes first, then the default and (literal, label) pairs.
         Op::Switch => ids.skip(1).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// Labels of the blocks that do nothing and come to an `OpUnreachable` on every way.
+fn unreachable(function: &dr::Function) -> Vec<u32> {
+    let mut found: Vec<u32> = Vec::new();
+    // A way leads through so many blocks at most.
+    loop {
+        let known = found.len();
+        for block in &function.blocks {
+            let Some(label) = block.label_id().filter(|label| !found.contains(label)) else { continue };
+            let never = match block.instructions.as_slice() {
+                [last] if last.class.opcode == Op::Unreachable => true,
+                [last] if last.class.opcode == Op::Branch => {
+                    branch_targets(last).iter().all(|target| found.contains(target))
+                }
+                _ => false,
+            };
+            if never {
+                found.push(label);
+            }
+        }
+        if found.len() == known {
+            return found;
+        }
     }
 }
 

@@ -3,7 +3,22 @@
 use rspirv::spirv::Op;
 
 use super::build::{Builder, Definition, id_at};
+use super::exits::Test;
 use super::expr::{BinaryOp, GoesOn, LoopBound, Node, NodeId};
+
+/// What is added to a counter before it is compared, or taken from it: the operation, and an id as seen from a block.
+type Shift = (BinaryOp, u32, usize);
+
+/// Most sums between a counter and what is compared.
+const MAX_SHIFTS: usize = 8;
+
+/// How a test compares a counter while the loop goes on.
+struct Compared {
+    limit: u32,
+    shifts: Vec<Shift>,
+    goes_on: GoesOn,
+    signed: bool,
+}
 
 impl Builder<'_> {
     /// The loop-invariant `step` of `next = counter + step`, or of `next = counter - (-step)`.
@@ -47,31 +62,95 @@ impl Builder<'_> {
         }
     }
 
-    /// Reads how the counter compares with a limit while the loop goes on off the branch that decides that, which is
-    /// passed in every iteration before the counter steps.
-    pub(super) fn bound_of(&mut self, counter: u32, own_loop: usize) -> Option<LoopBound> {
+    /// The test that the rounds of a loop are counted by: the first that compares what its header carries, or what becomes of that
+    /// in a round; else the first.
+    pub(super) fn choose_test(&self, own_loop: usize) -> Option<Test> {
+        let tests = self.cfg.tests_of(self.function, own_loop);
+        let phis = self.phis(own_loop);
+        let compares = |test: &&Test| {
+            let parts = self.parts_of(test.condition, test.stays);
+            parts.iter().any(|&(condition, _)| {
+                let Some(&Definition::Local { inst, .. }) = self.definitions.get(&condition) else {
+                    return false;
+                };
+                let sides = [id_at(inst, 0), id_at(inst, 1)];
+                sides.into_iter().flatten().any(|side| phis.iter().any(|&phi| self.is_near(side, phi, 3)))
+            })
+        };
+        tests.iter().find(compares).or(tests.first()).copied()
+    }
+
+    /// Whether a value is what a loop's header carries, or a few operations away from it.
+    fn is_near(&self, value: u32, phi: u32, depth: u32) -> bool {
+        let value = self.source(value);
+        let operands = |inst: &rspirv::dr::Instruction| {
+            let parts = [id_at(inst, 0), id_at(inst, 1)];
+            parts.into_iter().flatten().any(|id| self.is_near(id, phi, depth - 1))
+        };
+        value == phi
+            || depth > 0
+                && matches!(self.definitions.get(&value), Some(Definition::Local { inst, .. })
+                    if inst.class.opcode != Op::Phi && operands(inst))
+    }
+
+    /// Reads how the counter compares with a limit while the loop goes on off the branch that decides that, which every
+    /// round that another one follows has passed.
+    pub(super) fn bound_of(&mut self, counter: u32, init: NodeId, own_loop: usize) -> Option<LoopBound> {
         let cfg = self.cfg;
         let the_loop = &cfg.loops[own_loop];
-        let test = cfg.test_of(self.function, own_loop)?;
+        let test = self.tests[own_loop]?;
         let parts = self.parts_of(test.condition, test.stays);
-        let (limit, goes_on, signed) = { &parts }
+        let compared = { &parts }
             .iter()
             .find_map(|&(condition, holds)| self.limit_of(condition, holds, counter, own_loop))?;
-        let limit = self.scalar(limit, the_loop.header);
-        let only_exit = parts.len() == 1 && the_loop.is_left_only_from(test.block(), cfg);
+        let limit = self.scalar(compared.limit, the_loop.header);
+        let first = self.first_of(init, &compared.shifts);
+        let only_exit = parts.len() == 1 && the_loop.is_left_only_from(test.block, cfg);
         let only_exit = only_exit || mutant!(OtherExitsAreNotTaken);
-        Some(LoopBound { limit, goes_on, signed, only_exit })
+        let Compared { goes_on, signed, .. } = compared;
+        Some(LoopBound { first, limit, goes_on, signed, only_exit })
+    }
+
+    /// What a test compares in the first round, of a counter that begins with `init`.
+    fn first_of(&mut self, init: NodeId, shifts: &[Shift]) -> NodeId {
+        let mut first = init;
+        for &(op, by, block) in shifts.iter().filter(|_| !mutant!(SteppedIsNotStepped)) {
+            let width = self.exprs.get(first).width();
+            let b = self.scalar(by, block);
+            first = self.exprs.add(Node::Binary { op, width, a: first, b });
+        }
+        first
+    }
+
+    /// What is added to a counter, in this order, to get a value, each of it the same in all rounds: what it has become behind
+    /// its step, say. Nothing for another value.
+    fn shifts_of(&mut self, value: u32, counter: u32, own_loop: usize) -> Option<Vec<Shift>> {
+        let mut shifts = Vec::new();
+        let mut value = self.source(value);
+        while value != counter {
+            let Definition::Local { block, inst } = self.definitions.get(&value).copied()? else {
+                return None;
+            };
+            let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+            if shifts.len() == MAX_SHIFTS || !self.cfg.loops[own_loop].blocks.contains(block) {
+                return None;
+            }
+            let (op, sum, by) = match inst.class.opcode {
+                Op::IAdd if self.is_invariant(b, own_loop) => (BinaryOp::Add, a, b),
+                Op::IAdd if self.is_invariant(a, own_loop) => (BinaryOp::Add, b, a),
+                Op::ISub if self.is_invariant(b, own_loop) => (BinaryOp::Sub, a, b),
+                _ => return None,
+            };
+            shifts.push((op, by, block));
+            value = self.source(sum);
+        }
+        shifts.reverse();
+        Some(shifts)
     }
 
     /// What a counter is compared with by a condition, and what it is to that where the condition holds or, as it is said,
     /// does not.
-    fn limit_of(
-        &mut self,
-        condition: u32,
-        holds: bool,
-        counter: u32,
-        own_loop: usize,
-    ) -> Option<(u32, GoesOn, bool)> {
+    fn limit_of(&mut self, condition: u32, holds: bool, counter: u32, own_loop: usize) -> Option<Compared> {
         let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
             return None;
         };
@@ -94,20 +173,19 @@ impl Builder<'_> {
             _ => return None,
         };
         // With the counter on the left.
-        let (right, goes_on) = if self.source(a) == counter {
-            (b, goes_on)
-        } else if self.source(b) == counter {
-            let mirrored = match goes_on {
-                GoesOn::Below => GoesOn::Above,
-                GoesOn::AtMost => GoesOn::AtLeast,
-                GoesOn::Above => GoesOn::Below,
-                GoesOn::AtLeast => GoesOn::AtMost,
-                GoesOn::UnlessEqual => GoesOn::UnlessEqual,
-            };
-            (a, mirrored)
-        } else {
-            return None;
+        let (limit, shifts, goes_on) = match self.shifts_of(a, counter, own_loop) {
+            Some(shifts) => (b, shifts, goes_on),
+            None => {
+                let mirrored = match goes_on {
+                    GoesOn::Below => GoesOn::Above,
+                    GoesOn::AtMost => GoesOn::AtLeast,
+                    GoesOn::Above => GoesOn::Below,
+                    GoesOn::AtLeast => GoesOn::AtMost,
+                    GoesOn::UnlessEqual => GoesOn::UnlessEqual,
+                };
+                (a, self.shifts_of(b, counter, own_loop)?, mirrored)
+            }
         };
-        self.is_invariant(right, own_loop).then_some((right, goes_on, signed))
+        self.is_invariant(limit, own_loop).then_some(Compared { limit, shifts, goes_on, signed })
     }
 }

@@ -463,6 +463,7 @@ impl<'a> Evaluator<'a> {
                 let steps = self.has_taken(under);
                 return self.counter(atoms, node, (*init, *step), *of as usize, steps);
             }
+            Node::Final { counter, .. } => return self.counter_behind(atoms, *counter),
             Node::Compare { .. }
             | Node::BoolAnd(..)
             | Node::BoolOr(..)

@@ -101,6 +101,9 @@ pub enum GoesOn {
 /// How long a counting loop goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoopBound {
+    /// What is compared with the limit in the first round: the counter's first value, or that and what is added before the
+    /// comparison, as a step that comes before it. Later rounds compare a step more each.
+    pub first: NodeId,
     /// The loop-invariant limit.
     pub limit: NodeId,
     /// While the counter is this to the limit.
@@ -233,6 +236,13 @@ pub enum Node {
         /// What ends the loop, if that could be read off.
         bound: Option<LoopBound>,
     },
+    /// A counter behind its loop, if nothing but the loop's test has ended that.
+    Final {
+        /// The counter.
+        counter: NodeId,
+        /// Width in bits.
+        width: u8,
+    },
     /// A comparison (boolean).
     Compare {
         /// The comparison.
@@ -278,11 +288,12 @@ impl Node {
             | Self::Compare { a, b, .. }
             | Self::BoolAnd(a, b)
             | Self::BoolOr(a, b) => vec![*a, *b],
-            Self::Convert { a, .. } | Self::BoolNot(a) => vec![*a],
+            Self::Convert { a, .. } | Self::BoolNot(a) | Self::Final { counter: a, .. } => vec![*a],
             Self::Join { inputs, .. } => inputs.clone(),
             Self::Select { condition, a, b, .. } => vec![*condition, *a, *b],
             Self::Counter { init, step, bound, .. } => {
-                [*init, *step].into_iter().chain(bound.map(|bound| bound.limit)).collect()
+                let bound = bound.into_iter().flat_map(|bound| [bound.first, bound.limit]);
+                [*init, *step].into_iter().chain(bound).collect()
             }
         }
     }
@@ -298,6 +309,7 @@ impl Node {
             | Self::Join { width, .. }
             | Self::Select { width, .. }
             | Self::Counter { width, .. }
+            | Self::Final { width, .. }
             | Self::Opaque { width, .. } => *width,
             Self::Id { .. }
             | Self::LocalIndex
@@ -420,6 +432,7 @@ impl Exprs {
             Node::Subgroup(_)
             | Node::Join { .. }
             | Node::Counter { .. }
+            | Node::Final { .. }
             | Node::Cell { .. }
             | Node::Opaque { .. } => false,
         }
@@ -434,6 +447,26 @@ impl Exprs {
                 self.constant(value, width)
             }
             _ => self.add(Node::BoolNot(node)),
+        }
+    }
+
+    /// The conjunction of two boolean nodes.
+    pub(crate) fn and(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        match (self.get(a), self.get(b)) {
+            (Node::Const { value: 0, .. }, _) => a,
+            (_, Node::Const { value: 0, .. }) | (Node::Const { .. }, _) => b,
+            (_, Node::Const { .. }) => a,
+            _ => self.add(Node::BoolAnd(a, b)),
+        }
+    }
+
+    /// The disjunction of two boolean nodes.
+    pub(crate) fn or(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        match (self.get(a), self.get(b)) {
+            (Node::Const { value: 0, .. }, _) => b,
+            (_, Node::Const { value: 0, .. }) | (Node::Const { .. }, _) => a,
+            (_, Node::Const { .. }) => b,
+            _ => self.add(Node::BoolOr(a, b)),
         }
     }
 
@@ -478,122 +511,6 @@ impl Exprs {
         let yes = self.add(Node::BoolAnd(condition, a));
         let no = self.add(Node::BoolAnd(negated, b));
         self.add(Node::BoolOr(yes, no))
-    }
-
-    /// The expression as text, for people.
-    pub fn display(&self, id: NodeId) -> String {
-        let mut text = String::new();
-        self.write(id, 0, &mut text);
-        text
-    }
-
-    fn write(&self, id: NodeId, depth: usize, out: &mut String) {
-        use std::fmt::Write as _;
-        if depth > 12 {
-            out.push('…');
-            return;
-        }
-        let binary = |out: &mut String, a: NodeId, op: &str, b: NodeId| {
-            out.push('(');
-            self.write(a, depth + 1, out);
-            let _ = write!(out, " {op} ");
-            self.write(b, depth + 1, out);
-            out.push(')');
-        };
-        let call = |out: &mut String, name: &str, args: &[NodeId]| {
-            let _ = write!(out, "{name}(");
-            for (n, &arg) in args.iter().enumerate() {
-                if n > 0 {
-                    out.push_str(", ");
-                }
-                self.write(arg, depth + 1, out);
-            }
-            out.push(')');
-        };
-        match self.get(id) {
-            Node::Const { value, width } => {
-                let signed = sign_extend(*value, *width);
-                // Small negative numbers read better with their sign.
-                if (-4096..0).contains(&signed) {
-                    let _ = write!(out, "{signed}");
-                } else {
-                    let _ = write!(out, "{value}");
-                }
-            }
-            Node::Id { kind, dim } => {
-                let name = match kind {
-                    IdKind::Global => "global",
-                    IdKind::Local => "local",
-                    IdKind::Group => "group",
-                    IdKind::GroupCount => "groups",
-                };
-                let _ = write!(out, "{name}.{}", ["x", "y", "z"][usize::from(*dim).min(2)]);
-            }
-            Node::LocalIndex => out.push_str("local.index"),
-            Node::Subgroup(value) => out.push_str(match value {
-                SubgroupValue::Id => "subgroup.id",
-                SubgroupValue::Count => "subgroups",
-                SubgroupValue::Size => "subgroup.size",
-                SubgroupValue::Lane => "subgroup.lane",
-            }),
-            Node::Push { offset, .. } => {
-                let _ = write!(out, "push[{offset}]");
-            }
-            Node::Length { binding, .. } => {
-                let _ = write!(out, "length({binding})");
-            }
-            Node::Image { binding, query } => {
-                let _ = match query {
-                    ImageQuery::Size(component) => {
-                        write!(out, "size({binding}).{}", ["x", "y", "z"][usize::from(*component).min(2)])
-                    }
-                    ImageQuery::Levels => write!(out, "levels({binding})"),
-                    ImageQuery::Samples => write!(out, "samples({binding})"),
-                };
-            }
-            Node::Cell { binding, offset, .. } => {
-                let _ = write!(out, "cell({binding})[{offset}]");
-            }
-            Node::Binary { op, a, b, .. } => match op {
-                BinaryOp::Add => binary(out, *a, "+", *b),
-                BinaryOp::Sub => binary(out, *a, "-", *b),
-                BinaryOp::Mul => binary(out, *a, "*", *b),
-                BinaryOp::UMulHigh => call(out, "high-product", &[*a, *b]),
-                BinaryOp::UDiv | BinaryOp::SDiv => binary(out, *a, "/", *b),
-                BinaryOp::UMod | BinaryOp::SRem | BinaryOp::SMod => binary(out, *a, "%", *b),
-                BinaryOp::Shl => binary(out, *a, "<<", *b),
-                BinaryOp::ShrLogical | BinaryOp::ShrArithmetic => binary(out, *a, ">>", *b),
-                BinaryOp::And => binary(out, *a, "&", *b),
-                BinaryOp::Or => binary(out, *a, "|", *b),
-                BinaryOp::Xor => binary(out, *a, "^", *b),
-                BinaryOp::UMin | BinaryOp::SMin => call(out, "min", &[*a, *b]),
-                BinaryOp::UMax | BinaryOp::SMax => call(out, "max", &[*a, *b]),
-            },
-            Node::Convert { a, .. } => self.write(*a, depth + 1, out),
-            Node::Join { inputs, .. } => call(out, "one-of", inputs),
-            Node::Select { condition, a, b, .. } => call(out, "select", &[*condition, *a, *b]),
-            Node::Counter { id, .. } => {
-                let _ = write!(out, "loop%{id}");
-            }
-            Node::Compare { op, a, b, .. } => {
-                let symbol = match op {
-                    CompareOp::Equal => "==",
-                    CompareOp::NotEqual => "!=",
-                    CompareOp::ULess | CompareOp::SLess => "<",
-                    CompareOp::ULessEqual | CompareOp::SLessEqual => "<=",
-                };
-                binary(out, *a, symbol, *b);
-            }
-            Node::BoolAnd(a, b) => binary(out, *a, "&&", *b),
-            Node::BoolOr(a, b) => binary(out, *a, "||", *b),
-            Node::BoolNot(a) => {
-                out.push('!');
-                self.write(*a, depth + 1, out);
-            }
-            Node::Opaque { id, .. } => {
-                let _ = write!(out, "unknown%{id}");
-            }
-        }
     }
 }
 

@@ -110,6 +110,7 @@ impl<'a> Reader<'a> {
             at = match last.class.opcode {
                 Op::Return => return Some(line),
                 Op::Branch => self.target(last, 0)?,
+                Op::BranchConditional if self.only_way(last).is_some() => self.only_way(last)?,
                 Op::BranchConditional => match self.guard(last.operands.first()?.id_ref_any()?) {
                     Some(guard) if self.leaves(last, guard) => {
                         line.guards.push(RangeGuard { first, ..guard });
@@ -172,6 +173,7 @@ impl<'a> Reader<'a> {
             last = at;
             at = match end.class.opcode {
                 Op::Branch => self.target(end, 0)?,
+                Op::BranchConditional if self.only_way(end).is_some() => self.only_way(end)?,
                 Op::BranchConditional => self.choice(line, at, true)?,
                 _ => return None,
             };
@@ -196,6 +198,29 @@ impl<'a> Reader<'a> {
 
     fn target(&self, inst: &Instruction, operand: usize) -> Option<usize> {
         self.labels.get(&inst.operands.get(operand)?.id_ref_any()?).copied()
+    }
+
+    /// Where a branch leads if its other side comes to an `OpUnreachable`: then no item takes that.
+    fn only_way(&self, branch: &Instruction) -> Option<usize> {
+        let (yes, no) = (self.target(branch, 1)?, self.target(branch, 2)?);
+        match (self.is_unreachable(yes), self.is_unreachable(no)) {
+            (false, true) => Some(yes),
+            (true, false) => Some(no),
+            _ => None,
+        }
+    }
+
+    /// Whether a block does nothing and comes to an `OpUnreachable`.
+    fn is_unreachable(&self, mut at: usize) -> bool {
+        for _ in 0..self.function.blocks.len() {
+            let [last] = self.function.blocks[at].instructions.as_slice() else { return false };
+            match (last.class.opcode, self.target(last, 0)) {
+                (Op::Unreachable, _) => return !mutant!(UnreachableIsReached),
+                (Op::Branch, Some(next)) => at = next,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Whether nothing happens from a block to the end of the kernel.

@@ -11,25 +11,28 @@ use super::trip_counts::{Factor, Products, Rounds};
 use super::word::{Value, as_signed, as_unsigned};
 
 impl Evaluator<'_> {
-    /// Most rounds of all loops of the kernel together, if every loop's are known.
-    pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Option<u128> {
+    /// Most rounds of all loops of the kernel together, or the first loop of which they are not known.
+    pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Result<u128, usize> {
         self.leave();
         let analysis = self.analysis;
         let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
         let mut total = 0u128;
         for (index, one) in analysis.loops.iter().enumerate() {
             let rounds = match one.rounds {
-                Rounds::AtMost(n) => u128::from(n),
-                Rounds::Products(products) => u128::from(self.rounds_of_products(atoms, products)?),
-                Rounds::Counted => u128::try_from(self.rounds_of(atoms, index)?.1).ok()?,
-                Rounds::Unknown => return None,
+                Rounds::AtMost(n) => Some(u128::from(n)),
+                Rounds::Products(products) => self.rounds_of_products(atoms, products).map(u128::from),
+                Rounds::Counted => {
+                    self.rounds_of(atoms, index).and_then(|(_, most)| u128::try_from(most).ok())
+                }
+                Rounds::Unknown => None,
             };
+            let rounds = rounds.ok_or(index)?;
             // The round that finds the loop at its end counts as one.
             let around = one.parent.map_or(1, |parent| each[parent]);
-            each.push(around.checked_mul(rounds + 1)?);
-            total = total.checked_add(each[each.len() - 1])?;
+            each.push(around.checked_mul(rounds + 1).ok_or(index)?);
+            total = total.checked_add(each[each.len() - 1]).ok_or(index)?;
         }
-        Some(total)
+        Ok(total)
     }
 
     /// Rounds of a loop whose counter is multiplied, where all words that it goes by are numbers.
@@ -152,6 +155,16 @@ impl Evaluator<'_> {
 
     /// What counts the rounds that a loop has done before, if one of its tests bounds them in the present context.
     fn round_here(&mut self, atoms: &mut Atoms, index: usize) -> Option<AtomId> {
+        let (least, most) = self.count_here(atoms, index)?;
+        if self.context.is_none() {
+            self.rounds.insert(index, (least, most));
+        }
+        let round = self.round(*self.analysis.loops.get(index)?.tested.first()?);
+        Some(atoms.intern(round, most))
+    }
+
+    /// Fewest and most rounds of a loop, each time it is entered, in the present context.
+    fn count_here(&mut self, atoms: &mut Atoms, index: usize) -> Option<(i128, i128)> {
         let analysis = self.analysis;
         let of = analysis.loops.get(index)?;
         let mut known: Option<(i128, i128)> = None;
@@ -169,30 +182,42 @@ impl Evaluator<'_> {
         let most = if mutant!(OneRoundLess) { (most - 1).max(0) } else { most };
         // A test that is not followed may end the loop at once.
         let least = if all_known { least.min(most) } else { 0 };
-        if self.context.is_none() {
-            self.rounds.insert(index, (least, most));
+        Some((least, most))
+    }
+
+    /// A counter behind its loop, if every invocation does as many rounds of that.
+    pub(super) fn counter_behind(&mut self, atoms: &mut Atoms, counter: NodeId) -> Option<Value> {
+        let &Node::Counter { init, step, of, .. } = self.analysis.exprs.get(counter) else { return None };
+        let (_, bound) = self.counted(of as usize)?;
+        let (least, most) = self.count_here(atoms, of as usize)?;
+        if !(bound.only_exit && least == most) && !mutant!(LoopsEndLate) {
+            return None;
         }
-        let round = self.round(*of.tested.first()?);
-        Some(atoms.intern(round, most))
+        let (init, step) = (self.value(atoms, init), self.value(atoms, step).constant()?);
+        let steps = Affine::constant(step.checked_mul(most)?);
+        let form = init.form.plus(&steps, 1)?;
+        Some(self.exact(atoms, form))
     }
 
     /// Fewest and most rounds by one of the tests of a loop, if its counter comes to its limit without wrapping.
     fn count_of(&mut self, atoms: &mut Atoms, node: NodeId) -> Option<(i128, i128)> {
-        let &Node::Counter { width, init, step, bound: Some(bound), .. } = self.analysis.exprs.get(node)
-        else {
+        let &Node::Counter { width, step, bound: Some(bound), .. } = self.analysis.exprs.get(node) else {
             return None;
         };
         let step = self.value(atoms, step).constant()?;
-        let init = self.value(atoms, init);
+        let init = self.value(atoms, bound.first);
         let own = self.value(atoms, bound.limit);
-        let counted = |this: &Self, atoms: &Atoms, limit: &Value, signed: bool| {
+        let counted = |this: &Self, atoms: &mut Atoms, limit: &Value, signed: bool| {
             let meaning = if signed { as_signed } else { as_unsigned };
-            let (init, limit) = (meaning(&init, width)?, meaning(limit, width)?);
             let range = if signed {
                 (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1)
             } else {
                 (0, (1i128 << width) - 1)
             };
+            // Where the first number may have wrapped it is some word.
+            let init =
+                meaning(&init, width).unwrap_or_else(|| this.unknown(atoms, bound.first, range.0, range.1));
+            let limit = meaning(limit, width)?;
             this.count(atoms, bound.goes_on, &init, &limit, step, range)
         };
         let op = match (bound.goes_on, bound.signed) {
@@ -239,7 +264,7 @@ impl Evaluator<'_> {
         Some(self.exact(atoms, form))
     }
 
-    /// Fewest and most rounds of a counter that steps from `init` while `goes_on`, if it stays within `range` up to the
+    /// Fewest and most rounds of a loop that compares a number which steps from `init`, and goes on while `goes_on`, if it stays within `range` up to the
     /// value that ends the loop. Rounds of single invocations lie between.
     fn count(
         &self,

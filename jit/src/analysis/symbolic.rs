@@ -30,7 +30,7 @@ impl<'a> Builder<'a> {
             && !self.cfg.is_in_loop(block, self.cfg.innermost_loop(home))
             && !mutant!(CounterOutlivesLoop)
         {
-            return self.opaque(id, component);
+            return self.behind(id, component, home, block);
         }
         if let Some(&node) = self.memo.get(&(id, component)) {
             return node;
@@ -46,7 +46,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    fn opaque(&mut self, id: u32, component: u32) -> NodeId {
+    pub(super) fn opaque(&mut self, id: u32, component: u32) -> NodeId {
         let width = self
             .definitions
             .get(&id)
@@ -119,11 +119,7 @@ impl<'a> Builder<'a> {
             Op::LogicalAnd | Op::LogicalOr => {
                 let a = self.component(operand(0)?, component, block);
                 let b = self.component(operand(1)?, component, block);
-                Some(self.exprs.add(if op == Op::LogicalAnd {
-                    Node::BoolAnd(a, b)
-                } else {
-                    Node::BoolOr(a, b)
-                }))
+                Some(if op == Op::LogicalAnd { self.exprs.and(a, b) } else { self.exprs.or(a, b) })
             }
             Op::All | Op::Any => {
                 let vector = operand(0)?;
@@ -439,7 +435,7 @@ impl<'a> Builder<'a> {
             return Some(placeholder);
         };
         let init = self.component(first, 0, from);
-        let bound = if under.is_empty() { self.bound_of(id, own_loop) } else { None };
+        let bound = if under.is_empty() { self.bound_of(id, init, own_loop) } else { None };
         Some(self.exprs.add(Node::Counter { id, width, init, step, of: own_loop as u32, under, bound }))
     }
 

@@ -8,7 +8,7 @@ use rspirv::spirv::Op;
 use super::access::Guard;
 use super::build::{Builder, Definition, id_at};
 use super::cfg::Edge;
-use super::expr::{Node, NodeId, sign_extend};
+use super::expr::{BinaryOp, Node, NodeId, sign_extend};
 use super::unroll::{Round, Unrollable};
 
 /// The loops of a kernel, outermost first.
@@ -104,8 +104,8 @@ impl Builder<'_> {
     fn other_exits(&mut self, index: usize) -> Option<Vec<Guard>> {
         let cfg = self.cfg;
         let the_loop = &cfg.loops[index];
-        let asked = cfg.test_of(self.function, index)?;
-        let test = asked.block();
+        let asked = self.tests[index]?;
+        let test = asked.block;
         let edge = |block, condition, taken| Edge {
             block,
             condition,
@@ -133,7 +133,7 @@ impl Builder<'_> {
         Some(stays)
     }
 
-    fn phis(&self, index: usize) -> Vec<u32> {
+    pub(super) fn phis(&self, index: usize) -> Vec<u32> {
         let header = self.cfg.loops[index].header;
         let instructions = self.function.blocks[header].instructions.iter();
         let phis = instructions.take_while(|inst| inst.class.opcode == Op::Phi);
@@ -157,14 +157,31 @@ impl Builder<'_> {
         products.map_or(Rounds::Unknown, Rounds::Products)
     }
 
-    /// What a loop goes by that goes on only while `phi` is below a limit and multiplies it in each round.
+    /// What a loop goes by that goes on only while `phi`, or what becomes of it in a round, is below a limit and multiplies it in
+    /// each round.
     fn products(&mut self, phi: u32, index: usize) -> Option<Products> {
-        let test = self.cfg.test_of(self.function, index)?;
-        let Some(&Definition::Local { inst, block }) = self.definitions.get(&test.condition) else {
+        // Each of the conditions under which the loop goes on bounds it.
+        let test = self.tests[index]?;
+        let parts = self.parts_of(test.condition, test.stays);
+        parts.into_iter().find_map(|part| self.products_by(phi, index, part))
+    }
+
+    fn products_by(&mut self, phi: u32, index: usize, (condition, stays): (u32, bool)) -> Option<Products> {
+        let Some(&Definition::Local { inst, block }) = self.definitions.get(&condition) else {
             return None;
         };
-        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
-        let (limit, inclusive, signed) = match (inst.class.opcode, test.stays) {
+        let next = self.next_of(phi, index);
+        // What is compared is the number of this round, or already that of the next.
+        let (sides, is_next) = match next
+            .is_some_and(|next| [id_at(inst, 0), id_at(inst, 1)].contains(&Some(next)))
+        {
+            true => {
+                ([id_at(inst, 0)?, id_at(inst, 1)?].map(|id| if Some(id) == next { phi } else { id }), true)
+            }
+            false => ([id_at(inst, 0)?, id_at(inst, 1)?], false),
+        };
+        let [a, b] = sides;
+        let (limit, inclusive, signed) = match (inst.class.opcode, stays) {
             (Op::ULessThan, true) | (Op::UGreaterThanEqual, false) if a == phi => (b, false, false),
             (Op::SLessThan, true) | (Op::SGreaterThanEqual, false) if a == phi => (b, false, true),
             (Op::ULessThanEqual, true) | (Op::UGreaterThan, false) if a == phi => (b, true, false),
@@ -196,16 +213,46 @@ impl Builder<'_> {
             }
         }
         let width = self.exprs.get(limit).width();
-        Some(Products { first: first?, by: factor?, limit, width, inclusive, signed })
+        let (first, by) = (first?, factor?);
+        let first =
+            if is_next && !mutant!(SteppedIsNotStepped) { self.times(first, by, width) } else { first };
+        Some(Products { first, by, limit, width, inclusive, signed })
+    }
+
+    /// A word multiplied once.
+    fn times(&mut self, word: NodeId, by: Factor, width: u8) -> NodeId {
+        let (op, b) = match by {
+            Factor::Two => (BinaryOp::Add, word),
+            Factor::Word(by) => (BinaryOp::Mul, by),
+            Factor::Shift(by) => (BinaryOp::Shl, by),
+        };
+        self.exprs.add(Node::Binary { op, width, a: word, b })
+    }
+
+    /// What a phi of a loop's header is in the next round, if that is one value.
+    fn next_of(&self, phi: u32, index: usize) -> Option<u32> {
+        let &Definition::Local { inst, .. } = self.definitions.get(&phi)? else { return None };
+        let mut next = None;
+        for pair in inst.operands.chunks(2) {
+            let value = pair.first()?.id_ref_any()?;
+            let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
+            if self.cfg.loops[index].blocks.contains(from)
+                && next.replace(value).is_some_and(|known| known != value)
+            {
+                return None;
+            }
+        }
+        next
     }
 
     /// Rounds of a loop that begins with a constant, makes the next one of it by another constant, and compares it with a third: they are
     /// counted out.
     fn fixed(&mut self, index: usize, parts: &Unrollable) -> Option<u32> {
-        let test = self.cfg.test_of(self.function, index)?;
-        let &Definition::Local { inst, block } = self.definitions.get(&test.condition)? else { return None };
+        let test = self.tests[index]?;
+        let &[(condition, stays)] = self.parts_of(test.condition, test.stays).as_slice() else { return None };
+        let &Definition::Local { inst, block } = self.definitions.get(&condition)? else { return None };
         let (op, a, b) = (inst.class.opcode, id_at(inst, 0)?, id_at(inst, 1)?);
-        if parts.prefix.last() != Some(&test.block()) {
+        if parts.prefix.last() != Some(&test.block) {
             return None;
         }
         let phi = self.phis(index).into_iter().find(|&phi| (phi == a) != (phi == b))?;
@@ -243,7 +290,7 @@ impl Builder<'_> {
                 Op::INotEqual => x != y,
                 _ => return None,
             };
-            Some(holds == test.stays)
+            Some(holds == stays)
         };
         let mut rounds = 0;
         while goes_on(value)? {
@@ -287,23 +334,46 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the loop goes on only while `phi` is above zero, and each round divides it.
+    /// Whether the loop goes on only while `phi`, or what becomes of it in a round, is above zero, and each round divides it.
     fn halves(&mut self, phi: u32, index: usize) -> bool {
-        let Some(test) = self.cfg.test_of(self.function, index) else { return false };
-        let zero = |id: Option<u32>| id.and_then(|id| self.types.constant(id)).is_some_and(|c| c.0 == 0);
-        let Some(Definition::Local { inst, .. }) = self.definitions.get(&test.condition) else {
+        let Some(test) = self.tests[index] else { return false };
+        let parts = self.parts_of(test.condition, test.stays);
+        parts.into_iter().any(|part| self.halves_by(phi, index, part))
+    }
+
+    fn halves_by(&mut self, phi: u32, index: usize, (condition, stays): (u32, bool)) -> bool {
+        let Some(&Definition::Local { inst, block }) = self.definitions.get(&condition) else {
             return false;
         };
+        let next = self.next_of(phi, index);
+        let is_divided = |id: Option<u32>| id == Some(phi) || id.is_some() && id == next;
         let (a, b) = (id_at(inst, 0), id_at(inst, 1));
-        let positive = match (inst.class.opcode, test.stays) {
-            (Op::UGreaterThan | Op::SGreaterThan | Op::INotEqual, true) => a == Some(phi) && zero(b),
-            (Op::ULessThanEqual | Op::SLessThanEqual | Op::IEqual, false) => a == Some(phi) && zero(b),
-            (Op::ULessThan | Op::SLessThan, true) => zero(a) && b == Some(phi),
-            _ => false,
+        use Op::{
+            SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
+            UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
         };
+        // As a comparison that holds while the loop goes on: what is divided is above a limit, at least it, or not it.
+        let (limit, least, signed) = match (inst.class.opcode, stays) {
+            (UG, true) | (ULE, false) if is_divided(a) => (b, 0, false),
+            (SG, true) | (SLE, false) if is_divided(a) => (b, 0, true),
+            (UGE, true) | (UL, false) if is_divided(a) => (b, 1, false),
+            (SGE, true) | (SL, false) if is_divided(a) => (b, 1, true),
+            (UL, true) | (UGE, false) if is_divided(b) => (a, 0, false),
+            (SL, true) | (SGE, false) if is_divided(b) => (a, 0, true),
+            (ULE, true) | (UG, false) if is_divided(b) => (a, 1, false),
+            (SLE, true) | (SG, false) if is_divided(b) => (a, 1, true),
+            (Op::INotEqual, true) | (Op::IEqual, false) if is_divided(a) => (b, 0, false),
+            _ => return false,
+        };
+        let is_equality = matches!(inst.class.opcode, Op::INotEqual | Op::IEqual);
+        let limit = limit.and_then(|id| self.const_word(id, block));
+        let is_positive = limit.is_some_and(|(word, width)| match signed {
+            _ if is_equality => word == 0,
+            true => sign_extend(word, width) >= least || mutant!(AnyQuotientEnds),
+            false => word >= least as u64 || mutant!(AnyQuotientEnds),
+        });
         // Shifting a number below zero ends at -1.
-        let below_zero = matches!(inst.class.opcode, Op::SGreaterThan | Op::SLessThan | Op::SLessThanEqual);
-        positive && self.is_divided(phi, index, below_zero)
+        is_positive && self.is_divided(phi, index, signed)
     }
 
     /// Whether the value a phi takes in the next round is itself divided by a constant above one. `below_zero`: the

@@ -16,7 +16,7 @@ use crate::frontend::opcodes;
 /// Where the parts of such a loop are: blocks by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unrollable {
-    /// All its blocks, in the order of the module.
+    /// All its blocks, and merge blocks in it that nothing leads to, in the order of the module.
     pub(crate) blocks: Vec<usize>,
     /// From the header to the test.
     pub(crate) prefix: Vec<usize>,
@@ -128,7 +128,30 @@ impl Unrollable {
         if !returns || !the_loop.is_left_only_from(test, cfg) {
             return None;
         }
-        let blocks: Vec<usize> = (0..function.blocks.len()).filter(|&block| inside(block)).collect();
+        // Merge blocks that nothing leads to are no part of the loop, and each round has to have its own.
+        let mut ends: Vec<usize> = Vec::new();
+        for block in (0..function.blocks.len()).filter(|&block| inside(block) && block != header) {
+            let mut named = instructions(block).iter();
+            let Some(merge) =
+                named.find(|inst| matches!(inst.class.opcode, Op::SelectionMerge | Op::LoopMerge))
+            else {
+                continue;
+            };
+            let labels = merge.operands.iter().filter_map(Operand::id_ref_any);
+            for block in labels.map(|label| cfg.block_of_label(label)) {
+                let block = block?;
+                if inside(block) {
+                    continue;
+                }
+                let is_end = matches!(instructions(block), [last] if last.class.opcode == Op::Unreachable);
+                if !is_end || !cfg.predecessors[block].is_empty() {
+                    return None;
+                }
+                ends.push(block);
+            }
+        }
+        let is_part = |block: &usize| inside(*block) || ends.contains(block);
+        let blocks: Vec<usize> = (0..function.blocks.len()).filter(is_part).collect();
         let round = Round {
             weight: blocks.iter().map(|&block| instructions(block).len() as u32).sum(),
             loads: blocks.iter().flat_map(|&b| instructions(b)).any(|inst| inst.class.opcode == Op::Load),

@@ -5,6 +5,7 @@
 //!   terminated
 //! - type nesting and id bound are small enough for the recursive and id-indexed code of the
 //!   validator and the optimizer, control flow for the validator's cubic one
+//! - decoration groups are expanded ([`groups`])
 //!
 //! # Refuses
 //! - everything else, naming the instruction
@@ -13,6 +14,7 @@ use ahash::AHashSet;
 use rspirv::spirv::{MAGIC_NUMBER, Op};
 
 use super::error::{KernelError, TextKind};
+use super::groups;
 use super::words::{self, HEADER};
 
 /// No compute kernel comes near this; it bounds the work a hostile file can cause.
@@ -84,7 +86,13 @@ pub(crate) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, 
     }
     check_header(module, &words)?;
     check_instructions(module, &words)?;
-    Ok(words)
+    let misplaced = |groups::Misplaced { instruction, word, what }| KernelError::Malformed {
+        module: module.to_owned(),
+        instruction,
+        word,
+        what,
+    };
+    Ok(groups::expand(&words).map_err(misplaced)?.unwrap_or(words))
 }
 
 fn check_length(module: &str, bytes: usize) -> Result<(), KernelError> {

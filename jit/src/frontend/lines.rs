@@ -1,7 +1,7 @@
 //! Where the source text has the accesses of a module, as far as its debug information says.
 //!
 //! Accesses lose their lines on the way to the normal form, so they are looked for where they come from: each binding has the lines of
-//! all instructions that read, or write, through it. Often that is one.
+//! all instructions that read, or write, through it. Often that is one. Loops are told apart by their order.
 
 use ahash::AHashMap;
 use rspirv::spirv::{Decoration, Op, StorageClass};
@@ -10,8 +10,14 @@ use super::opcodes::{ATOMIC, has};
 use super::set_binding::SetBinding;
 use super::words::{Inst, instructions, string};
 
-/// Lines by binding and by whether they write, each once and ascending.
-pub(crate) type Lines = AHashMap<(SetBinding, bool), Vec<u32>>;
+/// Where the source text has the accesses and the loops of a module.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// By binding and by whether they write, each once and ascending.
+    pub(crate) accesses: AHashMap<(SetBinding, bool), Vec<u32>>,
+    /// Of each loop, in the order of the module; 0 where none is said.
+    pub(crate) loops: Vec<u32>,
+}
 
 /// The instruction set in which newer compilers say lines, and the number of that instruction.
 const DEBUG_SET: &str = "NonSemantic.Shader.DebugInfo.100";
@@ -23,7 +29,7 @@ pub(crate) fn of(words: &[u32]) -> Lines {
     for inst in instructions(words) {
         walk.instruction(&inst);
     }
-    for lines in walk.lines.values_mut() {
+    for lines in walk.lines.accesses.values_mut() {
         lines.sort_unstable();
         lines.dedup();
     }
@@ -41,6 +47,8 @@ struct Walk {
     debug_set: Option<u32>,
     /// The present line; 0 if none is said.
     line: u32,
+    /// The latest line of the present function.
+    latest: u32,
     lines: Lines,
 }
 
@@ -63,9 +71,16 @@ impl Walk {
                 self.constants.insert(inst.at(1), inst.at(2));
             }
             Op::Variable => self.variable(inst),
-            Op::Line => self.line = inst.at(1),
-            Op::ExtInst if Some(inst.at(2)) == self.debug_set && inst.at(3) == DEBUG_LINE => {
-                self.line = self.constants.get(&inst.at(5)).copied().unwrap_or(0);
+            Op::Line => self.said(inst.at(1)),
+            Op::Function => self.latest = 0,
+            // A block begins without a line; what leads to it has said one.
+            Op::LoopMerge => self.lines.loops.push(if self.line == 0 { self.latest } else { self.line }),
+            Op::ExtInst | Op::ExtInstWithForwardRefsKHR
+                if Some(inst.at(2)) == self.debug_set && inst.at(3) == DEBUG_LINE =>
+            {
+                if let Some(&line) = self.constants.get(&inst.at(5)) {
+                    self.said(line);
+                }
             }
             Op::NoLine | Op::Label | Op::FunctionEnd => self.line = 0,
             Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject | Op::Image | Op::SampledImage => {
@@ -82,6 +97,10 @@ impl Walk {
             }
             _ => {}
         }
+    }
+
+    fn said(&mut self, line: u32) {
+        (self.line, self.latest) = (line, line);
     }
 
     fn variable(&mut self, inst: &Inst<'_>) {
@@ -105,7 +124,7 @@ impl Walk {
 
     fn touch(&mut self, id: u32, writes: bool) {
         if let Some(&at) = self.roots.get(&id).filter(|_| self.line != 0) {
-            self.lines.entry((at, writes)).or_default().push(self.line);
+            self.lines.accesses.entry((at, writes)).or_default().push(self.line);
         }
     }
 }

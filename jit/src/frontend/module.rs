@@ -8,6 +8,8 @@ use rspirv::spirv::{ExecutionModel, Op};
 use super::error::KernelError;
 use super::lines::{self, Lines};
 use super::newer::{self, Newer};
+#[cfg(feature = "wgsl")]
+use super::overrides::Overrides;
 use super::passes::strip_layout;
 use super::set_binding::SetBinding;
 use super::spec::{self, SpecConstant};
@@ -28,6 +30,9 @@ struct Inner {
     contents: Contents,
     /// Where its accesses are in the source text. Looked for when it is first asked for.
     lines: OnceLock<Lines>,
+    /// The overrides of the WGSL text it was made of, if that has any. The words have them at their defaults.
+    #[cfg(feature = "wgsl")]
+    overrides: Option<Overrides>,
 }
 
 /// What the tools said of a module.
@@ -79,6 +84,12 @@ impl Contents {
     pub(crate) fn spec_constants(&self) -> &[SpecConstant] {
         &self.spec_constants
     }
+
+    /// The function of the entry point with this name.
+    pub(crate) fn entry_id(&self, entry: &str) -> Option<u32> {
+        let at = self.entry_points.iter().position(|name| name == entry)?;
+        self.entry_ids.get(at).copied()
+    }
 }
 
 impl Module {
@@ -104,7 +115,44 @@ impl Module {
     /// [`KernelError::Wgsl`] with line and column.
     #[cfg(feature = "wgsl")]
     pub fn from_wgsl(name: &str, text: &str) -> Result<Module, KernelError> {
-        Module::from_words(name, &super::wgsl::compile(name, text)?)
+        Module::compiled(name, super::wgsl::compile(name, text)?)
+    }
+
+    #[cfg(feature = "wgsl")]
+    pub(crate) fn compiled(name: &str, compiled: super::wgsl::Compiled) -> Result<Module, KernelError> {
+        let words = guard::from_words(name, compiled.words)?;
+        let mut contents = Contents::of(&words);
+        if let Some(overrides) = &compiled.overrides {
+            contents.spec_constants = overrides.constants().to_vec();
+            // These words are not all that it is.
+            let mut hasher = blake3::Hasher::new_derive_key("vkfuse module with overrides, version 1");
+            hasher.update(&contents.hash).update(&overrides.hash());
+            contents.hash = *hasher.finalize().as_bytes();
+        }
+        let mut module = Module::checked(name, words, contents)?;
+        if let Some(inner) = Arc::get_mut(&mut module.inner) {
+            inner.overrides = compiled.overrides;
+        }
+        Ok(module)
+    }
+
+    /// Whether it was made of a WGSL text with overrides: then its words have these at their defaults, and those of a kernel are
+    /// written when their values are given.
+    pub fn has_overrides(&self) -> bool {
+        #[cfg(feature = "wgsl")]
+        return self.inner.overrides.is_some();
+        #[cfg(not(feature = "wgsl"))]
+        false
+    }
+
+    /// The words with these values for its overrides, as they are given to its constants; nothing if it has none.
+    pub(crate) fn overridden(&self, values: &[(u32, u64)]) -> Result<Option<Vec<u32>>, KernelError> {
+        #[cfg(feature = "wgsl")]
+        if let Some(overrides) = &self.inner.overrides {
+            return Ok(Some(guard::from_words(self.name(), overrides.words(values)?)?));
+        }
+        let _ = values;
+        Ok(None)
     }
 
     fn guarded(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
@@ -147,7 +195,17 @@ impl Module {
 
     fn made(name: &str, words: Vec<u32>, standing: Standing, contents: Contents) -> Module {
         let (name, lines) = (name.to_owned(), OnceLock::new());
-        Module { inner: Arc::new(Inner { name, words, standing, contents, lines }) }
+        Module {
+            inner: Arc::new(Inner {
+                name,
+                words,
+                standing,
+                contents,
+                lines,
+                #[cfg(feature = "wgsl")]
+                overrides: None,
+            }),
+        }
     }
 
     /// The name it was loaded under.
@@ -209,8 +267,25 @@ impl Module {
 
     /// Lines of the source text in which a binding is read, or written, ascending; none where debug information does not say.
     pub fn lines(&self, at: SetBinding, writes: bool) -> &[u32] {
-        let lines = self.inner.lines.get_or_init(|| lines::of(self.words()));
-        lines.get(&(at, writes)).map_or(&[], |lines| lines)
+        self.all_lines().accesses.get(&(at, writes)).map_or(&[], |lines| lines)
+    }
+
+    /// Lines of the source text in which loop `index` of a kernel with `count` loops may begin; none where debug information does
+    /// not say. It is one if the module has as many loops; otherwise some were inlined several times, or are of another kernel.
+    pub(crate) fn loop_lines(&self, index: usize, count: usize) -> Vec<u32> {
+        let loops = &self.all_lines().loops;
+        let mut lines = match loops.get(index) {
+            Some(&line) if loops.len() == count => vec![line],
+            _ => loops.clone(),
+        };
+        lines.retain(|&line| line != 0);
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+
+    fn all_lines(&self) -> &Lines {
+        self.inner.lines.get_or_init(|| lines::of(self.words()))
     }
 
     /// Debug names by id.
@@ -245,7 +320,7 @@ fn validate(words: &[u32]) -> Result<Option<Vec<u32>>, Complaint> {
             tools::validate(repaired.as_deref().unwrap_or(words))?;
             Ok(repaired)
         }
-        Err(complaint) if complaint.detail.contains("NonSemantic") => {
+        Err(complaint) if complaint.detail.contains("NonSemantic") || words::has_forward_refs(words) => {
             tools::validate(&words::without_debug(words))?;
             Ok(None)
         }

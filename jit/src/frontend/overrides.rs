@@ -1,141 +1,218 @@
-//! WGSL overrides without a default, as specialization constants.
+//! WGSL overrides, as specialization constants.
 //!
-//! naga cannot leave an override open in SPIR-V. So what it is given declares a private variable instead, and in the SPIR-V that comes
-//! out the variable is a specialization constant, and its loads are copies of that. A compiler in between sees a load of memory,
-//! of which it supposes nothing.
-//!
-//! # Requires
-//! - a text that is valid as it is: nothing assigns to an override, and nothing takes its address
+//! naga cannot leave an override open in SPIR-V: what sizes an array or a work-group, and what other overrides are made of, has to
+//! be known when the words are written. So the parsed text is kept, and the words of a kernel are written when the values are given.
 //!
 //! # Guarantees
-//! - each override without a default is a specialization constant of its `@id`, or, if it has none, of the lowest number that no
-//!   other override has, in the order of the text; it bears the override's name
-//! - all of them are named by [`REQUIRED`](super::spec::REQUIRED), because none has a value unless it is given one
+//! - every override can be given a value, and is then what WGSL says: also where it sizes an array or a work-group, and where
+//!   another override is made of it
+//! - each is known by its `@id`. One without an `@id` has the lowest number that no other override has: first those without a
+//!   default, then the others, each in the order of the text
 //!
 //! # Refuses
-//! - overrides without a default where a constant is needed: sizes of arrays and work-groups, values of other overrides
+//! - what is no valid module with the values given, as a size of zero
+//! - numbers that are not finite, which WGSL does not allow
+
+use std::collections::BTreeMap;
 
 use ahash::AHashMap;
-use naga::{Handle, Module, Override};
-use rspirv::spirv::{Decoration, Op, StorageClass};
+use naga::back::PipelineConstants;
+use naga::back::pipeline_constants::process_overrides;
+use naga::{Expression, Handle, Literal, Module, Override, Scalar, ScalarKind, TypeInner};
 
-use super::spec::REQUIRED;
-use super::words::{self, HEADER};
+use super::error::KernelError;
+use super::spec::{SpecConstant, SpecType, SpecValue};
+use super::wgsl::{self, Parsed};
 
-/// An override without a default.
-pub(super) struct Open {
+/// The overrides of a text, with all that it takes to write words for values of theirs.
+pub(crate) struct Overrides {
     name: String,
-    id: u32,
-    /// Bytes of its declaration, without the semicolon.
-    at: std::ops::Range<usize>,
+    hash: [u8; 32],
+    parsed: Parsed,
+    /// Ascending by id.
+    constants: Vec<SpecConstant>,
+    /// What naga calls each of them; in the same order.
+    keys: Vec<String>,
+    defaults: Vec<u32>,
 }
 
-/// The overrides of a parsed text that have no default.
-pub(super) fn open(module: &Module, text: &str) -> Vec<Open> {
-    let all: Vec<(Handle<Override>, &Override)> = module.overrides.iter().collect();
-    let mut taken: Vec<u32> = all.iter().filter_map(|(_, one)| one.id.map(u32::from)).collect();
-    let mut found = Vec::new();
-    for (handle, one) in all.into_iter().filter(|(_, one)| one.init.is_none()) {
-        let (Some(name), Some(range)) = (one.name.clone(), module.overrides.get_span(handle).to_range())
-        else {
-            continue;
+impl Overrides {
+    /// The overrides of a parsed text.
+    pub(super) fn of(name: &str, text: &str, parsed: Parsed) -> Result<Overrides, KernelError> {
+        let numbered = numbered(&parsed.module);
+        let mut constants = Vec::with_capacity(numbered.len());
+        let mut keys = Vec::with_capacity(numbered.len());
+        for (&id, &handle) in &numbered {
+            let one = &parsed.module.overrides[handle];
+            let ty = spec_type(&parsed.module, one).ok_or_else(|| {
+                let named = one.name.as_deref().unwrap_or("?");
+                wgsl::error(name, None, format!("override `{named}` is of a type that takes no value"))
+            })?;
+            let literal = one.init.and_then(|init| literal(&parsed.module, init));
+            constants.push(SpecConstant {
+                id,
+                name: one.name.clone(),
+                ty,
+                default: literal.unwrap_or_else(|| ty.value(0)),
+                required: one.init.is_none(),
+                derived: one.init.is_some() && literal.is_none(),
+                shared: Vec::new(),
+            });
+            keys.push(one.id.map_or_else(|| one.name.clone().unwrap_or_default(), |id| id.to_string()));
+        }
+        let hash = blake3::derive_key("vkfuse wgsl with overrides, version 1", text.as_bytes());
+        let mut overrides =
+            Overrides { name: name.to_owned(), hash, parsed, constants, keys, defaults: Vec::new() };
+        overrides.write_defaults()?;
+        Ok(overrides)
+    }
+
+    pub(crate) fn constants(&self) -> &[SpecConstant] {
+        &self.constants
+    }
+
+    /// What tells this text from all others.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
+    /// The words with all overrides at their defaults, and those without a default at some value: for what does not depend on
+    /// values, such as the names of entry points.
+    pub(super) fn defaults(&self) -> &[u32] {
+        &self.defaults
+    }
+
+    fn write_defaults(&mut self) -> Result<(), KernelError> {
+        let mut first = None;
+        // A value that is as good as any other for most; what is made of it may have to be more than zero, or a multiple.
+        for (stand_in, every) in [(1, false), (64, false), (1, true), (64, true)] {
+            let stands_in = |one: &&SpecConstant| one.required || every && !one.derived;
+            let values: Vec<(u32, SpecValue)> = self
+                .constants
+                .iter()
+                .filter(stands_in)
+                .map(|one| (one.id, number(one.ty, stand_in)))
+                .collect();
+            match self.processed(&values) {
+                Ok((words, known)) => {
+                    for one in self.constants.iter_mut().filter(|one| one.derived) {
+                        let known = one.name.as_ref().and_then(|name| known.get(name));
+                        one.default = known.copied().unwrap_or(one.default);
+                    }
+                    self.defaults = words;
+                    return Ok(());
+                }
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| wgsl::error(&self.name, None, "it has no overrides".to_owned())))
+    }
+
+    /// The words with these values, as `spec::resolve` gives them.
+    pub(crate) fn words(&self, given: &[(u32, u64)]) -> Result<Vec<u32>, KernelError> {
+        let value = |&(id, bits): &(u32, u64)| {
+            let at = self.constants.binary_search_by_key(&id, |one| one.id).ok()?;
+            Some((id, self.constants[at].ty.value(bits)))
         };
-        let id = one.id.map_or_else(|| (0..).find(|id| !taken.contains(id)).unwrap_or(0), u32::from);
-        taken.push(id);
-        let Some(at) = declaration(text, range) else { continue };
-        found.push(Open { name, id, at });
+        let values: Vec<(u32, SpecValue)> = given.iter().filter_map(value).collect();
+        Ok(self.processed(&values)?.0)
     }
-    found
-}
 
-/// All of a declaration, its attributes included, of which a part is known.
-fn declaration(text: &str, part: std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
-    let end = part.start + text.get(part.start..)?.find(';')?;
-    let keyword = text.get(..end)?.rfind("override")?;
-    let mut start = keyword;
-    // `@id(3)`, in front of it.
-    let before = text.get(..keyword)?.trim_end();
-    if before.ends_with(')')
-        && let Some(at) = before.rfind('@')
-        && before[at + 1..].trim_start().starts_with("id")
-    {
-        start = at;
-    }
-    Some(start..end)
-}
-
-/// The text with private variables in their place; lines stay what they were.
-pub(super) fn with_variables(text: &str, open: &[Open]) -> String {
-    let mut out = text.to_owned();
-    let mut sorted: Vec<&Open> = open.iter().collect();
-    sorted.sort_by_key(|one| std::cmp::Reverse(one.at.start));
-    for one in sorted {
-        let declared = &text[one.at.clone()];
-        let keyword = declared.find("override").unwrap_or(0);
-        let rest = &declared[keyword + "override".len()..];
-        let lines = "\n".repeat(declared[..keyword].matches('\n').count());
-        out.replace_range(one.at.clone(), &format!("{lines}var<private>{rest}"));
-    }
-    out
-}
-
-/// The words with specialization constants in the place of the variables. What else than a load uses one is no valid module any
-/// more, and spirv-val says so.
-pub(super) fn as_constants(words: &[u32], open: &[Open]) -> Vec<u32> {
-    let mut names: AHashMap<u32, String> = AHashMap::new();
-    let mut pointees: AHashMap<u32, u32> = AHashMap::new();
-    let mut types: AHashMap<u32, (Op, u32)> = AHashMap::new();
-    let mut constants: AHashMap<u32, (u32, &Open)> = AHashMap::new();
-    for inst in words::instructions(words) {
-        match inst.op() {
-            Some(Op::Name) => names.extend(words::string(inst.from(1)).map(|(name, _)| (inst.at(0), name))),
-            Some(op @ (Op::TypeBool | Op::TypeInt | Op::TypeFloat)) => {
-                types.insert(inst.at(0), (op, inst.at(1)));
-            }
-            Some(Op::TypePointer) => drop(pointees.insert(inst.at(0), inst.at(2))),
-            Some(Op::Variable) if inst.at(2) == StorageClass::Private as u32 => {
-                let one = names.get(&inst.at(1)).and_then(|name| open.iter().find(|one| one.name == *name));
-                let ty = pointees.get(&inst.at(0)).copied();
-                constants.extend(one.zip(ty).map(|(one, ty)| (inst.at(1), (ty, one))));
-            }
-            _ => {}
-        }
-    }
-    let mut out = words[..HEADER].to_vec();
-    let (mut noted, mut decorated) = (false, false);
-    for inst in words::instructions(words) {
-        let op = inst.op();
-        let is_type = op.is_some_and(|op| op.is_type());
-        if (is_type || op.is_some_and(|op| op.is_annotation())) && !std::mem::replace(&mut noted, true) {
-            for one in open {
-                words::push(&mut out, Op::ModuleProcessed, &literal(&format!("{REQUIRED}{}", one.id)));
+    /// The words with these values, and what each override then is, by name.
+    fn processed(
+        &self,
+        given: &[(u32, SpecValue)],
+    ) -> Result<(Vec<u32>, AHashMap<String, SpecValue>), KernelError> {
+        let mut values = PipelineConstants::default();
+        for (one, key) in self.constants.iter().zip(&self.keys) {
+            if let Some((_, value)) = given.iter().find(|(id, _)| *id == one.id) {
+                values.insert(key.clone(), float(*value));
             }
         }
-        if is_type && !std::mem::replace(&mut decorated, true) {
-            let mut all: Vec<(&u32, u32)> = constants.iter().map(|(id, (_, one))| (id, one.id)).collect();
-            all.sort_unstable();
-            for (id, spec) in all {
-                words::push(&mut out, Op::Decorate, &[*id, Decoration::SpecId as u32, spec]);
-            }
-        }
-        match (op, constants.get(&inst.at(1)), constants.get(&inst.at(2))) {
-            (Some(Op::Variable), Some(&(ty, _)), _) => match types.get(&ty) {
-                Some((Op::TypeBool, _)) => words::push(&mut out, Op::SpecConstantFalse, &[ty, inst.at(1)]),
-                Some((_, 64)) => words::push(&mut out, Op::SpecConstant, &[ty, inst.at(1), 0, 0]),
-                _ => words::push(&mut out, Op::SpecConstant, &[ty, inst.at(1), 0]),
-            },
-            (Some(Op::Load), _, Some(_)) => {
-                words::push(&mut out, Op::CopyObject, &[inst.at(0), inst.at(1), inst.at(2)]);
-            }
-            _ => out.extend_from_slice(inst.words),
-        }
+        let failed = |message: String| wgsl::error(&self.name, None, message);
+        let (module, info) = process_overrides(&self.parsed.module, &self.parsed.info, None, &values)
+            .map_err(|error| failed(wgsl::full_message(&error)))?;
+        let words = wgsl::write(&self.name, &module, &info)?;
+        let known = module.constants.iter().filter_map(|(_, one)| {
+            let value = literal(&module, one.init)?;
+            Some((one.name.clone()?, value))
+        });
+        Ok((words, known.collect()))
     }
-    out
 }
 
-/// A literal string.
-fn literal(text: &str) -> Vec<u32> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize((bytes.len() / 4 + 1) * 4, 0);
-    bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+/// The overrides of a module by their numbers.
+fn numbered(module: &Module) -> BTreeMap<u32, Handle<Override>> {
+    let all = || module.overrides.iter();
+    let mut numbers: BTreeMap<u32, Handle<Override>> =
+        all().filter_map(|(handle, one)| Some((u32::from(one.id?), handle))).collect();
+    let is_named = |one: &Override| one.id.is_none() && one.name.is_some();
+    let open = all().filter(|(_, one)| is_named(one) && one.init.is_none());
+    let others = all().filter(|(_, one)| is_named(one) && one.init.is_some());
+    let mut next = 0;
+    for (handle, _) in open.chain(others) {
+        while numbers.contains_key(&next) {
+            next += 1;
+        }
+        numbers.insert(next, handle);
+    }
+    numbers
+}
+
+fn spec_type(module: &Module, one: &Override) -> Option<SpecType> {
+    let TypeInner::Scalar(Scalar { kind, width }) = module.types[one.ty].inner else { return None };
+    Some(match (kind, width) {
+        (ScalarKind::Bool, _) => SpecType::Bool,
+        (ScalarKind::Sint, 2) => SpecType::I16,
+        (ScalarKind::Uint, 2) => SpecType::U16,
+        (ScalarKind::Sint, 4) => SpecType::I32,
+        (ScalarKind::Uint, 4) => SpecType::U32,
+        (ScalarKind::Float, 2) => SpecType::F16,
+        (ScalarKind::Float, 4) => SpecType::F32,
+        (ScalarKind::Float, 8) => SpecType::F64,
+        _ => return None,
+    })
+}
+
+fn literal(module: &Module, of: Handle<Expression>) -> Option<SpecValue> {
+    let Expression::Literal(literal) = module.global_expressions[of] else { return None };
+    Some(match literal {
+        Literal::Bool(value) => SpecValue::Bool(value),
+        Literal::I16(value) => SpecValue::I16(value),
+        Literal::U16(value) => SpecValue::U16(value),
+        Literal::I32(value) => SpecValue::I32(value),
+        Literal::U32(value) => SpecValue::U32(value),
+        Literal::F16(value) => SpecValue::F16(value.to_bits()),
+        Literal::F32(value) => SpecValue::F32(value),
+        Literal::F64(value) => SpecValue::F64(value),
+        _ => return None,
+    })
+}
+
+/// A small whole number, of a type.
+fn number(ty: SpecType, number: u8) -> SpecValue {
+    match ty {
+        SpecType::F16 => SpecValue::F16(half::f16::from(number).to_bits()),
+        SpecType::F32 => SpecValue::F32(f32::from(number)),
+        SpecType::F64 => SpecValue::F64(f64::from(number)),
+        _ => ty.value(u64::from(number)),
+    }
+}
+
+/// A value as WebGPU passes it. Every value of the types that overrides have is one.
+fn float(value: SpecValue) -> f64 {
+    match value {
+        SpecValue::Bool(value) => f64::from(u8::from(value)),
+        SpecValue::I8(value) => f64::from(value),
+        SpecValue::U8(value) => f64::from(value),
+        SpecValue::I16(value) => f64::from(value),
+        SpecValue::U16(value) => f64::from(value),
+        SpecValue::I32(value) => f64::from(value),
+        SpecValue::U32(value) => f64::from(value),
+        SpecValue::I64(value) => value as f64,
+        SpecValue::U64(value) => value as f64,
+        SpecValue::F16(bits) => half::f16::from_bits(bits).to_f64(),
+        SpecValue::F32(value) => f64::from(value),
+        SpecValue::F64(value) => value,
+    }
 }

@@ -20,3 +20,4 @@ pub(super) mod restore_returns;
 pub(super) mod sroa;
 pub(super) mod storage_class;
 pub(super) mod strip_layout;
+pub(super) mod trivial_phis;

@@ -13,7 +13,7 @@ use rspirv::dr::Module;
 
 use super::passes::{
     by_member, check_size, copy_propagation, dce, expand_copies, formulas, inline, memory_model,
-    no_contraction, order_types, raise_version, refuse, restore_returns, sroa, storage_class,
+    no_contraction, order_types, raise_version, refuse, restore_returns, sroa, storage_class, trivial_phis,
 };
 use super::reason::KernelReason;
 use super::tools;
@@ -33,6 +33,7 @@ const PIPELINE: &[Pass] = &[
     Pass::RaiseVersion,
     Pass::StorageClass,
     Pass::OrderTypes,
+    Pass::TrivialPhis,
     Pass::CopyPropagation,
     Pass::Dce,
     Pass::CheckDeclarations,
@@ -78,6 +79,7 @@ passes! {
     RaiseVersion "raise-version",
     StorageClass "storage-class",
     OrderTypes "order-types",
+    TrivialPhis "trivial-phis",
     CopyPropagation "copy-propagation",
     Dce "dce",
     CheckInstructions "check-instructions",
@@ -105,6 +107,7 @@ impl Pass {
             Pass::RestoreReturns => restore_returns::run(module),
             Pass::RaiseVersion => raise_version::run(module),
             Pass::StorageClass => storage_class::run(module),
+            Pass::TrivialPhis => trivial_phis::run(module),
             Pass::CopyPropagation => copy_propagation::run(module),
             Pass::Dce => drop(dce::run(module)),
             Pass::Formulas => formulas::run(module),

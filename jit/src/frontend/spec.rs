@@ -2,6 +2,8 @@
 //!
 //! SPIR-V section "Specialization"; Vulkan's `VkSpecializationInfo` matches them by `SpecId`.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 use ahash::AHashMap;
@@ -35,6 +37,16 @@ impl SpecType {
     pub fn accepts(self, given: SpecType) -> bool {
         let is_bool = self == SpecType::Bool && matches!(given, SpecType::I32 | SpecType::U32);
         is_bool || self == given || (self.unsigned().is_some() && self.unsigned() == given.unsigned())
+    }
+
+    /// Bytes of a value as Vulkan takes it: a boolean is a `VkBool32`.
+    fn size(self) -> u32 {
+        match self {
+            SpecType::I8 | SpecType::U8 => 1,
+            SpecType::I16 | SpecType::U16 | SpecType::F16 => 2,
+            SpecType::Bool | SpecType::I32 | SpecType::U32 | SpecType::F32 => 4,
+            SpecType::I64 | SpecType::U64 | SpecType::F64 => 8,
+        }
     }
 
     /// The unsigned integer type of the same width, for integers.
@@ -163,10 +175,6 @@ impl SpecValue {
     }
 }
 
-/// Begins the text of an `OpModuleProcessed` that says that a specialization constant has to be given a value; its number
-/// follows.
-pub(super) const REQUIRED: &str = "vkfuse: required specialization constant ";
-
 /// A specialization constant of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecConstant {
@@ -180,21 +188,65 @@ pub struct SpecConstant {
     pub default: SpecValue,
     /// Whether a value has to be given: the constant is a WGSL override without a default.
     pub required: bool,
+    /// Whether the default follows from other constants, as that of `override b = a * 2` does; [`default`](Self::default) is what it
+    /// is if none of them is given.
+    pub derived: bool,
+    /// Further constants with the same id, in the order of the module. A value that is given is the value of all of them; if none
+    /// is given, each has its own default.
+    pub shared: Vec<SharedConstant>,
+}
+
+/// A constant that has its id in common with one before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedConstant {
+    /// Its name, if the module has debug names.
+    pub name: Option<String>,
+    /// Its type.
+    pub ty: SpecType,
+    /// The value it has when none is given.
+    pub default: SpecValue,
+}
+
+impl SpecConstant {
+    /// Types and defaults of all constants with this id.
+    fn all(&self) -> impl Iterator<Item = (SpecType, SpecValue)> + '_ {
+        let others = self.shared.iter().map(|one| (one.ty, one.default));
+        std::iter::once((self.ty, self.default)).chain(others)
+    }
+
+    /// Whether a value of this type may be given: one of the constants with this id accepts it, and it has the size of all of them,
+    /// as Vulkan asks for.
+    pub fn accepts(&self, given: SpecType) -> bool {
+        self.all().any(|(ty, _)| ty.accepts(given)) && self.all().all(|(ty, _)| ty.size() == given.size())
+    }
+
+    /// The bits that a value stands for, or nothing if all constants with this id have that value anyway.
+    fn bits(&self, value: SpecValue) -> Option<u64> {
+        let is_bool = |ty| ty == SpecType::Bool;
+        let as_bool = |bits: u64| u64::from(bits != 0);
+        let bits = match self.all().all(|(ty, _)| is_bool(ty)) {
+            true => as_bool(value.bits()),
+            false => value.bits(),
+        };
+        let is_default = |(ty, default): (SpecType, SpecValue)| match is_bool(ty) {
+            true => as_bool(bits) == default.bits(),
+            false => bits == default.bits(),
+        };
+        let is_needed = self.required || self.derived;
+        (is_needed || !self.all().all(is_default)).then_some(bits)
+    }
 }
 
 /// Lists the specialization constants of a module, by ascending `SpecId`, one for each id.
+///
+/// Decoration groups were expanded before.
 pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecConstant> {
     let mut ids: AHashMap<u32, u32> = AHashMap::new();
     let mut constants = Constants::default();
-    let mut list = Vec::new();
-    let mut required = Vec::new();
+    let mut found: BTreeMap<u32, SpecConstant> = BTreeMap::new();
     for inst in words::instructions(words) {
         constants.learn(&inst);
         match inst.op() {
-            Some(Op::ModuleProcessed) => {
-                let text = words::string(inst.from(0));
-                required.extend(text.and_then(|(text, _)| text.strip_prefix(REQUIRED)?.parse::<u32>().ok()));
-            }
             Some(Op::Decorate) if inst.at(1) == Decoration::SpecId as u32 => {
                 ids.insert(inst.at(0), inst.at(2));
             }
@@ -206,21 +258,23 @@ pub(crate) fn reflect(words: &[u32], names: &AHashMap<u32, String>) -> Vec<SpecC
                 let Some(ty) = constants.ty(ty).and_then(SpecType::of) else {
                     continue;
                 };
-                list.push(SpecConstant {
-                    id,
-                    name: names.get(&result).filter(|name| !name.is_empty()).cloned(),
-                    ty,
-                    default: ty.value(constants.bits(result).unwrap_or(0)),
-                    required: required.contains(&id),
-                });
+                let name = names.get(&result).filter(|name| !name.is_empty()).cloned();
+                let default = ty.value(constants.bits(result).unwrap_or(0));
+                match found.entry(id) {
+                    Entry::Occupied(first) => {
+                        first.into_mut().shared.push(SharedConstant { name, ty, default });
+                    }
+                    Entry::Vacant(place) => {
+                        let (required, derived, shared) = (false, false, Vec::new());
+                        place.insert(SpecConstant { id, name, ty, default, required, derived, shared });
+                    }
+                }
             }
             Some(Op::Function) => break,
             _ => {}
         }
     }
-    list.sort_by_key(|constant| constant.id);
-    list.dedup_by_key(|constant| constant.id);
-    list
+    found.into_values().collect()
 }
 
 /// Checks that every constant has a value that has none by itself.
@@ -236,31 +290,41 @@ pub(crate) fn check_required(
     })
 }
 
-/// Checks given values against the constants there are; returns the bits of *every* constant, in the
-/// order of `constants`, so that equal results mean equal code. As in Vulkan, a value for a constant that the module does not
-/// have is ignored.
+/// Checks given values against the constants there are; returns the bits of those that make a difference, by ascending id, so
+/// that equal results mean equal code. As in Vulkan, a value for a constant that the module does not have is ignored; see
+/// [`unknown`].
 pub(crate) fn resolve(
     kernel: &str,
     constants: &[SpecConstant],
     values: &[(u32, SpecValue)],
 ) -> Result<Vec<(u32, u64)>, KernelError> {
-    let mut bits: Vec<(u32, u64)> = constants.iter().map(|c| (c.id, c.default.bits())).collect();
+    let mut bits: Vec<(u32, u64)> = Vec::new();
     let mut seen = vec![false; constants.len()];
     for (id, value) in values {
         let Ok(index) = constants.binary_search_by_key(id, |constant| constant.id) else { continue };
         if std::mem::replace(&mut seen[index], true) {
             return Err(KernelError::RepeatedSpecialization { kernel: kernel.to_owned(), id: *id });
         }
-        let expected = constants[index].ty;
-        if !expected.accepts(value.ty()) {
+        let constant = &constants[index];
+        if !constant.accepts(value.ty()) {
             return Err(KernelError::SpecializationType {
                 kernel: kernel.to_owned(),
                 id: *id,
-                expected,
+                expected: constant.ty,
                 given: value.ty(),
             });
         }
-        bits[index].1 = if expected == SpecType::Bool { u64::from(value.bits() != 0) } else { value.bits() };
+        bits.extend(constant.bits(*value).map(|bits| (*id, bits)));
     }
+    bits.sort_unstable();
     Ok(bits)
+}
+
+/// The ids, ascending and once each, for which values are given and that no constant has.
+pub(crate) fn unknown(constants: &[SpecConstant], given: impl Iterator<Item = u32>) -> Vec<u32> {
+    let is_unknown = |id: &u32| constants.binary_search_by_key(id, |constant| constant.id).is_err();
+    let mut ids: Vec<u32> = given.filter(is_unknown).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }

@@ -3,11 +3,13 @@
 //! Works on words, in front of the parser, because the parser cannot represent every
 //! `OpSpecConstantOp` and has no place for `OpExecutionModeId`.
 //!
+//! # Requires
+//! - decoration groups are expanded
+//!
 //! # Guarantees
 //! - no `OpSpecConstant*`, no `SpecId`; every one of them is an ordinary constant
 //! - one `OpEntryPoint`, named `main`, with one literal `LocalSize` mode; the `WorkgroupSize`
 //!   built-in, which would override it, is an ordinary constant
-//! - decoration groups applied to their targets
 //! - no debug or non-semantic instruction
 //!
 //! # Refuses
@@ -79,26 +81,14 @@ impl Rewriter<'_> {
             return Ok(());
         };
         match op {
-            Op::DecorationGroup => {}
             op if words::is_debug(op) => {}
             Op::Extension if is_reflection_extension(inst) => {}
-            Op::ExtInstImport if self.survey.non_semantic.contains(&inst.at(0)) => {}
-            Op::ExtInst if self.survey.non_semantic.contains(&inst.at(2)) => {}
+            _ if words::is_non_semantic(inst, &self.survey.non_semantic) => {}
             Op::EntryPoint => self.entry_point(inst),
             Op::ExecutionMode | Op::ExecutionModeId => self.execution_mode(inst),
             Op::Decorate => self.decorate(inst.at(0), inst.from(1)),
             Op::DecorateId if is_reflection_decoration(inst.at(1)) => {}
             Op::DecorateString | Op::MemberDecorateString => {}
-            Op::GroupDecorate => {
-                for target in inst.from(1) {
-                    self.decorate_from_group(inst.at(0), &[*target], Op::Decorate);
-                }
-            }
-            Op::GroupMemberDecorate => {
-                for pair in inst.from(1).chunks_exact(2) {
-                    self.decorate_from_group(inst.at(0), pair, Op::MemberDecorate);
-                }
-            }
             Op::SpecConstantTrue
             | Op::SpecConstantFalse
             | Op::SpecConstant
@@ -140,8 +130,7 @@ impl Rewriter<'_> {
 
     fn decorate(&mut self, target: u32, decoration: &[u32]) {
         let kind = decoration.first().copied().unwrap_or(u32::MAX);
-        if self.survey.groups.contains_key(&target)
-            || kind == Decoration::SpecId as u32
+        if kind == Decoration::SpecId as u32
             || (kind == Decoration::BuiltIn as u32 && Some(target) == self.survey.workgroup_size)
         {
             return;
@@ -149,18 +138,6 @@ impl Rewriter<'_> {
         let mut operands = vec![target];
         operands.extend_from_slice(decoration);
         words::push(&mut self.out, Op::Decorate, &operands);
-    }
-
-    fn decorate_from_group(&mut self, group: u32, target: &[u32], op: Op) {
-        let decorations = self.survey.groups.get(&group).cloned().unwrap_or_default();
-        for decoration in decorations {
-            if op == Op::Decorate {
-                self.decorate(target[0], &decoration);
-            } else {
-                let operands = [target, &decoration].concat();
-                words::push(&mut self.out, op, &operands);
-            }
-        }
     }
 
     fn constant(&mut self, inst: &Inst<'_>, op: Op) -> Result<(), KernelError> {
@@ -405,15 +382,16 @@ impl Rewriter<'_> {
 
 /// Extensions that only bring instructions which are removed here.
 fn is_reflection_extension(inst: &Inst<'_>) -> bool {
-    words::string(inst.from(0)).is_some_and(|(name, _)| {
-        matches!(
-            name.as_str(),
-            "SPV_KHR_non_semantic_info"
-                | "SPV_GOOGLE_hlsl_functionality1"
-                | "SPV_GOOGLE_user_type"
-                | "SPV_GOOGLE_decorate_string"
-        )
-    })
+    words::is_forward_refs_extension(inst)
+        || words::string(inst.from(0)).is_some_and(|(name, _)| {
+            matches!(
+                name.as_str(),
+                "SPV_KHR_non_semantic_info"
+                    | "SPV_GOOGLE_hlsl_functionality1"
+                    | "SPV_GOOGLE_user_type"
+                    | "SPV_GOOGLE_decorate_string"
+            )
+        })
 }
 
 /// Decorations that say something to tools and nothing to a driver.

@@ -19,14 +19,11 @@ pub(super) struct Survey {
     pub(super) local_size: Option<[u32; 3]>,
     /// Non-semantic instruction sets.
     pub(super) non_semantic: AHashSet<u32>,
-    /// Decorations of each decoration group, as words after the target.
-    pub(super) groups: AHashMap<u32, Vec<Vec<u32>>>,
 }
 
 impl Survey {
     pub(super) fn of(source: &Source<'_>, values: &[(u32, u64)]) -> Survey {
         let mut survey = Survey { non_semantic: words::non_semantic_sets(source.words), ..Survey::default() };
-        let mut group_targets = Vec::new();
         for inst in words::instructions(source.words) {
             match inst.op() {
                 Some(Op::ExecutionMode | Op::ExecutionModeId) if inst.at(0) == source.entry_id => {
@@ -38,23 +35,8 @@ impl Survey {
                     }
                 }
                 Some(Op::Decorate) => survey.decorate(inst.at(0), inst.from(1), values),
-                Some(Op::DecorationGroup) => {
-                    survey.groups.insert(inst.at(0), Vec::new());
-                }
-                Some(Op::GroupDecorate) => {
-                    for target in inst.from(1) {
-                        group_targets.push((inst.at(0), *target));
-                    }
-                }
                 Some(Op::Function) => break,
                 _ => {}
-            }
-        }
-        survey.learn_groups(source.words);
-        for (group, target) in group_targets {
-            let decorations = survey.groups.get(&group).cloned().unwrap_or_default();
-            for decoration in decorations {
-                survey.decorate(target, &decoration, values);
             }
         }
         survey
@@ -73,20 +55,6 @@ impl Survey {
         }
         if *kind == Decoration::BuiltIn as u32 && operand == Some(BuiltIn::WorkgroupSize as u32) {
             self.workgroup_size = Some(target);
-        }
-    }
-
-    /// Decorations of a group come before the group itself, hence the second walk.
-    fn learn_groups(&mut self, words: &[u32]) {
-        if self.groups.is_empty() {
-            return;
-        }
-        for inst in words::instructions(words) {
-            if inst.op() == Some(Op::Decorate)
-                && let Some(list) = self.groups.get_mut(&inst.at(0))
-            {
-                list.push(inst.from(1).to_vec());
-            }
         }
     }
 }

@@ -2,6 +2,21 @@
 //!
 //! Specialization, debug stripping and the input checks work on this level. It needs no knowledge of
 //! operand kinds, so it cannot fail on instructions that the parser does not know.
+//!
+//! These read words before constants have values, and so have to know every way in which SPIR-V can say a thing:
+//!
+//! | reader | reads |
+//! | --- | --- |
+//! | [`guard`](super::guard) | delimiters, nesting of types, blocks, number of decorations |
+//! | [`groups`](super::groups) | decoration groups, which no other reader meets |
+//! | [`module`](super::module) | entry points, names, the non-semantic sets |
+//! | [`spec`](super::spec) | `SpecId`, `OpSpecConstant*`, types and constants (through [`value`](super::value)) |
+//! | [`survey`](super::survey), [`specialize`](super::specialize) | all of that again, execution modes, `OpSpecConstantOp` |
+//! | [`newer`](super::newer), [`load`](super::load) | capabilities, declarations of types |
+//! | [`lines`](super::lines) | `OpLine`, the debug set, bindings, accesses, loops |
+//! | [`strip_layout`](super::passes::strip_layout) | the parsed module, its constants at their defaults |
+//!
+//! Everything else sees a module whose constants are ordinary ones.
 
 use ahash::AHashSet;
 use rspirv::spirv::Op;
@@ -109,14 +124,37 @@ pub(super) fn is_debug(op: Op) -> bool {
     )
 }
 
+/// Whether an instruction belongs to one of these non-semantic sets: an import, or an instruction of the set, with forward
+/// references or without.
+pub(super) fn is_non_semantic(inst: &Inst<'_>, sets: &AHashSet<u32>) -> bool {
+    match inst.op() {
+        Some(Op::ExtInstImport) => sets.contains(&inst.at(0)),
+        Some(Op::ExtInst | Op::ExtInstWithForwardRefsKHR) => sets.contains(&inst.at(2)),
+        _ => false,
+    }
+}
+
+/// Whether a module refers forward in instructions of a set: only non-semantic ones may, and older validators do not know it.
+pub(super) fn has_forward_refs(words: &[u32]) -> bool {
+    instructions(words).any(|inst| inst.op() == Some(Op::ExtInstWithForwardRefsKHR))
+}
+
+/// Whether this is the extension that forward references need, and nothing else does.
+pub(super) fn is_forward_refs_extension(inst: &Inst<'_>) -> bool {
+    inst.op() == Some(Op::Extension)
+        && string(inst.from(0)).is_some_and(|(name, _)| name == "SPV_KHR_relaxed_extended_instruction")
+}
+
 /// A copy of a module's words without debug and non-semantic instructions.
 pub(super) fn without_debug(words: &[u32]) -> Vec<u32> {
     let non_semantic = non_semantic_sets(words);
     let mut out = words[..HEADER].to_vec();
     for inst in instructions(words) {
         let dropped = match inst.op() {
-            Some(Op::ExtInst) => non_semantic.contains(&inst.at(2)),
-            Some(Op::ExtInstImport) => non_semantic.contains(&inst.at(0)),
+            Some(Op::ExtInst | Op::ExtInstWithForwardRefsKHR | Op::ExtInstImport) => {
+                is_non_semantic(&inst, &non_semantic)
+            }
+            Some(Op::Extension) => is_forward_refs_extension(&inst),
             Some(op) => is_debug(op),
             None => false,
         };

@@ -20,7 +20,7 @@ use crate::analysis::affine::{Atom, AtomId, Atoms};
 use crate::analysis::dependence::{Relation, relate};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::{BindingKind, KernelReason, SetBinding};
-use crate::reason::{AccessPair, AccessSite};
+use crate::reason::{AccessPair, AccessSite, UnboundedLoop};
 
 /// A consecutive part of the list that becomes one dispatch.
 pub(crate) struct Group {
@@ -36,7 +36,7 @@ pub(crate) struct Group {
     pub(crate) demands: Vec<Demand>,
     pub(crate) trusted: Vec<TrustedReport>,
     /// Loop rounds of each member, where they are known.
-    rounds: Vec<Option<u128>>,
+    rounds: Vec<Result<u128, usize>>,
 }
 
 /// Data handed from one member to a later one.
@@ -186,7 +186,23 @@ impl Group {
 
     /// Most rounds of all loops of its members together, if they are known.
     pub(super) fn loop_rounds(&self) -> Option<u128> {
-        self.rounds.iter().copied().sum()
+        self.rounds.iter().copied().sum::<Result<u128, usize>>().ok()
+    }
+
+    /// The first loop of its members, and then of the next one, whose rounds are not known.
+    fn unbounded(
+        &self,
+        list: &[Submission],
+        position: usize,
+        rounds: Result<u128, usize>,
+    ) -> Option<Box<UnboundedLoop>> {
+        let members = self.rounds.iter().copied().zip(self.start..);
+        let (index, at) =
+            members.chain([(rounds, position)]).find_map(|(rounds, at)| Some((rounds.err()?, at)))?;
+        let kernel = &list.get(at)?.kernel;
+        let loops = analysis_of(list.get(at)?).map_or(0, |analysis| analysis.loops.len());
+        let lines = kernel.module.loop_lines(index, loops);
+        Some(Box::new(UnboundedLoop { kernel: kernel.name.clone(), lines }))
     }
 
     fn add(
@@ -217,10 +233,11 @@ impl Group {
             // A member without loops changes nothing for the others, known or not. One with loops that goes with such members
             // goes round as often as by itself, unless a rewrite put a loop around it.
             let is_own = !submission.kernel.is_repeated || mutant!(PlacedRoundsAreOwn);
-            let alone = rounds == Some(0) || others == Some(0) && is_own;
-            let together = rounds.zip(others).is_some_and(|(a, b)| a + b <= u128::from(limit));
+            let alone = rounds == Ok(0) || others == Some(0) && is_own;
+            let together = rounds.ok().zip(others).is_some_and(|(a, b)| a + b <= u128::from(limit));
             if !alone && !together {
-                return Err(Reason::LoopRounds { limit }.into());
+                let unbounded = self.unbounded(list, position, rounds);
+                return Err(Reason::LoopRounds { limit, unbounded }.into());
             }
         }
         if limits.robust && !self.forms.is_empty() {

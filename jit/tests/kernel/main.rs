@@ -4,6 +4,7 @@ mod artifacts;
 mod corpus;
 mod dump;
 mod entry;
+mod given;
 mod hostile;
 mod identity;
 mod large;
@@ -15,3 +16,5 @@ mod refuse;
 mod spec;
 #[cfg(feature = "wgsl")]
 mod wgsl;
+#[cfg(feature = "wgsl")]
+mod wgsl_forms;

@@ -44,3 +44,31 @@ spirv-as --target-env spv1.0 fragment.spvasm -o fragment.spv
 spirv-as --target-env spv1.6 spec_ops.spvasm -o spec_ops.spv
 spirv-as --target-env spv1.0 copies.spvasm -o copies.spv
 spirv-as --target-env spv1.3 pointers.spvasm -o pointers.spv
+
+# What is given for constants, in `given`. In forward_refs.spv the instruction with number 7 is made one that refers forward, to the
+# one with number 8.
+glsl given/spec_id_shared.comp vulkan1.1 given/spec_id_shared.spv
+for source in given/*.spvasm; do
+    spirv-as --target-env spv1.0 "$source" -o "${source%.spvasm}.spv"
+done
+python3 - given/forward_refs.spv <<'PATCH'
+import struct, sys
+bytes = open(sys.argv[1], "rb").read()
+words = list(struct.unpack(f"<{len(bytes) // 4}I", bytes))
+at, found = 5, {}
+while at < len(words):
+    if words[at] & 0xFFFF == 12:
+        found[words[at + 4]] = at
+    at += words[at] >> 16
+words[found[7]] = words[found[7]] & 0xFFFF0000 | 4433
+words[found[7] + 5] = words[found[8] + 2]
+open(sys.argv[1], "wb").write(struct.pack(f"<{len(words)}I", *words))
+PATCH
+
+# Loops and ways, in `flow`.
+glsl flow/do_while.comp vulkan1.1 flow/do_while.spv
+for source in flow/*.spvasm; do
+    spirv-as --target-env spv1.3 "$source" -o "${source%.spvasm}.spv"
+done
+# It selects between structures.
+spirv-as --target-env spv1.4 flow/switch_unreachable_default.spvasm -o flow/switch_unreachable_default.spv

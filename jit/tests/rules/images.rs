@@ -165,7 +165,7 @@ probes! {
         // The round that finds the loop at its end counts.
         built(list(100, 202).fused(0));
         let checked = list(100, 201);
-        assert_eq!(checked.plan.report.splits[0].reason, Reason::LoopRounds { limit: 201 });
+        assert_eq!(checked.plan.report.splits[0].reason, Reason::LoopRounds { limit: 201, unbounded: None });
     }
 
     fn images_count_against_the_limit() {

@@ -44,6 +44,7 @@ mod side_by_side;
 mod splits;
 mod squares;
 mod subgroups;
+mod tested_at_end;
 mod texels;
 mod texels_random;
 mod values;

@@ -40,6 +40,35 @@ probes! {
         }
     }
 
+    /// Merge blocks that nothing leads to, as helpers that return on every way have them, are each round's own.
+    fn rounds_have_their_own_unreachable_merge_blocks() {
+        for body in [
+            "if (x & 1u) == 0u { return x; } else { return x * 3u + y; }",
+            "if y < 4u { return x; } else if y < 9u { return y; } else { return x ^ y; }",
+            "switch y & 3u { case 0u: { return x; } case 1u, 2u: { return y; } default: { return x - y; } }",
+            "if x > y { if y > 2u { return x; } else { return y; } } else { return 5u; }",
+        ] {
+            println!("{body}");
+            let of = |at: &str| {
+                let text = format!(
+                    "fn f(x: u32, y: u32) -> u32 {{ {body} }}---
+                     for (var k = 0u; k < 4u; k++) {{ z[4u * gid.x + k] = f(a[{at}], k) + k; }}"
+                );
+                kernel("a z", "8", &text)
+            };
+            let list = |rounds, at_once| {
+                let mut lab = Lab::new(64)
+                    .promote(1, Promote::Private)
+                    .submit(&of("gid.x"), [2, 1, 1], &[0, 1], &[])
+                    .submit(&of("4u * gid.x + k"), [2, 1, 1], &[1, 2], &[]);
+                lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
+                lab.check().fused(0).inside(1, Internalization::Private)
+            };
+            list(16, 1);
+            list(0, 2);
+        }
+    }
+
     // A kernel of the group that only goes from memory to memory, before and after those that keep their rows.
     fn what_only_streams_need_not_be_written_out_as_a_whole() {
         for w in [40, 64, 100] {

@@ -5,7 +5,7 @@ use crate::pipeline::bind::dotted;
 use serde::Serialize;
 use vkfuse_jit::analysis::{Access, AccessKind, KernelAnalysis, Texel};
 use vkfuse_jit::kernel::{
-    BindingKind, Kernel, KernelReason, ScalarClass, SpecConstant, SpecValue, Specialized,
+    BindingKind, Kernel, KernelReason, ScalarClass, SpecConstant, SpecType, SpecValue, Specialized,
 };
 use vkfuse_jit::plan::not_followed;
 
@@ -134,7 +134,7 @@ impl Entry {
             workgroup_bytes: interface.workgroup_bytes,
             not_fusible,
             explained_at,
-            spec_constants: kernel.spec_constants().iter().map(constant).collect(),
+            spec_constants: kernel.spec_constants().iter().flat_map(constants).collect(),
             assumed: assumed.to_vec(),
             bindings: interface.bindings.iter().filter(|one| one.at.element == 0).map(binding).collect(),
             push: interface.push.as_ref().map(|push| Push {
@@ -209,12 +209,19 @@ fn binding(binding: &vkfuse_jit::kernel::Binding) -> Binding {
     }
 }
 
-fn constant(constant: &SpecConstant) -> Constant {
+/// All constants with one id.
+fn constants(one: &SpecConstant) -> impl Iterator<Item = Constant> {
+    let others =
+        one.shared.iter().map(|other| constant(one.id, other.name.as_deref(), other.ty, other.default));
+    std::iter::once(constant(one.id, one.name.as_deref(), one.ty, one.default)).chain(others)
+}
+
+fn constant(id: u32, name: Option<&str>, ty: SpecType, default: SpecValue) -> Constant {
     Constant {
-        id: constant.id,
-        name: constant.name.clone(),
-        ty: constant.ty.to_string(),
-        default: match constant.default {
+        id,
+        name: name.map(str::to_owned),
+        ty: ty.to_string(),
+        default: match default {
             SpecValue::Bool(value) => value.into(),
             SpecValue::I8(value) => value.into(),
             SpecValue::U8(value) => value.into(),

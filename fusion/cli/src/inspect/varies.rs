@@ -59,6 +59,7 @@ fn visit(node: &Node, leaves: &mut Leaves, next: &mut Vec<NodeId>) {
         }
         Node::Select { condition, a, b, .. } => next.extend([*condition, *a, *b]),
         Node::Counter { init, step, .. } => next.extend([*init, *step]),
-        Node::Cell { .. } | Node::Opaque { .. } => leaves.unknown = true,
+        // How often a loop went round may depend on anything.
+        Node::Final { .. } | Node::Cell { .. } | Node::Opaque { .. } => leaves.unknown = true,
     }
 }

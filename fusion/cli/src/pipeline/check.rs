@@ -27,6 +27,8 @@ pub(crate) struct Checked {
     pub(crate) modules: Vec<Module>,
     /// One submission for each of `Pipeline::submits`.
     pub(crate) submits: Vec<CheckedSubmit>,
+    /// What the file gives and no kernel uses: a sentence for each, once.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A submission with its kernel specialised.
@@ -38,6 +40,26 @@ pub(crate) struct CheckedSubmit {
     pub(crate) args: Vec<usize>,
     /// As many bytes as the kernel takes.
     pub(crate) push: SmallVec<[u8; 32]>,
+}
+
+/// What a submission is given, and its kernel does not use. Vulkan accepts it, and it may be mistyped.
+fn unused(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel, checked: &CheckedSubmit) -> Vec<Problem> {
+    let name = &pipeline.kernels[submit.kernel].name;
+    let constants =
+        kernel.unknown_constants(submit.spec.iter().map(|given| given.id)).into_iter().map(|id| {
+            let place =
+                submit.spec.iter().find(|given| given.id == id).map_or(&submit.place, |given| &given.place);
+            let message = format!(
+                "kernel {name} is given a value for specialization constant {id}, which it does not declare"
+            );
+            pipeline.problem(place, message)
+        });
+    let arguments = submit.args.iter().enumerate().filter(|(index, _)| !checked.args.contains(index));
+    let arguments = arguments.map(|(_, arg)| {
+        let message = format!("kernel {name} is given an argument for {}, which it does not use", arg.at);
+        pipeline.problem(&arg.place, message)
+    });
+    constants.chain(arguments).collect()
 }
 
 /// Loads the kernels of `pipeline` and checks every submission against them.
@@ -55,14 +77,26 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
         modules.push(module);
     }
     let mut submits = Vec::with_capacity(pipeline.submits.len());
+    let mut notes: Vec<Problem> = Vec::new();
     for submit in &pipeline.submits {
-        let mut checked = check_submit(pipeline, submit, &kernels[submit.kernel])?;
+        let kernel = &kernels[submit.kernel];
+        let mut checked = check_submit(pipeline, submit, kernel)?;
+        for note in unused(pipeline, submit, kernel, &checked) {
+            // Where it is given first. A file may do the same in every submission.
+            if notes.iter().all(|known| known.message != note.message) {
+                notes.push(note);
+            }
+        }
         if let Extent::Indirect { buffer, offset } = submit.extent {
             checked.groups = counts(pipeline, submit, buffer, offset, &submits)?;
         }
         submits.push(checked);
     }
-    Ok(Checked { modules, submits })
+    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    for note in &notes {
+        tracing::warn!("{note}");
+    }
+    Ok(Checked { modules, submits, notes })
 }
 
 /// Loads a module file, SPIR-V or, by its extension, WGSL.
@@ -109,13 +143,16 @@ fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result
     for given in &submit.spec {
         let value = (given.id, spec_value(given));
         let mut constants = kernel.spec_constants().iter();
-        let misfits = constants.any(|constant| constant.id == given.id && !constant.ty.accepts(value.1.ty()));
+        let misfits = constants.any(|constant| constant.id == given.id && !constant.accepts(value.1.ty()));
         if misfits {
             // Specialising with this value alone words the complaint.
             kernel.specialize(&[value]).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
         spec.push(value);
     }
+    // What the module does not declare is said here, and passed to nobody.
+    let unknown = kernel.unknown_constants(spec.iter().map(|(id, _)| *id));
+    spec.retain(|(id, _)| !unknown.contains(id));
     let specialized =
         kernel.specialize(&spec).map_err(|error| pipeline.problem(&submit.kernel_place, one_line(&error)))?;
     Ok(CheckedSubmit {

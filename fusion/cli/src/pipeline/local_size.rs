@@ -31,6 +31,10 @@ pub(super) fn replaced(
 ) -> Result<Module, Problem> {
     let Some((size, place)) = &declared.local_size else { return Ok(module) };
     let wrong = |message: String| pipeline.problem(place, message);
+    if module.has_overrides() {
+        let message = "its text has overrides: size its work-group by one of them, and give that in spec";
+        return Err(wrong(format!("kernel {}: {message}", declared.name)));
+    }
     let words = with_size(module.words(), declared.entry.as_deref(), *size);
     let words = words.map_err(|message| wrong(format!("kernel {}: {message}", declared.name)))?;
     Module::from_words(&declared.name, &words).map_err(|error| wrong(error.to_string()))

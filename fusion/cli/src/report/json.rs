@@ -24,6 +24,8 @@ pub(crate) struct Report {
     pub(crate) buffers: Named<BufferOutcome>,
     pub(crate) trusted: Vec<Trusted>,
     pub(crate) rewrites: Vec<Rewrite>,
+    /// What the file gives and no kernel uses.
+    pub(crate) notes: Vec<String>,
     pub(crate) choice: Option<Choice>,
     pub(crate) cache: Cache,
     pub(crate) time_us: Times,

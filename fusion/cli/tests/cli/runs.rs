@@ -290,3 +290,59 @@ fn a_sub_group_size_is_that_of_the_device_or_an_error() {
     let said = format!("runs kernels with sub-groups of {}", right[0]);
     assert!(wrong.status == 2 && wrong.stderr.contains(&said), "{}", wrong.stderr);
 }
+
+/// A mistyped id, and an argument for a binding that no kernel uses, are accepted as in Vulkan, and said: once, however many
+/// submissions have them.
+#[test]
+fn what_is_given_in_vain_is_said() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fault = |name: &str| root().join("jit/tests/kernels/given").join(name).display().to_string();
+    let submit = |spec: &str, args: &str| {
+        format!("[[submit]]\nkernel = \"k\"\nglobal = [64]\nspec = {{ {spec} }}\nargs = {{ {args} }}\n")
+    };
+    let of = |submits: &str| {
+        let text = format!(
+            "format = 1\n[kernels.k]\npath = \"{}\"\n[buffers.x]\ntype = \"u32\"\nlen = 64\ninit = {{ fill = 7 }}\n\
+             [buffers.y]\ntype = \"u32\"\nlen = 64\n{submits}",
+            fault("spec_id_by_group.spv")
+        );
+        let file = folder.path().join("given.toml");
+        fs::write(&file, text).expect("the folder can be written");
+        let args = ["run", &file.display().to_string(), "--json"].map(str::to_owned);
+        finish(crate::process::command().args(args))
+    };
+    let run = |submits: &str| {
+        let finished = of(submits);
+        let report: Value =
+            serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{}", finished.stderr));
+        assert_eq!(finished.status, 0, "{report:#}");
+        (report, finished.stderr)
+    };
+    let args = "0 = \"x\", 1 = \"y\"";
+    // Given, and used: 7 + 100.
+    let (report, said) = run(&submit("3 = { u32 = 100 }", args));
+    assert_eq!(report["outputs"]["y"]["head"][0], 107);
+    assert_eq!((&report["notes"], said.as_str()), (&json!([]), ""));
+    let twice = submit("4 = { u32 = 100 }", &format!("{args}, 9 = \"x\"")).repeat(2);
+    let (report, said) = run(&twice);
+    assert_eq!(report["outputs"]["y"]["head"][0], 12);
+    let notes: Vec<&str> =
+        report["notes"].as_array().expect("checked").iter().filter_map(Value::as_str).collect();
+    let [constant, argument] = notes[..] else { panic!("{notes:?}") };
+    assert!(
+        constant
+            .ends_with("kernel k is given a value for specialization constant 4, which it does not declare"),
+        "{constant}"
+    );
+    assert!(
+        argument.ends_with("kernel k is given an argument for binding 9, which it does not use"),
+        "{argument}"
+    );
+    assert!(constant.contains("given.toml:"), "{constant}");
+    for note in notes {
+        assert_eq!(said.matches(note).count(), 1, "{said}");
+    }
+}

@@ -251,6 +251,7 @@ pub(crate) fn check_run(report: &Value) {
             ("outcome", text_or_null),
             ("runs", |value, path| each(value, path, run)),
             ("rewrites", |value, path| each(value, path, rewrite)),
+            ("notes", |value, path| each(value, path, text)),
         ],
     );
 }

@@ -200,6 +200,7 @@ fn entry(checked: Checked, given: Option<Given>, request: &Request<'_>) -> Entry
         touches: checked.touches,
         buffers: checked.buffers,
         asked: checked.asked,
+        ignored: checked.ignored,
         after: After::default(),
         given,
     }

@@ -149,13 +149,18 @@ impl Pool {
 
     fn add_soup(&mut self, random: &mut Random, load: &mut Load<'_>) {
         let shape = *random.pick(&soup::SHAPES);
-        let text = soup::kernel_text(random, shape);
+        let open = random.one_in(4);
+        let text = soup::kernel_text(random, shape, open);
         let number = self.kernels.len();
         let module = compile(number, &text);
-        let kernel = load(&module, &[]);
+        let spec = match open {
+            true => vec![(0, SpecValue::U32(2 + random.below(3) as u32))],
+            false => Vec::new(),
+        };
+        let kernel = load(&module, &spec);
         let dims = if shape[1] > 1 { 2 } else { 1 };
         let kind = Kind::Soup { dims };
-        self.kernels.push(Arc::new(PoolKernel { number, module, spec: Vec::new(), kernel, text, kind }));
+        self.kernels.push(Arc::new(PoolKernel { number, module, spec, kernel, text, kind }));
     }
 }
 

@@ -145,11 +145,38 @@ fn stepping(random: &mut Random, text: &mut String, value: &str) {
         2 => format!("{before} if ({condition}) {{ {leave}; }} {behind} e += {step};"),
         _ => format!("{behind} e += {step}; if ({condition}) {{ {leave}; }} {before}"),
     };
-    let _ = writeln!(text, "  var e = {first};\n  for (var j = 0u; {head}) {{ {body} }}");
+    let _ = match random.below(5) {
+        // Tested behind what it does: at its end, or before a step.
+        0 => {
+            let stop = *random.pick(&["j >= 4u", "j > p.k", "!(j < p.k)", "j == 3u"]);
+            writeln!(
+                text,
+                "  var e = {first};\n  var j = 0u; loop {{ {body} continuing {{ j += 1u; break if {stop}; }} }}"
+            )
+        }
+        // Its step is in the body, where a `continue` would pass it by for ever.
+        1 if !body.contains("continue") => {
+            let stop = *random.pick(&["j >= 3u", "j + 1u >= p.k", "j == 2u"]);
+            writeln!(
+                text,
+                "  var e = {first};\n  var j = 0u; loop {{ {body} if ({stop}) {{ break; }} j++; }}"
+            )
+        }
+        _ => writeln!(text, "  var e = {first};\n  for (var j = 0u; {head}) {{ {body} }}"),
+    };
 }
 
-/// A random kernel.
-pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
+/// Helpers that return on every way.
+const HELPERS: [&str; 5] = [
+    "fn either(x: u32, y: u32) -> u32 { if (x & 1u) == 0u { return x; } else { return x * 3u + y; } }",
+    "fn either(x: u32, y: u32) -> u32 { if y < 4u { return x; } else if y < 9u { return y; } else { return x ^ y; } }",
+    "fn either(x: u32, y: u32) -> u32 { switch y & 3u { case 0u: { return x; } case 1u, 2u: { return y; } default: { return x - y; } } }",
+    "fn either(x: u32, y: u32) -> u32 { var z = x; loop { if z < 16u { return z + y; } z = z / 3u; } }",
+    "fn either(x: u32, y: u32) -> u32 { if x > y { if y > 2u { return x; } else { return y; } } else { return 5u; } }",
+];
+
+/// A random kernel. `open`: with an override.
+pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2], open: bool) -> String {
     let [lx, ly] = shape;
     let size = lx * ly;
     let mut text =
@@ -165,6 +192,13 @@ pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
     if shared {
         let _ = writeln!(text, "var<workgroup> part: array<u32, {size}>;");
     }
+    let helps = random.one_in(4);
+    if helps {
+        let _ = writeln!(text, "{}", random.pick(&HELPERS));
+    }
+    // Given a value that is not its default, or none.
+    let factor = if open { "override q: u32 = 3u;\n" } else { "const q = 3u;\n" };
+    text.push_str(factor);
     let _ = writeln!(
         text,
         "const L: u32 = {size}u;\n@compute @workgroup_size({lx}, {ly}, 1)\nfn main(\n\
@@ -195,7 +229,10 @@ pub(super) fn kernel_text(random: &mut Random, shape: [u32; 2]) -> String {
         let op = *random.pick(&["+", "*", "^", "-"]);
         value = format!("({value} {op} {other})");
     }
-    let value = format!("{value} * 3u + p.k");
+    let mut value = format!("{value} * q + p.k");
+    if helps {
+        value = format!("either({value}, i)");
+    }
     let guard = if ly > 1 { "gid.x >= p.width || gid.y >= p.height" } else { "i >= p.n" };
     if shared {
         // No early return before a barrier.

@@ -198,7 +198,7 @@ impl Recipe {
 
     /// Elements `first`, `first + step` and so on, `k` of them, in one of the ways in which loops say so.
     fn each_of(&self, out: &mut String, k: u32, first: &str, step: &str) {
-        let way = (self.variant + 2 * self.order) % 7;
+        let way = (self.variant + 3 * self.order) % 10;
         let head = match way {
             0 => format!(
                 "for (var j = 0u; j < {k}u; j++) {{\n  let e = {first} + j * {step};\n  if (e < p.n) {{"
@@ -212,6 +212,10 @@ impl Recipe {
             ),
             4 => format!("var e = {first};\n  for (var j = 0u; j < {k}u && e < p.n; j++) {{ {{"),
             5 => format!("var e = {first};\n  for (var j = 0u; j < {k}u; j++) {{\n  if (e < p.n) {{"),
+            // Tested behind what they do.
+            7 => format!("var e = {first};\n  var j = 0u;\n  loop {{\n  if (e < p.n) {{"),
+            8 => format!("var e = {first};\n  var j = {k}u;\n  loop {{\n  if (e < p.n) {{"),
+            9 => format!("var e = {first};\n  var j = 1u;\n  loop {{\n  if (e >= p.n) {{ break; }} {{"),
             _ => format!(
                 "let last = {first} + {k}u * {step};\n  for (var e = {first}; e < min(last, p.n); e += {step}) {{ {{"
             ),
@@ -221,6 +225,9 @@ impl Recipe {
         let _ = match way {
             0 | 6 => writeln!(out, "  }} }}"),
             5 => writeln!(out, "  e += {step}; }} }}"),
+            7 => writeln!(out, "  }}\n  e += {step};\n  continuing {{ j += 1u; break if j >= {k}u; }} }}"),
+            8 => writeln!(out, "  }}\n  e += {step};\n  j -= 1u; if (j == 0u) {{ break; }} }}"),
+            9 => writeln!(out, "  }}\n  if (j == {k}u) {{ break; }}\n  j++; e += {step}; }}"),
             _ => writeln!(out, "  }}\n  e += {step}; }}"),
         };
     }

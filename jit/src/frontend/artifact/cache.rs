@@ -33,7 +33,7 @@ pub struct Origin<'a> {
     pub words: u64,
     /// Name of the entry point.
     pub entry: &'a str,
-    /// Id and bits of every specialization constant, given or not, by ascending id.
+    /// Id and bits of the specialization constants that are not what they are by default, by ascending id.
     pub spec: &'a [(u32, u64)],
     /// [`ARTIFACT_VERSION`].
     pub version: u32,

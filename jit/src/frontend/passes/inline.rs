@@ -14,7 +14,10 @@
 //! # Leaves alone
 //! - early returns of the entry point: rewriting them would bury its guard under flags
 
-use rspirv::dr::{Function, Module, Operand};
+use std::borrow::Cow;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Block, Function, Module, Operand};
 use rspirv::grammar::reflect::is_return;
 use spirv_tools::opt::Passes;
 
@@ -23,6 +26,25 @@ use crate::frontend::reason::KernelReason;
 
 /// Inlines, then takes values out of variables. No pass in this list computes with floats; those that
 /// do in SPIRV-Tools (simplification, constant propagation, redundancy and strength passes) are out.
+///
+/// What SPIRV-Tools asks for before each pass, and what sees to it. All of them want structured control flow and logical
+/// addressing, which every module here has (spirv-val, `refuse::declarations`), and most return a module with an extension that
+/// they do not know as it is.
+///
+/// | pass | asks for | seen to by |
+/// | --- | --- | --- |
+/// | MergeReturn | no unreachable blocks but trivial merge blocks and continue targets | [`without_unreachable`] |
+/// | InlineExhaustive | no recursion; a single return, outside of every construct, in each callee; no `OpKill` or `OpTerminateInvocation` in one that is called in a continue construct | spirv-val; [`merge_returns`]; kernels have none |
+/// | EliminateDeadFunctions | nothing | |
+/// | PrivateToLocal | variables used in one function only | InlineExhaustive and EliminateDeadFunctions come before |
+/// | DeadBranchElim | conditions that are constants, which specialization has made of them | `specialize` |
+/// | LocalAccessChainConvert | constant indices; others stay | `sroa` deals with those |
+/// | LocalSingleBlockLoadStoreElim, LocalSingleStoreElim, LocalMultiStoreElim | whole loads and stores of variables | LocalAccessChainConvert comes before |
+/// | AggressiveDCE | no decoration groups; calls count as effects | `groups`; InlineExhaustive comes before |
+/// | DeadInsertElim | chains of inserts, which the passes on variables leave | they come before |
+/// | CombineAccessChains | no variable pointers that it would have to follow | `refuse` |
+/// | CFGCleanup, BlockMerge | nothing; the first drops unreachable blocks, which the second does not expect | their order |
+/// | RemoveDuplicates | nothing | |
 const PASSES: &[Passes] = &[
     Passes::InlineExhaustive,
     Passes::EliminateDeadFunctions,
@@ -79,9 +101,34 @@ fn returns_early(function: &Function) -> bool {
     returns > 1
 }
 
+/// A module without unreachable blocks, of which MergeReturn takes only trivial ones. A function that returns on every way has some:
+/// the merge block of its `if` or `switch`, or what its compiler puts behind a loop that is left by returning.
+fn without_unreachable(module: &Module) -> Result<Cow<'_, Module>, KernelReason> {
+    match module.functions.iter().any(has_unreachable) {
+        true => Ok(Cow::Owned(optimize(module, &[Passes::DeadBranchElim])?)),
+        false => Ok(Cow::Borrowed(module)),
+    }
+}
+
+/// Whether no way leads to some block of a function.
+fn has_unreachable(function: &Function) -> bool {
+    let by_label: AHashMap<u32, &Block> =
+        function.blocks.iter().filter_map(|block| Some((block.label_id()?, block))).collect();
+    let mut reached: AHashSet<u32> = AHashSet::new();
+    let mut open: Vec<u32> = function.blocks.first().and_then(Block::label_id).into_iter().collect();
+    while let Some(label) = open.pop() {
+        if let (true, Some(block)) = (reached.insert(label), by_label.get(&label)) {
+            let named = block.instructions.last().into_iter().flat_map(|last| &last.operands);
+            open.extend(named.filter_map(Operand::id_ref_any).filter(|id| by_label.contains_key(id)));
+        }
+    }
+    reached.len() < by_label.len()
+}
+
 /// Gives helper functions a single return, without which the inliner leaves them. The entry point
 /// keeps its early returns: rewriting them would bury its guard under flags.
 fn merge_returns(module: &Module) -> Result<Module, KernelReason> {
+    let module = &*without_unreachable(module)?;
     let Some(entry) = module.functions.iter().find(|f| is_entry(module, f)) else {
         return Err(KernelReason::Call);
     };

@@ -14,6 +14,7 @@
 //!
 //! # Leaves alone
 //! - modules that ask for explicit layout of work-group memory; buffers and their types
+//! - modules in which an array whose length is a specialization constant crosses as a whole
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::binary::Assemble;
@@ -35,6 +36,9 @@ pub(in crate::frontend) fn repaired(words: &[u32]) -> Option<Vec<u32>> {
     }
     repair.constants(&mut module);
     repair.bodies(&mut module);
+    if repair.is_open {
+        return None;
+    }
     if let Some(header) = &mut module.header {
         header.bound = repair.next;
     }
@@ -50,6 +54,8 @@ struct Repair {
     /// New globals, each to stand right before the global with this id.
     fresh: Vec<(Word, Instruction)>,
     value_types: AHashMap<Word, Word>,
+    /// Whether an array is handled as a value whose length is a specialization constant: how many parts it has is not known yet.
+    is_open: bool,
 }
 
 fn ids(inst: &Instruction) -> impl Iterator<Item = Word> + '_ {
@@ -90,6 +96,7 @@ impl Repair {
                 .all_inst_iter()
                 .filter_map(|inst| Some((inst.result_id?, inst.result_type?)))
                 .collect(),
+            is_open: false,
         }
     }
 
@@ -120,6 +127,13 @@ impl Repair {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether a type is an array of a length that is no plain constant.
+    fn has_open_length(&self, ty: Word) -> bool {
+        let array = self.globals.get(&ty).filter(|inst| inst.class.opcode == Op::TypeArray);
+        let length = array.and_then(|inst| ids(inst).nth(1)).and_then(|id| self.globals.get(&id));
+        array.is_some() && length.is_none_or(|inst| inst.class.opcode != Op::Constant)
     }
 
     /// The twin of a type, to be declared before the global `before`.
@@ -233,6 +247,7 @@ impl Repair {
 
     /// Puts the parts of `value`, of type `from`, together as `result`, of type `to`.
     fn rebuild(&mut self, value: Word, from: Word, to: Word, result: Word, out: &mut Vec<Instruction>) {
+        self.is_open |= self.has_open_length(from);
         let parts: Vec<(Word, Word)> = self.parts(from).into_iter().zip(self.parts(to)).collect();
         let mut operands = Vec::with_capacity(parts.len());
         for (number, (from, to)) in parts.into_iter().enumerate() {

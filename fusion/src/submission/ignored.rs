@@ -1,0 +1,54 @@
+//! What a submission was given and does not use.
+//!
+//! Vulkan accepts a value for a specialization constant that the module does not declare, and a descriptor that no shader uses:
+//! programs hand the same list to every variant of a kernel. So does this crate. But a mistyped id looks the same, so it is said:
+//! in the log, once for each kernel, and in the report.
+
+use smallvec::SmallVec;
+
+use crate::{
+    jit::{self, SetBinding, Specialized},
+    submission::request::Request,
+};
+
+/// What was given and is not used, each ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ignored {
+    constants: SmallVec<[u32; 2]>,
+    arguments: SmallVec<[SetBinding; 2]>,
+}
+
+impl Ignored {
+    /// What of a request a kernel does not use; nothing where it uses all of it.
+    pub(crate) fn of(
+        kernel: &jit::Kernel,
+        specialized: &Specialized,
+        request: &Request<'_>,
+    ) -> Option<Ignored> {
+        let constants = kernel.unknown_constants(request.spec.iter().map(|(id, _)| *id));
+        let bindings = &specialized.interface.bindings;
+        // Mostly there are as many arguments as bindings, and each of these has one.
+        let mut arguments: SmallVec<[SetBinding; 2]> = SmallVec::new();
+        if request.args.len() > bindings.len() {
+            let is_unused = |at: &SetBinding| bindings.iter().all(|binding| binding.at != *at);
+            arguments.extend(request.args.iter().map(|(at, _)| *at).filter(is_unused));
+            arguments.sort_unstable();
+        }
+        let ignored = Ignored { constants: constants.into(), arguments };
+        (ignored != Ignored::default()).then_some(ignored)
+    }
+
+    /// In words, a sentence each.
+    pub(crate) fn notes(&self, kernel: &str) -> impl Iterator<Item = String> {
+        let constants = self.constants.iter().map(|id| {
+            format!(
+                "kernel {kernel} is given a value for specialization constant {id}, which it does not declare"
+            )
+        });
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|at| format!("kernel {kernel} is given an argument for {at}, which it does not use"));
+        constants.chain(arguments).collect::<Vec<_>>().into_iter()
+    }
+}
