@@ -338,7 +338,7 @@ probes! {
                 ("a:S z:S", &format!("{padded} z[i] = a[i];"), 256, 0, false),
                 ("a:S z:S", &format!("{inner} z[i] = a[i];"), 32 * 48, 0, false),
                 ("a:S z:S", &format!("{dense} z[i] = a[i];"), 32 * 32, 0, true),
-                ("a z:mat2/row_major", "z[i][0] = vec2(i); z[i][1] = vec2(i);", 512, 0, false),
+                ("a z:mat2/row_major", "z[i][0] = vec2(i); z[i][1] = vec2(i);", 512, 0, true),
                 ("a z:mat2/row_major", "z[i] = mat2(i);", 512, 0, true),
                 ("a z:mat2", "z[i] = mat2(i);", 512, 0, true),
                 ("a z:mat3/row_major", "z[i] = mat3(i);", 32 * 48, 0, false),
