@@ -42,7 +42,9 @@ fn rows_behind(text: &str, count: u32, promote: Promote) -> Checked {
 
 fn check_before_rows(text: &str, count: u32) {
     for promote in [Promote::None, Promote::Auto] {
-        rows_behind(text, count, promote).fused(0).by_rounds(&[(0, count)]);
+        // A loop that ends with the elements has no more rounds than it takes to come to them.
+        let rounds = if text.contains("most") { count.min(N.div_ceil(16)) } else { count };
+        rows_behind(text, count, promote).fused(0).by_rounds(&[(0, rounds)]);
     }
 }
 
