@@ -81,6 +81,8 @@ pub struct Specialized {
     pub closed: Closed,
     /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
     pub is_repeated: bool,
+    /// Whether it was made of the normal form of the kernel that was submitted.
+    pub is_rewritten: bool,
 }
 
 /// The closed form of a kernel, if it has another one, or why it has none.
@@ -282,6 +284,7 @@ impl Kernel {
             zeros: Vec::new(),
             closed: Closed::default(),
             is_repeated: false,
+            is_rewritten: false,
         }
     }
 }
@@ -354,6 +357,7 @@ impl Specialized {
             zeros: self.zeros.clone(),
             closed: Closed::default(),
             is_repeated: self.is_repeated,
+            is_rewritten: true,
         }
     }
 }

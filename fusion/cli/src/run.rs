@@ -184,6 +184,7 @@ fn report(
         splits: gathered.splits,
         buffers: Named(names.zip(gathered.buffers).collect()),
         trusted: gathered.trusted,
+        changed: gathered.changed,
         rewrites: gathered.rewrites,
         choice: gathered.choice,
         cache: first.cache,

@@ -68,8 +68,8 @@ impl<'p> Session<'p> {
         args: &DeviceArgs,
         dump_spirv: Option<&Path>,
     ) -> Result<Session<'p>, Stop> {
-        let context =
-            Context::with_options(options(args, dump_spirv)?).map_err(|error| Stop::opening(&error))?;
+        let context = Context::with_options(options(args, dump_spirv)?.float(float(pipeline)))
+            .map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
         let kernels = kernels(&context, pipeline, checked)?;
         let mut contents = Vec::with_capacity(pipeline.buffers.len());
@@ -331,15 +331,19 @@ fn options(args: &DeviceArgs, dump_spirv: Option<&Path>) -> Result<ContextOption
     Ok(options)
 }
 
+/// How floats are compiled, fused and unfused.
+fn float(pipeline: &Pipeline) -> FloatMode {
+    if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict }
+}
+
 fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {
     let trust = match policy {
         Some(policy) => policy == PolicyArg::Trust,
         None => pipeline.fusion.trust,
     };
-    let contract = pipeline.fusion.contract;
     let properties = FusionProperties::default()
         .policy(if trust { Policy::Trust } else { Policy::Prove })
-        .float(if contract { FloatMode::Contract } else { FloatMode::Strict });
+        .float(float(pipeline));
     let properties = if pipeline.fusion.force { properties.force_fusion() } else { properties };
     if pipeline.fusion.no_barriers { properties.no_barriers() } else { properties }
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
     jit::{
-        Arg, Binding, BindingKind, FloatMode, ImageDeclaration, Promote, SetBinding, Specialized, Submission,
+        Arg, Binding, BindingKind, ImageDeclaration, Promote, SetBinding, Specialized, Submission,
         plan_unfused,
     },
     runtime::{context::ContextInner, schedule::List},
@@ -116,7 +116,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     }
     if groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
-        plan_unfused(&submission, FloatMode::Strict, &context.limits)
+        plan_unfused(&submission, context.float, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
     Ok(Checked { submission, touches, buffers, asked })

@@ -13,5 +13,6 @@ mod plain;
 mod reflect;
 mod refuse;
 mod spec;
+mod unfused;
 #[cfg(feature = "wgsl")]
 mod wgsl;

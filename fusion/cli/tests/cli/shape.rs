@@ -182,6 +182,11 @@ fn trusted(value: &Value, path: &str) {
     object(value, path, &[("first", count), ("second", count), ("buffer", text_or_null), ("reason", text)]);
 }
 
+fn changed(value: &Value, path: &str) {
+    let changes: Check = |value, path| each(value, path, text);
+    object(value, path, &[("kernel", count), ("changes", changes), ("detail", text)]);
+}
+
 fn cache(value: &Value, path: &str) {
     object(value, path, &[("memory", level), ("disk", level)]);
 }
@@ -251,6 +256,7 @@ pub(crate) fn check_run(report: &Value) {
             ("outcome", text_or_null),
             ("runs", |value, path| each(value, path, run)),
             ("rewrites", |value, path| each(value, path, rewrite)),
+            ("changed", |value, path| each(value, path, changed)),
         ],
     );
 }
