@@ -9,7 +9,7 @@ use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
 use super::engine::Engine;
 use super::list::{Call, List};
-use super::words;
+use super::words::{self, Scalar, SpecConstant};
 
 /// Bytes of a buffer, if its block is not larger.
 const BYTES: u64 = 1 << 13;
@@ -71,17 +71,18 @@ pub(crate) fn lists(engine: &mut Engine, name: &str, words: &Arc<[u32]>) -> Vec<
     let mut found = Vec::new();
     for entry in entries {
         let call = Call::new(words, &entry, [1; 3]);
-        let constants = match engine.kernel(&call) {
-            Ok(kernel) => kernel.spec_constants().to_vec(),
+        let needs_all = match engine.kernel(&call) {
+            Ok(kernel) => kernel.spec_constants().iter().any(|constant| constant.required),
             Err(why) => {
                 found.push(Err(why));
                 continue;
             }
         };
+        // Those of the module, whether or not the engine knows of them.
+        let constants = words::spec_constants(words);
         let others: Vec<(u32, SpecValue)> =
-            constants.iter().map(|constant| (constant.id, other(constant.default))).collect();
+            constants.iter().map(|constant| (constant.id, other(default_of(constant)))).collect();
         let name = format!("{name}:{entry}");
-        let needs_all = constants.iter().any(|constant| constant.required);
         if !needs_all {
             found.push(list(engine, &name, &call));
         }
@@ -90,6 +91,25 @@ pub(crate) fn lists(engine: &mut Engine, name: &str, words: &Arc<[u32]>) -> Vec<
         }
     }
     found
+}
+
+/// The default of a constant.
+fn default_of(constant: &SpecConstant) -> SpecValue {
+    let bits = constant.bits;
+    match constant.ty {
+        Scalar::Bool => SpecValue::Bool(bits != 0),
+        Scalar::Int { width: 8, signed: true } => SpecValue::I8(bits as i8),
+        Scalar::Int { width: 8, .. } => SpecValue::U8(bits as u8),
+        Scalar::Int { width: 16, signed: true } => SpecValue::I16(bits as i16),
+        Scalar::Int { width: 16, .. } => SpecValue::U16(bits as u16),
+        Scalar::Int { width: 64, signed: true } => SpecValue::I64(bits as i64),
+        Scalar::Int { width: 64, .. } => SpecValue::U64(bits),
+        Scalar::Int { signed: true, .. } => SpecValue::I32(bits as i32),
+        Scalar::Int { .. } => SpecValue::U32(bits as u32),
+        Scalar::Float { width: 16 } => SpecValue::F16(bits as u16),
+        Scalar::Float { width: 64 } => SpecValue::F64(f64::from_bits(bits)),
+        Scalar::Float { .. } => SpecValue::F32(f32::from_bits(bits as u32)),
+    }
 }
 
 /// A value that is not the default and as harmless.

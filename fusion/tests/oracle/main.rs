@@ -190,6 +190,27 @@ fn faults_of_a_front_end_are_noticed() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// Constants that it does not find would be given no value, and their reading would not be compared.
+#[test]
+fn the_oracle_finds_every_constant() {
+    use words::Scalar;
+    let unsigned = Scalar::Int { width: 32, signed: false };
+    let of = |input: &inputs::Input| words::spec_constants(&inputs::assembled(&input.text));
+    for input in inputs::all().iter().chain(&inputs::of_spec_ids()) {
+        let known = of(input);
+        let unknown = input.spec.iter().find(|(id, _)| *id != 77 && known.iter().all(|one| one.id != *id));
+        assert_eq!(unknown, None, "{}", input.name);
+    }
+    let many = inputs::all().into_iter().find(|input| input.name == "constants by operations");
+    let found: Vec<_> = of(&many.expect("that input")).iter().map(|one| (one.id, one.ty, one.bits)).collect();
+    let signed = Scalar::Int { width: 32, signed: true };
+    let minus_nine = u64::from(-9i32 as u32);
+    let float = (6, Scalar::Float { width: 32 }, u64::from(1.5f32.to_bits()));
+    assert_eq!(found, [(3, unsigned, 5), (4, signed, minus_nine), (5, Scalar::Bool, 1), float]);
+    let by_group = &inputs::of_spec_ids()[0];
+    assert_eq!(of(by_group).iter().map(|one| (one.id, one.bits)).collect::<Vec<_>>(), [(3, 5)]);
+}
+
 /// The oracle's own half knows of no crate of this workspace.
 #[test]
 fn the_oracle_shares_nothing_with_the_engine() {

@@ -12,10 +12,15 @@ mod op {
     pub(super) const EXECUTION_MODE: u16 = 16;
     pub(super) const CAPABILITY: u16 = 17;
     pub(super) const TYPE_VOID: u16 = 19;
+    pub(super) const TYPE_BOOL: u16 = 20;
+    pub(super) const TYPE_INT: u16 = 21;
     pub(super) const TYPE_FLOAT: u16 = 22;
     pub(super) const TYPE_ARRAY: u16 = 28;
     pub(super) const TYPE_RUNTIME_ARRAY: u16 = 29;
     pub(super) const TYPE_POINTER: u16 = 32;
+    pub(super) const SPEC_CONSTANT_TRUE: u16 = 48;
+    pub(super) const SPEC_CONSTANT_FALSE: u16 = 49;
+    pub(super) const SPEC_CONSTANT: u16 = 50;
     pub(super) const FUNCTION: u16 = 54;
     pub(super) const VARIABLE: u16 = 59;
     pub(super) const COPY: u16 = 60;
@@ -26,6 +31,7 @@ mod op {
 
 const GL_COMPUTE: u32 = 5;
 const RELAXED_PRECISION: u32 = 0;
+const SPEC_ID: u32 = 1;
 const BUFFER_BLOCK: u32 = 3;
 const BINDING: u32 = 33;
 const DESCRIPTOR_SET: u32 = 34;
@@ -72,20 +78,16 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// The kinds of descriptors by set and binding, over all entry points.
-pub(crate) fn descriptors(words: &[u32]) -> HashMap<(u32, u32), Kind> {
+/// The decorations of each id with their first operand, those of groups included.
+fn decorations(words: &[u32]) -> HashMap<u32, Vec<(u32, u32)>> {
     let mut decorated: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
-    let (mut groups, mut pointees, mut elements) = (Vec::new(), HashMap::new(), HashMap::new());
-    let mut variables = Vec::new();
+    let mut groups = Vec::new();
     for (op, at) in instructions(words).take_while(|(op, _)| *op != op::FUNCTION) {
         match op {
             op::DECORATE => {
                 decorated.entry(at[0]).or_default().push((at[1], at.get(2).copied().unwrap_or(0)));
             }
             op::GROUP_DECORATE => groups.push(at),
-            op::TYPE_POINTER => drop(pointees.insert(at[0], at[2])),
-            op::TYPE_ARRAY | op::TYPE_RUNTIME_ARRAY => drop(elements.insert(at[0], at[1])),
-            op::VARIABLE => variables.push((at[0], at[1], at[2])),
             _ => {}
         }
     }
@@ -93,6 +95,74 @@ pub(crate) fn descriptors(words: &[u32]) -> HashMap<(u32, u32), Kind> {
         let decorations = decorated.get(&group[0]).cloned().unwrap_or_default();
         for target in &group[1..] {
             decorated.entry(*target).or_default().extend(decorations.iter().copied());
+        }
+    }
+    decorated
+}
+
+/// The type of a specialization constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Bool,
+    Int { width: u32, signed: bool },
+    Float { width: u32 },
+}
+
+/// A specialization constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpecConstant {
+    pub(crate) id: u32,
+    pub(crate) ty: Scalar,
+    /// Of its default.
+    pub(crate) bits: u64,
+}
+
+/// The specialization constants of a module by id; of several of one id the first.
+pub(crate) fn spec_constants(words: &[u32]) -> Vec<SpecConstant> {
+    let decorated = decorations(words);
+    let (mut types, mut found) = (HashMap::new(), Vec::<SpecConstant>::new());
+    for (op, at) in instructions(words).take_while(|(op, _)| *op != op::FUNCTION) {
+        let bits = match op {
+            op::TYPE_BOOL => {
+                types.insert(at[0], Scalar::Bool);
+                continue;
+            }
+            op::TYPE_INT => {
+                types.insert(at[0], Scalar::Int { width: at[1], signed: at[2] == 1 });
+                continue;
+            }
+            op::TYPE_FLOAT => {
+                types.insert(at[0], Scalar::Float { width: at[1] });
+                continue;
+            }
+            op::SPEC_CONSTANT_TRUE => 1,
+            op::SPEC_CONSTANT_FALSE => 0,
+            op::SPEC_CONSTANT => at[2..].iter().rev().fold(0, |bits, word| bits << 32 | u64::from(*word)),
+            _ => continue,
+        };
+        let ids = decorated.get(&at[1]).into_iter().flatten();
+        let id = ids.filter(|(kind, _)| *kind == SPEC_ID).map(|(_, id)| *id).next();
+        if let (Some(id), Some(ty)) = (id, types.get(&at[0])) {
+            found.push(SpecConstant { id, ty: *ty, bits });
+        }
+    }
+    // The sort keeps the order of those of one id.
+    found.sort_by_key(|one| one.id);
+    found.dedup_by_key(|one| one.id);
+    found
+}
+
+/// The kinds of descriptors by set and binding, over all entry points.
+pub(crate) fn descriptors(words: &[u32]) -> HashMap<(u32, u32), Kind> {
+    let decorated = decorations(words);
+    let (mut pointees, mut elements) = (HashMap::new(), HashMap::new());
+    let mut variables = Vec::new();
+    for (op, at) in instructions(words).take_while(|(op, _)| *op != op::FUNCTION) {
+        match op {
+            op::TYPE_POINTER => drop(pointees.insert(at[0], at[2])),
+            op::TYPE_ARRAY | op::TYPE_RUNTIME_ARRAY => drop(elements.insert(at[0], at[1])),
+            op::VARIABLE => variables.push((at[0], at[1], at[2])),
+            _ => {}
         }
     }
     let value = |id: u32, which: u32| {
