@@ -77,6 +77,17 @@ impl Engine {
 
     /// Runs a list.
     pub(crate) fn run(&mut self, list: &List, how: How) -> Result<Ran, String> {
+        let ran = self.try_run(list, how);
+        if ran.is_err()
+            && let Ok(fusion) = FusionWrapper::new(&self.queue)
+        {
+            // The next list begins outside of fusion mode.
+            let _ = fusion.cancel_fusion();
+        }
+        ran
+    }
+
+    fn try_run(&mut self, list: &List, how: How) -> Result<Ran, String> {
         let failed = |error: vkfuse::Error| match std::error::Error::source(&error) {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
