@@ -9,10 +9,10 @@ pub use vkfuse_jit::{
         SpecValue, Specialized, TextureKind,
     },
     plan::{
-        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, FloatMode, GroupReport,
-        InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, NarrowFacts, Places, PlanError,
-        Policy, Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts, SplitReport,
-        TrustedReport, Way,
+        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,
+        GroupReport, InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, NarrowFacts, Places,
+        PlanError, Policy, Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts,
+        SplitReport, TrustedReport, Way,
     },
 };
 pub(crate) use vkfuse_jit::{

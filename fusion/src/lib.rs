@@ -215,9 +215,9 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members, NoPushBuffer,
-        Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport,
-        SplitReport, Stats, StepReport, Tier, TrustedReport,
+        CodeChange, CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members,
+        NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
+        RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };
 

@@ -18,7 +18,7 @@ pub use picture::Picture;
 pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
-    AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, GroupReport,
-    InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
+    AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange,
+    GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
     ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport, UnboundedLoop, Way,
 };

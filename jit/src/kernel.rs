@@ -25,8 +25,8 @@ use crate::frontend::{guard, newer, plain, spec, words};
 pub use crate::frontend::{
     ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
     FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Mode, Module, Origin, Pass, Plain,
-    PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, TextKind,
-    TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
+    PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue,
+    TextKind, TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;
@@ -82,6 +82,8 @@ pub struct Specialized {
     pub closed: Closed,
     /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
     pub is_repeated: bool,
+    /// Whether it was made of the normal form of the kernel that was submitted.
+    pub is_rewritten: bool,
 }
 
 /// The closed form of a kernel, if it has another one, or why it has none.
@@ -327,6 +329,7 @@ impl Kernel {
             zeros: Vec::new(),
             closed: Closed::default(),
             is_repeated: false,
+            is_rewritten: false,
         }
     }
 }
@@ -404,6 +407,7 @@ impl Specialized {
             zeros: self.zeros.clone(),
             closed: Closed::default(),
             is_repeated: self.is_repeated,
+            is_rewritten: true,
         }
     }
 }

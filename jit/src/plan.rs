@@ -9,6 +9,7 @@
 pub(crate) mod again;
 mod assemble;
 mod cause;
+mod changed;
 mod closed;
 mod doubt;
 mod exactly_once;
@@ -47,6 +48,7 @@ mod values;
 mod view;
 
 pub use cause::not_followed;
+pub use changed::CodeChange;
 pub use doubt::{Way, doubts};
 pub use ingredients::Ingredients;
 pub use interleave::InterleaveFacts;

@@ -5,7 +5,7 @@
 
 use crate::pipeline::check::Checked;
 use crate::pipeline::{Pipeline, Promotion};
-use crate::report::json::{BufferOutcome, Choice, Group, Rewrite, Split, Trusted};
+use crate::report::json::{BufferOutcome, Changed, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization, Reason};
 use vkfuse_jit::plan::has_work;
@@ -17,6 +17,7 @@ pub(crate) struct Gathered {
     pub(crate) groups: Vec<Group>,
     pub(crate) splits: Vec<Split>,
     pub(crate) trusted: Vec<Trusted>,
+    pub(crate) changed: Vec<Changed>,
     pub(crate) rewrites: Vec<Rewrite>,
     pub(crate) choice: Option<Choice>,
     /// For each buffer of the file.
@@ -38,6 +39,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         groups: list.groups,
         splits: list.splits,
         trusted: list.trusted,
+        changed: list.changed,
         rewrites: list.rewrites,
         choice: list.choice,
         buffers: ids
@@ -73,6 +75,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, checked: &Checked) -> Gathered {
         groups: groups.collect(),
         splits: Vec::new(),
         trusted: Vec::new(),
+        changed: Vec::new(),
         rewrites: Vec::new(),
         choice: None,
         buffers: (0..pipeline.buffers.len()).map(|index| untouched(pipeline, index)).collect(),

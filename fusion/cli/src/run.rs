@@ -3,7 +3,7 @@
 use crate::args::{Mode, RunArgs};
 use crate::gather::{self, Gathered};
 use crate::outputs::Outputs;
-use crate::pipeline::check::{self, Checked};
+use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
@@ -109,11 +109,6 @@ pub(crate) fn labels(pipeline: &Pipeline) -> Vec<String> {
     submits.map(|submit| pipeline.kernels[submit.kernel].name.clone()).collect()
 }
 
-pub(crate) fn local_sizes(checked: &Checked) -> Vec<[u32; 3]> {
-    let submits = checked.submits.iter();
-    submits.map(|submit| submit.kernel.interface.local_size).collect()
-}
-
 /// One repetition: each mode on fresh buffers, and the comparison.
 fn once(
     session: &Session<'_>,
@@ -184,6 +179,7 @@ fn report(
         splits: gathered.splits,
         buffers: Named(names.zip(gathered.buffers).collect()),
         trusted: gathered.trusted,
+        changed: gathered.changed,
         rewrites: gathered.rewrites,
         notes: session.notes().to_vec(),
         choice: gathered.choice,

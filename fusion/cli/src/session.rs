@@ -68,7 +68,7 @@ impl<'p> Session<'p> {
         args: &DeviceArgs,
         dump_spirv: Option<&Path>,
     ) -> Result<Session<'p>, Stop> {
-        let context = Context::with_options(options(args, pipeline, dump_spirv)?)
+        let context = Context::with_options(options(args, pipeline, dump_spirv)?.float(float(pipeline)))
             .map_err(|error| Stop::opening(&error))?;
         limits::check(pipeline, checked, context.device_info())?;
         let kernels = kernels(&context, pipeline, checked)?;
@@ -343,15 +343,19 @@ fn options(
     Ok(options)
 }
 
+/// How floats are compiled, fused and unfused.
+fn float(pipeline: &Pipeline) -> FloatMode {
+    if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict }
+}
+
 fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {
     let trust = match policy {
         Some(policy) => policy == PolicyArg::Trust,
         None => pipeline.fusion.trust,
     };
-    let contract = pipeline.fusion.contract;
     let properties = FusionProperties::default()
         .policy(if trust { Policy::Trust } else { Policy::Prove })
-        .float(if contract { FloatMode::Contract } else { FloatMode::Strict });
+        .float(float(pipeline));
     let properties = if pipeline.fusion.force { properties.force_fusion() } else { properties };
     if pipeline.fusion.no_barriers { properties.no_barriers() } else { properties }
 }

@@ -160,6 +160,7 @@ impl Context {
             counters,
             profiling: options.profiling,
             validate: options.validate,
+            float: options.float,
             judged: Judged::default(),
             autotune: Autotune::new(!options.no_autotune),
             queues: AtomicU64::new(0),

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     code::build::Background,
     error::{BuildError, Error},
-    jit::{ArtifactStore, Bound, JitError, Limits, Step},
+    jit::{ArtifactStore, Bound, CodeChange, JitError, Limits, Step},
     options::{
         cache::{CacheOptions, Disk},
         environment,
@@ -47,6 +47,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) pipeline: Arc<Pipeline>,
+    /// How its code differs from the module of the one kernel that it runs.
+    changes: Box<[CodeChange]>,
 }
 
 /// Bytes of the bindings of a step that are buffers of some kind.
@@ -254,12 +256,13 @@ impl Programs {
             bytes_read: bound_bytes(step, |bound| bound.reads),
             bytes_written: bound_bytes(step, |bound| bound.writes),
             statistics: Vec::new(),
+            changes: Vec::new(),
         };
         let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
             let (program, _) = self.make(&wanted, &mut report)?;
-            report.statistics = statistics(&program.pipeline);
+            report.of(&program);
             return Ok((program.into(), report));
         };
         let built = memory.get_or_build(step.key, || {
@@ -274,7 +277,7 @@ impl Programs {
                 let counter =
                     if hit == Hit::Built { &self.counters.memory_misses } else { &self.counters.memory_hits };
                 count(counter, 1);
-                report.statistics = statistics(&program.pipeline);
+                report.of(&program);
                 Ok((program, report))
             }
             Err(failure) => Err(error_of(label, failure)),
@@ -475,8 +478,12 @@ fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
     path
 }
 
-/// What the driver says of a pipeline's code.
-fn statistics(pipeline: &Pipeline) -> Vec<CodeStatistic> {
-    let told = pipeline.statistics().iter();
-    told.map(|(name, value)| CodeStatistic { name: name.clone(), value: *value }).collect()
+impl StepReport {
+    /// Adds what is known of the code of a pipeline: what the driver says of it, and how it differs from the user's.
+    fn of(&mut self, program: &Program) {
+        let told = program.pipeline.statistics().iter();
+        self.statistics =
+            told.map(|(name, value)| CodeStatistic { name: name.clone(), value: *value }).collect();
+        self.changes = program.changes.to_vec();
+    }
 }

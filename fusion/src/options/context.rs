@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
+    jit::{FloatMode, InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
     options::{cache::CacheOptions, environment, guard::CompileGuard},
     vk::DeviceSelector,
 };
@@ -31,6 +31,7 @@ pub struct ContextOptions {
     pub(crate) guard: CompileGuard,
     pub(crate) no_autotune: bool,
     pub(crate) robust: bool,
+    pub(crate) float: FloatMode,
 }
 
 impl ContextOptions {
@@ -64,6 +65,7 @@ impl ContextOptions {
             guard: environment::compile_guard(),
             no_autotune: !environment::autotune(),
             robust: false,
+            float: FloatMode::Strict,
         }
     }
 
@@ -113,6 +115,16 @@ impl ContextOptions {
     #[must_use]
     pub fn autotune(mut self, on: bool) -> ContextOptions {
         self.no_autotune = !on;
+        self
+    }
+
+    /// How floats are compiled in what runs outside of fusion lists, and in lists that are cancelled: `Strict`, the default, gives the
+    /// bits that a fused list gives under `Strict`. `Contract` leaves the float decorations and execution modes of each kernel as the
+    /// user's compiler wrote them. [`FusionProperties::float`](crate::FusionProperties::float) says it of one list, those of its kernels
+    /// that run alone included.
+    #[must_use]
+    pub fn float(mut self, float: FloatMode) -> ContextOptions {
+        self.float = float;
         self
     }
 

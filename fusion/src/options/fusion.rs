@@ -102,7 +102,9 @@ impl FusionProperties {
     }
 
     /// Whether floating-point results must have the same bits as unfused (`Strict`, the default), or the driver may
-    /// contract operations across the former kernel borders.
+    /// contract operations across the former kernel borders (`Contract`). Kernels of the list that run alone are compiled in the same mode:
+    /// under `Contract` with their own float decorations and execution modes.
+    /// [`ContextOptions::float`](crate::ContextOptions::float) says it of what runs outside of lists.
     #[must_use]
     pub fn float(mut self, float: FloatMode) -> FusionProperties {
         self.float = float;

@@ -10,7 +10,7 @@ use crate::{
         BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RenameReport,
         ReorderReport, RewriteReport, SplitReport, TrustedReport,
     },
-    report::list::{CheckReport, CheckedBy, ChoiceReport, FusionReport, Tier},
+    report::list::{CheckReport, CheckedBy, ChoiceReport, FusionReport, StepReport, Tier},
 };
 
 /// Version of the format.
@@ -36,6 +36,8 @@ pub struct List {
     pub buffers: Named<BufferOutcome>,
     /// What was taken on the user's word.
     pub trusted: Vec<Trusted>,
+    /// Kernels that run alone in code that is not the user's, and what was changed.
+    pub changed: Vec<Changed>,
     /// What was placed, what is worked out again, and whether the list was done in another order.
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
@@ -196,6 +198,17 @@ pub struct Trusted {
     pub reason: String,
 }
 
+/// A kernel that runs alone in code that is not the user's.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// The submission.
+    pub kernel: usize,
+    /// The changes: `no_contraction`, `full_precision`, `formulas`, `float_controls`, `closed`, `normalised`, `folded`, `base_in_code`, `layouts`.
+    pub changes: Vec<&'static str>,
+    /// The same in words.
+    pub detail: String,
+}
+
 /// What comparing fused and unfused came to.
 #[derive(Debug, Serialize)]
 pub struct Check {
@@ -304,6 +317,7 @@ impl List {
             splits: plan.splits.iter().map(|split| Split::of(split, &name)).collect(),
             buffers,
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
+            changed: Changed::all(report),
             rewrites: rewrites.chain(inlined).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
             notes: notes(report),
@@ -334,6 +348,19 @@ impl From<&ChoiceReport> for Choice {
             given_up: one.is_given_up,
         });
         Choice { way: choice.way.to_string(), decided: choice.is_decided, measured: measured.collect() }
+    }
+}
+
+impl Changed {
+    /// Those of a list.
+    fn all(report: &FusionReport) -> Vec<Changed> {
+        let changed = report.steps.iter().filter(|step| !step.changes.is_empty());
+        let one = |step: &StepReport| {
+            let detail: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
+            let changes = step.changes.iter().map(|change| change.word()).collect();
+            Some(Changed { kernel: *step.members.first()?, changes, detail: detail.join(", ") })
+        };
+        changed.filter_map(one).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, Members, Report, Way},
+    jit::{BufferId, CodeChange, Members, Report, Way},
     report::outcome::Outcome,
 };
 
@@ -92,6 +92,9 @@ pub struct StepReport {
     /// What the driver says of the code, such as its registers: where [`ContextOptions::profiling`](crate::ContextOptions::profiling) is on, and the
     /// driver has `VK_KHR_pipeline_executable_properties`.
     pub statistics: Vec<CodeStatistic>,
+    /// How its code differs from the user's module, of a dispatch that runs one kernel. Empty where the user's instructions run as they
+    /// are, and for fused code.
+    pub changes: Vec<CodeChange>,
 }
 
 /// One number that the driver gives of the code of a dispatch.

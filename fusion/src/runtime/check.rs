@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
     jit::{
-        Arg, Binding, BindingKind, FloatMode, ImageDeclaration, Promote, SetBinding, Specialized, Submission,
-        has_work, plan_unfused,
+        Arg, Binding, BindingKind, ImageDeclaration, Promote, SetBinding, Specialized, Submission, has_work,
+        plan_unfused,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -121,7 +121,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     }
     if runs && groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
-        plan_unfused(&submission, FloatMode::Strict, &context.limits)
+        plan_unfused(&submission, context.float, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
     let ignored = Ignored::of(&handle.jit, &kernel, request).map(Arc::new);

@@ -7,6 +7,7 @@ use std::{
 
 use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
+    jit::FloatMode,
     report::stats::Counters,
     runtime::{queues::QueueCell, schedule::Schedule},
     submission::{
@@ -28,6 +29,8 @@ pub(crate) struct ContextInner {
     pub(crate) profiling: bool,
     /// Whether fused code is validated before it is used.
     pub(crate) validate: bool,
+    /// How floats are compiled outside of lists.
+    pub(crate) float: FloatMode,
     pub(crate) judged: Judged,
     /// How lists are fastest that the planner does not know that of.
     pub(crate) autotune: Autotune,

@@ -10,7 +10,7 @@ use std::{slice, sync::Arc};
 use crate::{
     code::build::caught,
     error::{Error, FusionError},
-    jit::{Reason, Report},
+    jit::{FloatMode, Reason, Report},
     report::{
         list::{FusionReport, Reported, StepReport},
         outcome::Outcome,
@@ -43,7 +43,7 @@ impl ContextInner {
         tracing::warn!(%error, submissions = list.entries.len(), "a fusion list failed and runs one by one");
         let (mut failed, mut steps, mut last) = (Failed::new(), Vec::new(), None);
         for (place, entry) in list.entries.iter().enumerate() {
-            let ran = caught(|| self.run_alone(queue, entry, &failed));
+            let ran = caught(|| self.run_alone(queue, entry, self.float_of(end), &failed));
             let ran =
                 ran.unwrap_or_else(|source| Err(Error::Build { kernel: entry.label.to_string(), source }));
             match ran {
@@ -100,6 +100,7 @@ impl ContextInner {
         &self,
         queue: &QueueCell,
         entry: &Entry,
+        float: FloatMode,
         failed: &Failed,
     ) -> Result<(Submitted, Option<StepReport>), Error> {
         let after = |place: &u32| entry.after.listed.iter().any(|places| places.contains(place));
@@ -113,7 +114,7 @@ impl ContextInner {
             queue.state().ran(submitted.point);
             return Ok((submitted, None));
         }
-        let step = self.plain_step(entry)?;
+        let step = self.plain_step(entry, float)?;
         let (program, report) = self.programs.program(&entry.label, &step)?;
         let (reaches, apart) = (entry.reaches().collect(), entry.apart());
         let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);

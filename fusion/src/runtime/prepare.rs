@@ -64,11 +64,11 @@ impl ContextInner {
     /// Finds or builds the code for a list.
     pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
         let properties = match end {
-            End::Cancel(by) => return self.prepare_unfused(list, Outcome::Cancelled { by: *by }),
+            End::Cancel(by) => return self.prepare_unfused(list, end, Outcome::Cancelled { by: *by }),
             End::Complete(properties) | End::Keep(properties) => properties,
         };
         if list.entries.is_empty() {
-            return self.prepare_unfused(list, Outcome::Refused { reason: Reason::Empty });
+            return self.prepare_unfused(list, end, Outcome::Refused { reason: Reason::Empty });
         }
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
@@ -98,7 +98,8 @@ impl ContextInner {
         };
         if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
-            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            let mut prepared =
+                self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
             prepared.forced = properties.force.then(|| FusionError::Forced { reason }.into());
             prepared.report.plan = report;
             prepared.report.checks = checks;
@@ -106,13 +107,14 @@ impl ContextInner {
         }
         if properties.force && plan.steps.len() != 1 {
             let reason = reason(plan);
-            let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+            let mut prepared =
+                self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
             prepared.forced = Some(FusionError::Forced { reason }.into());
             prepared.report.plan = report;
             return Ok(prepared);
         }
         if properties.background && self.programs.building(&|step| list.labels(step), &plan.steps) {
-            let mut prepared = self.prepare_unfused(list, Outcome::Building)?;
+            let mut prepared = self.prepare_unfused(list, end, Outcome::Building)?;
             prepared.report.plan = report;
             return Ok(prepared);
         }
@@ -133,7 +135,7 @@ impl ContextInner {
         if properties.verify {
             let keys = self.judged.unverified(&plan.steps);
             if !keys.is_empty() {
-                let plain = Box::new(self.prepare_unfused(list, Outcome::Unfused)?);
+                let plain = Box::new(self.prepare_unfused(list, end, Outcome::Unfused)?);
                 prepared.verify = Some(First { keys, plain, force: properties.force });
             }
         }
@@ -221,7 +223,7 @@ impl ContextInner {
             }
             _ => Reason::Internal { what },
         };
-        let mut prepared = self.prepare_unfused(list, Outcome::Refused { reason: reason.clone() })?;
+        let mut prepared = self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
         if let End::Complete(properties) | End::Keep(properties) = end
             && properties.force
         {
@@ -230,19 +232,27 @@ impl ContextInner {
         Ok(prepared)
     }
 
-    fn prepare_unfused(&self, list: &List, outcome: Outcome) -> Result<Prepared, Error> {
+    fn prepare_unfused(&self, list: &List, end: &End, outcome: Outcome) -> Result<Prepared, Error> {
         let mut steps = Vec::with_capacity(list.entries.len());
         for (position, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.runs()) {
-            let mut step = self.plain_step(entry)?;
+            let mut step = self.plain_step(entry, self.float_of(end))?;
             step.members = (position..position + 1).into();
             steps.push(step);
         }
         self.pieces(list, &steps, outcome, Report::default(), 0.0)
     }
 
+    /// How floats are compiled in the kernels of a list that run alone.
+    pub(crate) fn float_of(&self, end: &End) -> FloatMode {
+        match end {
+            End::Cancel(_) => self.float,
+            End::Complete(properties) | End::Keep(properties) => properties.float,
+        }
+    }
+
     /// One submission by itself.
-    pub(crate) fn plain_step(&self, entry: &Entry) -> Result<Step, Error> {
-        jit::plan_unfused(&entry.submission, FloatMode::Strict, &self.limits).map_err(|error| Error::Build {
+    pub(crate) fn plain_step(&self, entry: &Entry, float: FloatMode) -> Result<Step, Error> {
+        jit::plan_unfused(&entry.submission, float, &self.limits).map_err(|error| Error::Build {
             kernel: entry.label.to_string(),
             source: BuildError::Plan(error),
         })

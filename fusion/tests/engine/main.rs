@@ -28,16 +28,16 @@ mod known_lists;
 mod known_lists_differ;
 mod library_chains;
 mod library_kernels;
-mod no_groups;
 mod memory_models;
+mod no_groups;
 mod numbers;
 mod order;
 mod overlaps;
 mod push_buffers;
 mod rename;
+mod requirements;
 #[cfg(feature = "wgsl")]
 mod robust;
-mod requirements;
 mod seams;
 mod shaders_load;
 mod strided;

@@ -5,11 +5,8 @@ use std::path::{Path, PathBuf};
 use vkfuse_jit::kernel::{Kernel, Module};
 
 /// Kernels that have no normal form, by the beginnings of their names, and a word of the reason.
-const NOT_FUSABLE: &[(&str, &str)] = &[
-    ("texels/", "texel buffer"),
-    ("arrays/", "array of descriptors"),
-    ("forms/clock", "ShaderClockKHR"),
-];
+const NOT_FUSABLE: &[(&str, &str)] =
+    &[("texels/", "texel buffer"), ("arrays/", "array of descriptors"), ("forms/clock", "ShaderClockKHR")];
 
 #[test]
 fn every_checked_in_kernel_loads() {

@@ -4,8 +4,7 @@ use std::{ops::Range, thread};
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use vkfuse::{
-    Accessor, Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Internalization, Queue,
-    QueueOptions,
+    Buffer, Error, Event, FusedList, FusionProperties, FusionWrapper, Internalization, Queue, QueueOptions,
 };
 
 use super::{random::Random, support::Rig};

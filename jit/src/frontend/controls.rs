@@ -22,6 +22,8 @@ mod tests;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Capability, ExecutionMode, Op};
 
+use super::load;
+
 /// Widths of floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct FloatWidths {
@@ -93,6 +95,14 @@ const KINDS: [(&[ExecutionMode], Capability); 3] = [
 
 /// The extension that has these modes before SPIR-V 1.4.
 const EXTENSION: &str = "SPV_KHR_float_controls";
+
+/// Whether asking for the controls changes a module.
+pub(crate) fn would_change(words: &[u32], controls: FloatControls) -> bool {
+    let Ok(mut module) = load::module(words) else { return false };
+    let modes = module.execution_modes.len();
+    ask(&mut module, controls);
+    module.execution_modes.len() != modes
+}
 
 /// Asks for the controls. Idempotent.
 pub(crate) fn ask(module: &mut Module, controls: FloatControls) {

@@ -3,10 +3,12 @@
 use ahash::AHashMap;
 use rspirv::binary::Assemble;
 use rspirv::dr::Module;
+use rspirv::spirv::{Decoration, Op};
 
+use super::controls::{self, FloatControls};
 use super::passes::dce;
 use super::pipeline;
-use super::words;
+use super::words::{self, Inst};
 
 /// The two forms of a kernel that runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,69 @@ pub struct Plain {
     pub strict: Vec<u32>,
     /// Floats as the user's compiler left them.
     pub contract: Vec<u32>,
+}
+
+/// How the strict form differs from the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StrictChanges {
+    /// Decorations forbid contraction.
+    pub(crate) no_contraction: bool,
+    /// `RelaxedPrecision` is gone.
+    pub(crate) full_precision: bool,
+    /// Instructions are written out.
+    pub(crate) formulas: bool,
+}
+
+impl Plain {
+    /// How the strict form differs from the other.
+    pub(crate) fn strict_changes(&self) -> StrictChanges {
+        let is_relaxed = |inst: &Inst<'_>| {
+            let kind = if inst.op() == Some(Op::MemberDecorate) { inst.at(2) } else { inst.at(1) };
+            kind == Decoration::RelaxedPrecision as u32
+        };
+        let (contract, strict) = (Sections::of(&self.contract), Sections::of(&self.strict));
+        let relaxed = |of: &Sections<'_>| of.decorations.iter().filter(|inst| is_relaxed(inst)).count();
+        let others = |of: &Sections<'_>| -> Vec<u32> {
+            of.decorations
+                .iter()
+                .filter(|inst| !is_relaxed(inst))
+                .flat_map(|inst| inst.words)
+                .copied()
+                .collect()
+        };
+        StrictChanges {
+            no_contraction: others(&contract) != others(&strict),
+            full_precision: relaxed(&contract) != relaxed(&strict),
+            formulas: contract.functions != strict.functions,
+        }
+    }
+
+    /// Whether asking for these controls changes the strict form.
+    pub(crate) fn takes(&self, floats: FloatControls) -> bool {
+        controls::would_change(&self.strict, floats)
+    }
+}
+
+/// The parts of a module in which its two forms may differ.
+struct Sections<'a> {
+    decorations: Vec<Inst<'a>>,
+    /// From the first function on.
+    functions: Vec<u32>,
+}
+
+impl<'a> Sections<'a> {
+    fn of(words: &'a [u32]) -> Self {
+        let (mut decorations, mut functions) = (Vec::new(), Vec::new());
+        for inst in words::instructions(words) {
+            match inst.op() {
+                Some(Op::Decorate | Op::DecorateId | Op::MemberDecorate) => decorations.push(inst),
+                Some(Op::Function) => functions.extend_from_slice(inst.words),
+                _ if !functions.is_empty() => functions.extend_from_slice(inst.words),
+                _ => {}
+            }
+        }
+        Self { decorations, functions }
+    }
 }
 
 /// The generator word of every module made here. The user's compiler is no part of a kernel's identity.

@@ -180,13 +180,18 @@ impl Step {
         })
     }
 
-    /// Makes the step ask for float controls, if its floats are strict.
-    pub(crate) fn ask(&mut self, floats: FloatControls) {
-        let strict = match &self.source {
-            Source::Plain { float, kernel, .. } => *float == FloatMode::Strict && !kernel.is_opaque(),
+    /// Whether its floats have the same bits in whatever code they are computed.
+    pub(crate) fn is_strict(&self) -> bool {
+        match &self.source {
+            Source::Plain { float, .. } => *float == FloatMode::Strict,
             Source::Fused { recipe, .. } => recipe.float == FloatMode::Strict,
-        };
-        if strict && !floats.is_empty() {
+        }
+    }
+
+    /// Makes the step ask for float controls, if its floats are strict and its module can be decoded.
+    pub(crate) fn ask(&mut self, floats: FloatControls) {
+        let is_opaque = matches!(&self.source, Source::Plain { kernel, .. } if kernel.is_opaque());
+        if self.is_strict() && !floats.is_empty() && !is_opaque {
             self.floats = floats;
             self.recipe.extend_from_slice(b"floats");
             self.recipe.extend_from_slice(&floats.bytes());

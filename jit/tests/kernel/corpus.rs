@@ -32,6 +32,11 @@ pub(crate) fn module(name: &str) -> Module {
     Module::from_bytes(name, &bytes(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// A module, if it is one that loads and has a compute entry point.
+pub(crate) fn module_or_none(name: &str) -> Option<Module> {
+    Module::from_bytes(name, &bytes(name)).ok().filter(|module| !module.entry_points().is_empty())
+}
+
 /// The only entry point of a module.
 pub(crate) fn kernel(name: &str) -> Kernel {
     Kernel::new(&module(name), None).unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -14,6 +14,7 @@ mod plain;
 mod reflect;
 mod refuse;
 mod spec;
+mod unfused;
 #[cfg(feature = "wgsl")]
 mod wgsl;
 #[cfg(feature = "wgsl")]

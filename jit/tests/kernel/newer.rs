@@ -1,5 +1,6 @@
 //! Modules that declare capabilities which the tools do not know: they load, with the reason why they are not fused, and run as they are.
 
+use smallvec::SmallVec;
 use vkfuse_jit::Reason;
 use vkfuse_jit::kernel::{Binding, FloatControls, FloatWidths, Kernel, KernelError, KernelReason, Module};
 use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Submission, plan_unfused};
@@ -52,6 +53,26 @@ fn a_capability_that_the_parser_does_not_know_keeps_a_module_from_being_fused() 
     // Of one without, all is known.
     assert!(corpus::module("chain").is_checked());
     assert_eq!(corpus::module("chain").unknown_capabilities().count(), 0);
+}
+
+/// Alone it runs as it is under strict floats, too: its execution modes cannot be added to.
+#[test]
+fn a_module_that_cannot_be_decoded_asks_for_no_float_controls() {
+    let module = Module::from_words("newer", &declaring("chain", UNKNOWN)).unwrap();
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    let single = FloatWidths { f32: true, ..FloatWidths::NONE };
+    let float_controls = FloatControls { special: single, denormals: single, rounding: FloatWidths::NONE };
+    let limits = Limits { float_controls, ..Limits::default() };
+    let one = Submission {
+        kernel: kernel.clone(),
+        base: [0; 3],
+        groups: [1; 3],
+        args: SmallVec::new(),
+        push: SmallVec::new(),
+    };
+    let step = plan_unfused(&one, FloatMode::Strict, &limits).unwrap();
+    assert_eq!(step.build().unwrap()[..], kernel.plain.strict[..]);
+    assert_eq!(step.changes(), []);
 }
 
 /// What an instruction does of which nothing is known is anything.

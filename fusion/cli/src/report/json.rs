@@ -5,7 +5,9 @@
 
 use super::number::Number;
 use serde::Serialize;
-pub(crate) use vkfuse::report::json::{BufferOutcome, Cache, Choice, Group, Named, Rewrite, Split, Trusted};
+pub(crate) use vkfuse::report::json::{
+    BufferOutcome, Cache, Changed, Choice, Group, Named, Rewrite, Split, Trusted,
+};
 
 /// Version of the report, equal to that of the pipeline file.
 pub(crate) const FORMAT: u32 = vkfuse::report::json::FORMAT;
@@ -23,6 +25,7 @@ pub(crate) struct Report {
     pub(crate) splits: Vec<Split>,
     pub(crate) buffers: Named<BufferOutcome>,
     pub(crate) trusted: Vec<Trusted>,
+    pub(crate) changed: Vec<Changed>,
     pub(crate) rewrites: Vec<Rewrite>,
     /// What the file gives and no kernel uses.
     pub(crate) notes: Vec<String>,

@@ -71,6 +71,11 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     rewrites.print(out)?;
     inlined.print(out)?;
     print_splits(out, &report.splits, labels)?;
+    let mut changed = Table::new(&["runs alone, changed", "what was changed"]);
+    for one in &report.changed {
+        changed.row([label(labels, one.kernel), one.detail.clone()]);
+    }
+    changed.print(out)?;
     print_choice(out, report.choice.as_ref())?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);

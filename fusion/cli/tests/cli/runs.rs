@@ -147,6 +147,33 @@ fn a_cross_group_dependency_splits_and_says_why() {
     assert_eq!(report["outputs"]["tmp"]["equal"], true);
 }
 
+/// Of the fused run: what runs alone is compiled as the file says, and what that changes is said.
+#[test]
+fn code_of_kernels_that_run_alone_is_the_users_or_the_report_says_how_it_differs() {
+    if !has_device() {
+        return;
+    }
+    let (status, strict) = run("reverse_split.toml", &[]);
+    assert_eq!(status, 0);
+    let changed_of = |report: &Value| report["changed"].as_array().expect("checked").clone();
+    let mul = changed_of(&strict).into_iter().find(|one| one["kernel"] == 1).expect("a product is changed");
+    assert_eq!(mul["changes"][0], "no_contraction", "{mul}");
+    assert!(mul["detail"].as_str().is_some_and(|detail| detail.starts_with("NoContraction added")), "{mul}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let contract = "name = \"reverse\"\n\n[fusion]\nfloat = \"contract\"";
+    let file = changed(folder.path(), "reverse_split.toml", "name = \"reverse\"", contract);
+    let dump = folder.path().join("dump");
+    let (status, report) = json(&["run", &file, "--no-cache", "--dump-spirv", &dump.display().to_string()]);
+    check_run(&report);
+    assert_eq!((status, changed_of(&report)), (0, Vec::new()));
+    let outputs = report["outputs"].as_object().expect("checked");
+    assert!(outputs.values().all(|output| output["equal"] == true), "{report:#}");
+    // The unfused run is compiled in the same way: it has the same code.
+    assert_eq!(fs::read_dir(dump).expect("the code was written").count(), 2);
+    // A fused list has code of its own.
+    assert_eq!(changed_of(&run("chain.toml", &[]).1), Vec::<Value>::new());
+}
+
 #[test]
 fn a_group_dependency_keeps_one_barrier() {
     if !has_device() {
@@ -208,7 +235,7 @@ fn people_get_tables() {
     }
     let finished = vkfuse(&["run", &example("reverse_split.toml"), "--no-cache"]);
     assert_eq!(finished.status, 0, "{}", finished.stderr);
-    for word in ["reverse, 2 submissions", "split after", "tmp", "equal", "unfused"] {
+    for word in ["reverse, 2 submissions", "split after", "tmp", "equal", "unfused", "runs alone, changed"] {
         assert!(finished.stdout.contains(word), "no {word} in\n{}", finished.stdout);
     }
     assert_eq!(finished.stderr, "");

@@ -182,6 +182,11 @@ fn trusted(value: &Value, path: &str) {
     object(value, path, &[("first", count), ("second", count), ("buffer", text_or_null), ("reason", text)]);
 }
 
+fn changed(value: &Value, path: &str) {
+    let changes: Check = |value, path| each(value, path, text);
+    object(value, path, &[("kernel", count), ("changes", changes), ("detail", text)]);
+}
+
 fn cache(value: &Value, path: &str) {
     object(value, path, &[("memory", level), ("disk", level)]);
 }
@@ -252,6 +257,7 @@ pub(crate) fn check_run(report: &Value) {
             ("runs", |value, path| each(value, path, run)),
             ("rewrites", |value, path| each(value, path, rewrite)),
             ("notes", |value, path| each(value, path, text)),
+            ("changed", |value, path| each(value, path, changed)),
         ],
     );
 }

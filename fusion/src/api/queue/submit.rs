@@ -166,7 +166,7 @@ impl Queue {
             let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
-                let step = context.plain_step(&entry)?;
+                let step = context.plain_step(&entry, context.float)?;
                 let (program, _) = context.programs.program(&entry.label, &step)?;
                 let (reaches, apart) = (entry.reaches().collect(), entry.apart());
                 let one = Piece::of(entry.label.clone(), &step, program, reaches, apart);

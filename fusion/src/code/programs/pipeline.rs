@@ -99,7 +99,7 @@ impl Programs {
         if let (Some(key), Some(blob), false) = (key, blob, self.gpu.is_lost()) {
             let _ = programs.store.put_blob_later(key, &driver, blob);
         }
-        Ok((Program { pipeline }, weight))
+        Ok((Program { pipeline, changes: step.changes().into() }, weight))
     }
 
     /// Has the guard compile code, unless a driver is known to have died of it; the blob that came of it.
