@@ -63,21 +63,24 @@ impl Builder<'_> {
     }
 
     /// The test that the rounds of a loop are counted by: the first that compares what its header carries, or what becomes of that
-    /// in a round; else the first.
+    /// in a round, with a constant, which bounds the loop whatever the numbers of a call are; else with anything; else the first.
     pub(super) fn choose_test(&self, own_loop: usize) -> Option<Test> {
         let tests = self.cfg.tests_of(self.function, own_loop);
         let phis = self.phis(own_loop);
-        let compares = |test: &&Test| {
-            let parts = self.parts_of(test.condition, test.stays);
-            parts.iter().any(|&(condition, _)| {
+        let is_counted = |side: u32| phis.iter().any(|&phi| self.is_near(side, phi, 3));
+        let is_constant = |side: u32| matches!(self.definitions.get(&self.source(side)), Some(Definition::Global(inst)) if inst.class.opcode == Op::Constant);
+        let compares = |test: &Test, other: &dyn Fn(u32) -> bool| {
+            self.parts_of(test.condition, test.stays).iter().any(|&(condition, _)| {
                 let Some(&Definition::Local { inst, .. }) = self.definitions.get(&condition) else {
                     return false;
                 };
-                let sides = [id_at(inst, 0), id_at(inst, 1)];
-                sides.into_iter().flatten().any(|side| phis.iter().any(|&phi| self.is_near(side, phi, 3)))
+                let (Some(a), Some(b)) = (id_at(inst, 0), id_at(inst, 1)) else { return false };
+                is_counted(a) && other(b) || is_counted(b) && other(a)
             })
         };
-        tests.iter().find(compares).or(tests.first()).copied()
+        let bounded = tests.iter().find(|test| compares(test, &is_constant));
+        let counted = || tests.iter().find(|test| compares(test, &|_| true));
+        bounded.or_else(counted).or(tests.first()).copied()
     }
 
     /// Whether a value is what a loop's header carries, or a few operations away from it.

@@ -292,7 +292,7 @@ impl Node {
             Self::Join { inputs, .. } => inputs.clone(),
             Self::Select { condition, a, b, .. } => vec![*condition, *a, *b],
             Self::Counter { init, step, bound, .. } => {
-                let bound = bound.into_iter().flat_map(|bound| [bound.first, bound.limit]);
+                let bound = bound.iter().flat_map(|bound| [bound.first, bound.limit]);
                 [*init, *step].into_iter().chain(bound).collect()
             }
         }

@@ -190,7 +190,8 @@ impl Evaluator<'_> {
         let &Node::Counter { init, step, of, .. } = self.analysis.exprs.get(counter) else { return None };
         let (_, bound) = self.counted(of as usize)?;
         let (least, most) = self.count_here(atoms, of as usize)?;
-        if !(bound.only_exit && least == most) && !mutant!(LoopsEndLate) {
+        let is_fixed = bound.only_exit && least == most;
+        if !is_fixed && !mutant!(LoopsEndLate) {
             return None;
         }
         let (init, step) = (self.value(atoms, init), self.value(atoms, step).constant()?);
