@@ -33,12 +33,15 @@ pub(crate) struct Ran {
     pub(crate) dispatches: usize,
 }
 
+/// The words of a kernel, which have to live as long as their address is a key, and how they loaded.
+type Loaded = (Arc<[u32]>, Result<Kernel, String>);
+
 /// A context with kernels.
 pub(crate) struct Engine {
     pub(crate) context: Context,
     queue: Queue,
     /// By the address of their words, which are kept with them, by entry point and by the size of sub-groups.
-    kernels: HashMap<(usize, String, Option<u32>), (Arc<[u32]>, Result<Kernel, String>)>,
+    kernels: HashMap<(usize, String, Option<u32>), Loaded>,
 }
 
 impl Engine {

@@ -1,6 +1,6 @@
 //! Input that is not what it should be: an error, never a panic, a hang or an abort.
 
-use vkfuse_jit::kernel::{Kernel, KernelError, Module};
+use vkfuse_jit::kernel::{Kernel, KernelError, Module, TextKind};
 
 use super::corpus;
 
@@ -128,6 +128,8 @@ fn words(name: &str) -> Vec<u32> {
 #[test]
 fn refuses_what_is_not_spirv() {
     let error = Module::from_bytes("text", b"#version 450\nvoid main() {}\n").unwrap_err();
+    assert!(matches!(error, KernelError::Text { looks_like: TextKind::Glsl, .. }), "{error}");
+    let error = Module::from_bytes("noise", &[0x80; 40]).unwrap_err();
     assert!(matches!(error, KernelError::NotSpirv { .. }), "{error}");
     let error = Module::from_bytes("empty", b"").unwrap_err();
     assert!(matches!(error, KernelError::Truncated { bytes: 0, .. }), "{error}");

@@ -13,7 +13,7 @@
 //! - members are loaded and stored where the whole was, with its memory operands; padding is neither read nor written
 //!
 //! # Leaves alone
-//! - values of more than 256 members, volatile accesses, variables of the invocation (`sroa` splits those)
+//! - values of more than 256 members, volatile accesses, a null that clears shared memory, variables of the invocation (`sroa` splits those)
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Instruction, Module, Operand};
@@ -29,6 +29,7 @@ const MOST_MEMBERS: usize = 256;
 pub(in crate::frontend) fn run(module: &mut Module) {
     let shapes = Shapes::of(module);
     let Some(mut maker) = Maker::new(module, shapes) else { return };
+    maker.cleared = maker.nulls_of_shared_memory(module);
     take_nulls_apart(module, &mut maker);
     let mut functions = std::mem::take(&mut module.functions);
     for block in functions.iter_mut().flat_map(|function| &mut function.blocks) {
@@ -129,6 +130,8 @@ struct Maker {
     int: Option<u32>,
     indices: AHashMap<u32, u32>,
     nulls: AHashMap<u32, u32>,
+    /// Nulls that are stored to shared memory as a whole, which they clear.
+    cleared: AHashSet<u32>,
     /// New types and constants, in order.
     globals: Vec<Instruction>,
 }
@@ -144,6 +147,7 @@ impl Maker {
             int: None,
             indices: AHashMap::new(),
             nulls: AHashMap::new(),
+            cleared: AHashSet::new(),
             globals: Vec::new(),
         };
         for inst in module.all_inst_iter() {
@@ -260,6 +264,20 @@ impl Maker {
         Some((class, self.members(Some(pointee))?))
     }
 
+    /// Nulls that clear shared memory.
+    fn nulls_of_shared_memory(&self, module: &Module) -> AHashSet<u32> {
+        let globals = module.types_global_values.iter();
+        let nulls = globals.filter(|inst| inst.class.opcode == Op::ConstantNull);
+        let nulls: AHashSet<u32> = nulls.filter_map(|inst| inst.result_id).collect();
+        let cleared = |inst: &Instruction| match (inst.class.opcode, inst.operands.as_slice()) {
+            (Op::Store, [pointer, Operand::IdRef(value), ..]) if nulls.contains(value) => {
+                self.memory(pointer).filter(|(class, _)| *class == StorageClass::Workgroup).map(|_| *value)
+            }
+            _ => None,
+        };
+        module.functions.iter().flat_map(|function| function.all_inst_iter()).filter_map(cleared).collect()
+    }
+
     fn chain(
         &mut self,
         base: &Operand,
@@ -294,6 +312,9 @@ impl Maker {
             }
             (Op::Store, [pointer, Operand::IdRef(whole), how @ ..], None) => {
                 let Some((class, members)) = self.memory(pointer) else { return out.push(inst) };
+                if class == StorageClass::Workgroup && self.cleared.contains(whole) {
+                    return out.push(inst);
+                }
                 for member in &members {
                     let value = self.extract(*whole, member, out);
                     let at = self.chain(pointer, class, member, out);
@@ -363,6 +384,7 @@ fn take_nulls_apart(module: &mut Module, maker: &mut Maker) {
     };
     let variables = module.types_global_values.iter().filter(is_shared);
     let kept: AHashSet<u32> = variables.filter_map(|inst| inst.operands.get(1)?.id_ref_any()).collect();
+    let kept = &kept | &maker.cleared;
     let mut out = Vec::with_capacity(module.types_global_values.len());
     for inst in module.types_global_values.drain(..) {
         let (Op::ConstantNull, Some(id), Some(ty)) = (inst.class.opcode, inst.result_id, inst.result_type)
