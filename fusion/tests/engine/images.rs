@@ -540,5 +540,5 @@ fn images_under_the_vulkan_memory_model_fuse() {
     assert_close(&download(&a), &wanted, "the end of the list");
     let report = event.report().unwrap();
     let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.as_range().unwrap()).collect();
-    assert_eq!(groups, [0..5], "{:#?}", report.plan);
+    assert!(matches!(&groups[..], [all] if *all == (0..5)), "{:#?}", report.plan);
 }

@@ -300,7 +300,7 @@ fn kernels_that_use_what_they_declare() {
     let mut ran = 0;
     for (name, wanted) in [
         ("forms/clock", &(|i: u32| i + 1) as &dyn Fn(u32) -> u32),
-        ("forms/uniform_flow", &|i: u32| if i % 2 == 0 { i + 3 } else { i }),
+        ("forms/uniform_flow", &|i: u32| if i.is_multiple_of(2) { i + 3 } else { i }),
     ] {
         let Some(kernel) = loaded(name) else { continue };
         let z = rig.context.buffer_from(&poison(n as usize)).unwrap();

@@ -214,7 +214,7 @@ fn they_run_as_they_were_given() {
         (step.build().expect("it stands").to_vec(), kernel)
     };
     // Cooperative matrices, which newer tools know: with their extension, so that those have nothing to object to.
-    let mut matrices = declaring("chain", 6022);
+    let mut matrices = declaring("vulkan_memory", 6022);
     let text: Vec<u32> = b"SPV_KHR_cooperative_matrix\0\0"
         .chunks(4)
         .map(|four| u32::from_le_bytes(four.try_into().unwrap()))

@@ -170,9 +170,13 @@ fn seen(name: &str, step: &Step) -> Vec<CodeChange> {
     changes
 }
 
-/// The table of the page "What runs when nothing is fused". `BLESS=1` writes it.
+/// The table of the page "What runs when nothing is fused", with the installed tools: what has to be repaired depends on the version of
+/// spirv-val. `BLESS=1` writes it.
 #[test]
 fn the_page_lists_what_is_changed() {
+    if cfg!(feature = "compiled-spirv-tools") {
+        return;
+    }
     let words = |changes: &[CodeChange]| match changes {
         [] => "as compiled".to_owned(),
         changes => changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),

@@ -34,6 +34,9 @@ fn stores(text: &str, values: &[(u32, SpecValue)], expected: impl Fn(u32) -> u32
 
 const U: fn(u32) -> SpecValue = SpecValue::U32;
 
+/// A helper's body, and the function that it is.
+type Form = (&'static str, fn(u32) -> u32);
+
 #[test]
 fn overrides_with_a_default_take_values() {
     let text = storing("@id(3) override K: u32 = 5u;", "64", "x + K");
@@ -151,7 +154,7 @@ fn halves_need_no_input_or_output() {
 #[test]
 fn helpers_return_on_every_way() {
     let collatz = |x: u32| if x & 1 == 0 { x / 2 } else { x * 3 };
-    let forms: &[(&str, fn(u32) -> u32)] = &[
+    let forms: &[Form] = &[
         ("if (x & 1u) == 0u { return x / 2u; } else { return x * 3u; }", |x| {
             if x & 1 == 0 { x / 2 } else { x * 3 }
         }),
@@ -234,7 +237,7 @@ fn helpers_return_on_every_way() {
 
 #[test]
 fn loops_end_by_break_if() {
-    let forms: &[(&str, fn(u32) -> u32)] = &[
+    let forms: &[Form] = &[
         ("var k = 0u; loop { s = s * 5u + k; continuing { k += 1u; break if k >= 7u; } }", |x| {
             (0..7).fold(x, |s, k| s.wrapping_mul(5).wrapping_add(k))
         }),
