@@ -139,16 +139,14 @@ fn entry(pipeline: &Pipeline, declared: &KernelDecl, module: &Module) -> Result<
 }
 
 fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result<CheckedSubmit, Problem> {
-    let mut spec = Vec::with_capacity(submit.spec.len());
-    for given in &submit.spec {
-        let value = (given.id, spec_value(given));
+    let mut spec: Vec<_> = submit.spec.iter().map(|given| (given.id, spec_value(given))).collect();
+    for (given, value) in submit.spec.iter().zip(&spec) {
         let mut constants = kernel.spec_constants().iter();
         let misfits = constants.any(|constant| constant.id == given.id && !constant.accepts(value.1.ty()));
         if misfits {
-            // Specialising with this value alone words the complaint.
-            kernel.specialize(&[value]).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
+            // Specializing words the complaint, with all values, so that none counts as missing.
+            kernel.specialize(&spec).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
-        spec.push(value);
     }
     // What the module does not declare is said here, and passed to nobody.
     let unknown = kernel.unknown_constants(spec.iter().map(|(id, _)| *id));
