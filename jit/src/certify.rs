@@ -497,7 +497,9 @@ impl Checker<'_, '_> {
             }
         }
         let Some(buffer) = buffer else { return };
-        let others = self.list.iter().enumerate().filter(|(n, _)| !group.step.members.contains(n));
+        // A submission without work-groups uses nothing.
+        let others =
+            self.list.iter().enumerate().filter(|(n, s)| s.runs() && !group.step.members.contains(n));
         if { others }.any(|(_, s)| s.args.iter().any(|arg| arg.buffer == buffer)) {
             complaint = Some("what stays inside is used outside of the group");
         }

@@ -342,6 +342,7 @@ probes! {
                 ("a z:mat2/row_major", "z[i] = mat2(i);", 512, 0, true),
                 ("a z:mat2", "z[i] = mat2(i);", 512, 0, true),
                 ("a z:mat3/row_major", "z[i] = mat3(i);", 32 * 48, 0, false),
+                ("a z:mat3/row_major", "if (i >= p.x) return; z[i] = mat3(i);", 44, 1, false),
             ] {
                 assert_eq!(certain(recipe, names, body, len, &[push]), expected, "{recipe}: {body} of {len}");
             }

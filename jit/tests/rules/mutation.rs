@@ -103,9 +103,14 @@ fn lists_notice(mutant: Mutant, lists: usize) -> bool {
         .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 4, 50)))).is_err())
 }
 
-/// A rule that others stand in for. Behind its loop a counter would be taken for a number of rounds up to the most, which is
-/// among the values that it can have; and only accesses inside of the loop are taken to be done for each of them.
-const STOOD_IN_FOR: [Mutant; 1] = [Mutant::CounterOutlivesLoop];
+/// Rules that no probe tells from others that refuse first: a kernel whose own views overlap runs alone before its stores could
+/// wait for loads, and what may leave its range, or a round that is not reached, is refused where its element is followed.
+const STOOD_IN_FOR: [Mutant; 4] = [
+    Mutant::StoresToViewsWait,
+    Mutant::AnyRoundIsReached,
+    Mutant::OutsideIsStored,
+    Mutant::OutsideIsWorkedOut,
+];
 
 #[test]
 fn every_weakened_rule_is_noticed() {
