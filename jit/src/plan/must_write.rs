@@ -85,8 +85,7 @@ fn together<'a>(stores: impl Iterator<Item = (&'a Access, &'a AccessForm)>) -> V
                 == (&form.offset.terms, &form.conditions, &form.counters)
                 && (other.unknown, other.never) == (form.unknown, form.never)
         };
-        let whole = [(0, access.size)];
-        let parts = if mutant!(PaddingIsOverwritten) { &whole[..] } else { access.written() };
+        let parts = access.written();
         let apart = |first: &AccessForm| form.offset.constant - first.offset.constant;
         let at = |apart: i128| {
             parts.iter().map(move |&(from, to)| (apart + i128::from(from), apart + i128::from(to)))
@@ -103,6 +102,11 @@ fn together<'a>(stores: impl Iterator<Item = (&'a Access, &'a AccessForm)>) -> V
             before.1 = if meet { before.1.max(next.1) } else { before.1 };
             meet
         });
+        if let (&[first, ..], &[.., last]) = (&parts[..], &parts[..])
+            && mutant!(PaddingIsOverwritten)
+        {
+            *parts = vec![(first.0, last.1)];
+        }
     }
     found
 }
