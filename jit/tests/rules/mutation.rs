@@ -103,8 +103,8 @@ fn lists_notice(mutant: Mutant, lists: usize) -> bool {
         .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 4, 50)))).is_err())
 }
 
-/// Rules that no probe tells from others that refuse first: a kernel whose own views overlap runs alone before its stores could
-/// wait for loads, and what may leave its range, or a round that is not reached, is refused where its element is followed.
+/// Rules whose weakening no probe notices. `StoresToViewsWait`: a kernel whose own views overlap in part runs alone, so that none of its
+/// stores can wait. For the other three, a probe that needs the rule has yet to be found; that none can be is not shown.
 const STOOD_IN_FOR: [Mutant; 4] = [
     Mutant::StoresToViewsWait,
     Mutant::AnyRoundIsReached,
