@@ -382,7 +382,7 @@ impl ContextInner {
         } else {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-            let kept = list.kept_inside(&pieces, &report.plan.renamed);
+            let kept = list.kept_inside(&pieces, &report.plan);
             let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
             let readies = self.ready(schedule, pieces, buffers, &list.entries)?;
             // There is nothing to record of a list without work-groups.

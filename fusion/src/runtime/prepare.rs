@@ -16,8 +16,8 @@ use crate::{
     },
     error::{BuildError, Error, FusionError},
     jit::{
-        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, RenameReport,
-        Report, Step, Submission, Way,
+        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
+        Submission, Way,
     },
     report::{
         list::{FusionReport, SubmissionReport, names},
@@ -356,14 +356,17 @@ impl List {
     }
 
     /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to
-    /// itself instead of writing them to memory. Of what was renamed nothing has to reach memory: others write over it.
-    pub(crate) fn kept_inside(
-        &self,
-        pieces: &[Piece],
-        renamed: &[RenameReport],
-    ) -> Vec<(usize, usize, bool)> {
+    /// itself instead of writing them to memory. Of what was renamed nothing has to reach memory: others write over it. A buffer that
+    /// stays in memory may be bound by no piece either, where specialization leaves no store to it: nothing of it is kept.
+    pub(crate) fn kept_inside(&self, pieces: &[Piece], plan: &Report) -> Vec<(usize, usize, bool)> {
         let overwritten: AHashSet<(usize, usize)> =
-            renamed.iter().flat_map(|one| &one.arguments).copied().collect();
+            plan.renamed.iter().flat_map(|one| &one.arguments).copied().collect();
+        let promoted: AHashSet<BufferId> = plan
+            .buffers
+            .iter()
+            .filter(|one| one.got != Internalization::None)
+            .map(|one| one.buffer)
+            .collect();
         let mut writes = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
@@ -376,8 +379,9 @@ impl List {
                         piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))
                     });
                 // What a kernel writes by address always reaches memory.
-                let by_address = position >= entry.submission.args.len();
-                writes.push((number, position, !reaches_memory && !by_address));
+                let argument = entry.submission.args.get(position);
+                let is_promoted = argument.is_some_and(|argument| promoted.contains(&argument.buffer));
+                writes.push((number, position, !reaches_memory && is_promoted));
             }
         }
         writes

@@ -73,7 +73,7 @@ impl ContextInner {
         let points: Vec<Point> =
             list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
         self.gpu.wait_all(&points, None)?;
-        let kept = list.kept_inside(&fused.pieces, &fused.report.plan.renamed);
+        let kept = list.kept_inside(&fused.pieces, &fused.report.plan);
         let pieces = mem::take(&mut fused.pieces);
         let copies = self.copies(list, &pieces);
         let ran = copies

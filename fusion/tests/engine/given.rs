@@ -185,6 +185,51 @@ mod wgsl {
         });
     }
 
+    /// A kernel stores to one of two buffers, as a specialization constant says, and is worked out where that one is read. The other
+    /// has no store left, was not promoted, and keeps its contents.
+    #[test]
+    fn a_buffer_without_a_store_left_keeps_its_contents() {
+        let rig = rig!();
+        let choose = kernel(
+            &rig,
+            "@id(0) override second: u32 = 0u;
+             @group(0) @binding(0) var<storage, read> a: array<u32>;
+             @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+             @group(0) @binding(2) var<storage, read_write> c: array<u32>;
+             @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+                 if second == 0u { b[g.x] = a[g.x] * 3u; } else { c[g.x] = a[g.x] * 5u; }
+             }",
+        );
+        let next = kernel(&rig, &storing("", "64", "x + a[(g.x + 1u) % 256u]"));
+        for second in [0u32, 1] {
+            let [a, b, c, z] = [7u32, 11, 13, 17].map(|k| rig.context.buffer_from(&[k; 256]).unwrap());
+            let (stored, other) = if second == 0 { (b, c) } else { (c, b) };
+            let stored = stored.promote_private();
+            let (b, c) = if second == 0 { (&stored, &other) } else { (&other, &stored) };
+            for _ in 0..3 {
+                let event = rig.queue.fuse(|queue| {
+                    queue.submit(|h| {
+                        h.arg(0, a.read()).arg(1, b.write()).arg(2, c.write());
+                        h.spec(0, SpecValue::U32(second)).dispatch_items(&choose, [256, 1, 1]);
+                    })?;
+                    queue.submit(|h| {
+                        h.arg(0, stored.read()).arg(1, z.write()).dispatch_items(&next, [256, 1, 1]);
+                    })?;
+                    Ok(())
+                });
+                let event = event.unwrap();
+                event.wait().unwrap();
+                assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
+                let factor = if second == 0 { 3 } else { 5 };
+                assert_eq!(z.download().unwrap(), [2 * 7 * factor; 256]);
+                let kept = if second == 0 { 13 } else { 11 };
+                assert_eq!(other.download().unwrap(), [kept; 256]);
+                assert!(stored.download().is_err(), "it was kept inside");
+            }
+        }
+        rig.assert_no_validation_messages();
+    }
+
     /// Where the device has 16-bit storage and arithmetic, `f16` asks for no more.
     #[test]
     fn halves_run_where_they_can() {

@@ -164,7 +164,7 @@ impl ContextInner {
         let (mut report, planned) = (prepared.report, prepared.planned);
         report.names = list.names();
         report.kernels = list.kernels();
-        let writes = list.kept_inside(&prepared.pieces, &report.plan.renamed);
+        let writes = list.kept_inside(&prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
         let ran = (&*entries, &*writes);
