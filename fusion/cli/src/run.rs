@@ -65,6 +65,8 @@ struct Shown {
     fusion: Option<Arc<FusionReport>>,
     /// Of each repetition, the time of each submission on the device in the unfused run.
     alone: Vec<Vec<Option<Duration>>>,
+    /// For each buffer of the file, whether the fused run left its memory unwritten.
+    internalized: Vec<bool>,
 }
 
 impl Shown {
@@ -80,7 +82,9 @@ impl Shown {
         let mut each = Vec::new();
         if let Some(fusion) = &self.fusion {
             for _ in 0..DISPATCH_RUNS {
-                each.push(session.run_dispatches(&session.buffers()?, fusion)?);
+                // A buffer that the whole list kept in memory stays there, since another dispatch may read it.
+                let buffers = session.buffers_promoting(|index| self.internalized[index])?;
+                each.push(session.run_dispatches(&buffers, fusion)?);
             }
         }
         let dispatches = each.first().map_or(0, Vec::len);
@@ -140,6 +144,7 @@ fn once(
                 if found.groups.is_empty() { std::mem::take(&mut gathered.groups) } else { found.groups };
             *gathered = Gathered { groups, ..found };
             shown.fusion = Some(report.clone());
+            shown.internalized.clone_from(&gathered.internalized);
         }
         fused = Some(outputs.download(&buffers, |index| !gathered.internalized[index])?);
     }

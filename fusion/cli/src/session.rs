@@ -31,7 +31,11 @@ pub(crate) struct Session<'p> {
 }
 
 /// The buffers and images of one run, filled with the initial contents.
-pub(crate) struct Buffers(Vec<Held>);
+pub(crate) struct Buffers {
+    held: Vec<Held>,
+    /// By declaration, whether promotions apply; buffers whose promotion is off stay in memory whatever the file asks for.
+    promotes: Vec<bool>,
+}
 
 /// What a declared name stands for.
 enum Held {
@@ -98,8 +102,16 @@ impl<'p> Session<'p> {
 
     /// Fresh buffers with the initial contents.
     pub(crate) fn buffers(&self) -> Result<Buffers, Stop> {
+        self.buffers_promoting(|_| true)
+    }
+
+    /// Fresh buffers with the initial contents, of which only those that `promotes` names may be promoted.
+    pub(crate) fn buffers_promoting(&self, promotes: impl Fn(usize) -> bool) -> Result<Buffers, Stop> {
+        let promotes: Vec<bool> = (0..self.contents.len()).map(promotes).collect();
         let mut buffers = Vec::with_capacity(self.contents.len());
-        for (declared, contents) in self.pipeline.buffers.iter().zip(&self.contents) {
+        for ((declared, contents), promotes) in
+            self.pipeline.buffers.iter().zip(&self.contents).zip(&promotes)
+        {
             let failed = |error: Error| located(self.pipeline, &declared.place, &error);
             if let Some(image) = &declared.image {
                 let held = Held::image(&self.context, declared, image).map_err(failed)?;
@@ -111,13 +123,28 @@ impl<'p> Session<'p> {
             }
             // `read` has made sure that the size fits.
             let buffer = self.context.buffer::<u8>(declared.bytes() as usize).map_err(failed)?;
-            let buffer = promoted(declared, buffer.named(&declared.name));
+            let buffer = buffer.named(&declared.name);
+            let buffer = if *promotes { promoted(declared, buffer) } else { buffer };
             if let Some(contents) = contents {
                 buffer.upload(contents).map_err(failed)?;
             }
             buffers.push(Held::Buffer(buffer));
         }
-        Ok(Buffers(buffers))
+        Ok(Buffers { held: buffers, promotes })
+    }
+
+    /// Gives these buffers their initial contents again.
+    pub(crate) fn refill(&self, buffers: &Buffers, which: &[usize]) -> Result<(), Stop> {
+        for &index in which {
+            let declared = &self.pipeline.buffers[index];
+            let failed = |error: Error| located(self.pipeline, &declared.place, &error);
+            let Held::Buffer(buffer) = &buffers.held[index] else { continue };
+            match &self.contents[index] {
+                Some(contents) => buffer.upload(contents).map_err(failed)?,
+                None => buffer.upload(&vec![0; declared.bytes() as usize]).map_err(failed)?,
+            }
+        }
+        Ok(())
     }
 
     /// Runs the list as it is, one dispatch for each submission.
@@ -196,7 +223,7 @@ impl<'p> Session<'p> {
             let mut seen = Vec::new();
             for index in &checked.args {
                 let arg = &submit.args[*index];
-                let (Some(texel), Held::Buffer(buffer)) = (arg.texels, &buffers.0[arg.buffer]) else {
+                let (Some(texel), Held::Buffer(buffer)) = (arg.texels, &buffers.held[arg.buffer]) else {
                     continue;
                 };
                 let (offset, len) = bind::bytes(self.pipeline, arg);
@@ -206,7 +233,7 @@ impl<'p> Session<'p> {
             let event = queue.submit(|handler| {
                 for index in &checked.args {
                     let arg = &submit.args[*index];
-                    let buffer = match &buffers.0[arg.buffer] {
+                    let buffer = match &buffers.held[arg.buffer] {
                         Held::Buffer(buffer) => buffer,
                         Held::Image(image) => {
                             let sampler = samplers.iter().find(|(how, _)| Some(*how) == arg.sampler);
@@ -227,7 +254,8 @@ impl<'p> Session<'p> {
                     }
                     let accessor = buffer.read_write().range(offset as usize, len as usize);
                     let accessor = if arg.constant { accessor.constant() } else { accessor };
-                    handler.arg(arg.at, accessor_promoted(arg.promote, accessor));
+                    let promote = arg.promote.filter(|_| buffers.promotes[arg.buffer]);
+                    handler.arg(arg.at, accessor_promoted(promote, accessor));
                 }
                 for (id, value) in &checked.spec {
                     handler.spec(*id, *value);
@@ -265,7 +293,8 @@ pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -
     let queue = session.queue(true)?;
     let fusion = FusionWrapper::new(&queue).map_err(running)?;
     fusion.start_fusion().map_err(running)?;
-    session.submit(&queue, &Buffers(buffers))?;
+    let promotes = vec![true; buffers.len()];
+    session.submit(&queue, &Buffers { held: buffers, promotes })?;
     fusion.keep_unrun(&session.properties).map_err(running)
 }
 
@@ -285,12 +314,12 @@ impl Buffers {
             Held::Buffer(buffer) => buffer.id(),
             Held::Image(image) => image.id(),
         };
-        self.0.iter().map(id).collect()
+        self.held.iter().map(id).collect()
     }
 
     /// The bytes of a buffer.
     pub(crate) fn download(&self, index: usize) -> Result<Vec<u8>, Stop> {
-        let bytes = match &self.0[index] {
+        let bytes = match &self.held[index] {
             Held::Buffer(buffer) => buffer.download(),
             Held::Image(image) => image.download(),
         };

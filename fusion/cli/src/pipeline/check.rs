@@ -31,6 +31,26 @@ pub(crate) struct Checked {
     pub(crate) notes: Vec<String>,
 }
 
+impl Checked {
+    /// Whether the first submission that uses a buffer may read what was in it before.
+    pub(crate) fn is_read_first(&self, pipeline: &Pipeline, buffer: usize) -> bool {
+        let submits = pipeline.submits.iter().zip(&self.submits);
+        let mut reads =
+            submits.filter(|(_, checked)| has_work(checked.groups)).filter_map(|(submit, checked)| {
+                let mut bound = checked
+                    .args
+                    .iter()
+                    .map(|&arg| &submit.args[arg])
+                    .filter(|arg| arg.buffer == buffer)
+                    .peekable();
+                bound.peek()?;
+                let bindings = &checked.kernel.interface.bindings;
+                Some(bound.any(|arg| bindings.iter().any(|binding| binding.at == arg.at && binding.reads)))
+            });
+        reads.next().unwrap_or(false)
+    }
+}
+
 /// A submission with its kernel specialised.
 pub(crate) struct CheckedSubmit {
     pub(crate) spec: Vec<(u32, SpecValue)>,

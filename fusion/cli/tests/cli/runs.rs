@@ -373,3 +373,74 @@ fn what_is_given_in_vain_is_said() {
         assert_eq!(said.matches(note).count(), 1, "{said}");
     }
 }
+
+/// A list of multiplications and reversals of five buffers with 1,024 elements, of which `t` may be promoted.
+fn list_of(folder: &std::path::Path, submits: &[(&str, &[&str], u32)]) -> String {
+    use std::fmt::Write as _;
+    let shaders = root().join("shaders");
+    let mut text = format!(
+        "format = 1\n[kernels.mul]\npath = {:?}\n[kernels.reverse]\npath = {:?}\n",
+        shaders.join("chain/mul.spv"),
+        shaders.join("access/reverse.spv"),
+    );
+    for (name, more) in
+        [("a", "init = \"random\""), ("t", "promote = \"auto\""), ("x", ""), ("y", ""), ("z", "")]
+    {
+        writeln!(text, "[buffers.{name}]\ntype = \"f32\"\nlen = 1024\n{more}").expect("a string");
+    }
+    for (kernel, args, n) in submits {
+        writeln!(
+            text,
+            "[[submit]]\nkernel = \"{kernel}\"\nglobal = [{n}]\npush = [{{ u32 = {n} }}]\n[submit.args]"
+        )
+        .expect("a string");
+        for (at, buffer) in args.iter().enumerate() {
+            writeln!(text, "\"{at}\" = \"{buffer}\"").expect("a string");
+        }
+    }
+    let file = folder.join("list.toml");
+    fs::write(&file, text).expect("written");
+    file.display().to_string()
+}
+
+/// The page times each dispatch by itself. `t` is promoted where the first dispatch is a list of its own, and not in the whole list,
+/// whose second dispatch reads it.
+#[test]
+fn a_page_promotes_what_the_list_promoted() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = list_of(
+        folder.path(),
+        &[
+            ("mul", &["a", "a", "t"], 1024),
+            ("mul", &["t", "x", "z"], 1024),
+            ("reverse", &["z", "y"], 1024),
+            ("mul", &["a", "y", "x"], 1024),
+            ("mul", &["t", "x", "z"], 1024),
+        ],
+    );
+    let page = folder.path().join("page.html").display().to_string();
+    let (status, report) = json(&["run", &file, "--no-cache", "--html", &page]);
+    assert_eq!(status, 0);
+    assert_eq!(report["groups"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["buffers"]["t"]["got"], "none");
+    assert!(fs::read_to_string(&page).expect("the page").ends_with("</html>\n"));
+}
+
+/// Runs after the first find a promoted buffer without contents. A kernel reads more of it here than the list writes, or before it
+/// does.
+#[test]
+fn bench_fills_promoted_buffers_that_are_read_before_they_are_written() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = list_of(folder.path(), &[("mul", &["a", "a", "t"], 1000), ("mul", &["t", "a", "x"], 1000)]);
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!((status, &report["buffers"]["t"]["got"]), (0, &"private".into()));
+    let (status, report) = json(&["bench", &file, "--no-cache", "--iters", "2"]);
+    assert_eq!(status, 0);
+    check_bench(&report);
+}
