@@ -20,6 +20,7 @@ mod packed;
 mod push;
 mod registers;
 mod settled;
+mod stages;
 mod step;
 mod unroll;
 mod unused;
@@ -37,6 +38,8 @@ use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::{Converges, Recipe};
 use crate::plan::{FloatMode, Step};
 use link::Shared;
+
+pub use stages::Stage;
 
 /// A defect of this crate: what a pass made does not stand. Never caused by a kernel alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +65,16 @@ pub(crate) fn emit(
     kernels: &[Arc<Specialized>],
     floats: FloatControls,
 ) -> Result<Vec<u32>, JitError> {
+    emit_watched(recipe, kernels, floats, &mut |_, _| {})
+}
+
+/// As [`emit`], and shows `watch` the module after each stage, by the name of its file.
+fn emit_watched(
+    recipe: &Recipe,
+    kernels: &[Arc<Specialized>],
+    floats: FloatControls,
+    watch: &mut dyn FnMut(&'static str, &Module),
+) -> Result<Vec<u32>, JitError> {
     let mut builder = builder::Builder::new();
     let push = push::PushVariable::new(&mut builder, recipe);
     let mut shared = Shared {
@@ -80,6 +93,7 @@ pub(crate) fn emit(
         }
         linked.push(link::link(&mut shared, recipe, member, kernel)?);
     }
+    watch("link", &shared.builder.module);
     let weaken = |shared: &mut Shared| {
         if let Some(size) = recipe.subgroup {
             weak::barriers(shared, size, recipe.local_size[0]);
@@ -87,19 +101,23 @@ pub(crate) fn emit(
     };
     if recipe.narrow.is_none() {
         weaken(&mut shared);
+        watch("weak", &shared.builder.module);
     }
     let mut entry = match recipe.coarsening {
         Some(coarsening) => coarsening::build(&mut shared, recipe, coarsening, &linked, kernels)?,
         None => entry::build(&mut shared, recipe, &linked),
     };
+    watch(if recipe.coarsening.is_some() { "coarsening" } else { "entry" }, &shared.builder.module);
     if let Some(how) = recipe.interleave {
         entry = interleave::build(&mut shared, recipe, how, entry)?;
+        watch("interleave", &shared.builder.module);
     }
     let mut local_size = recipe.local_size;
     let narrow = match recipe.narrow {
         Some(several) => narrow::build(&mut shared, recipe, several, entry)?.zip(recipe.narrow),
         None => None,
     };
+    watch("narrow", &shared.builder.module);
     if let Some((made, several)) = narrow {
         entry = made;
         local_size[0] /= several;
@@ -107,6 +125,7 @@ pub(crate) fn emit(
         let shuffles = size.filter(|&size| {
             registers::make(&mut shared, entry, (size, recipe.packed.is_some()), recipe.zero)
         });
+        watch("registers", &shared.builder.module);
         match (recipe.packed, shuffles) {
             (Some(how), _) => {
                 entry = packed::make(&mut shared, entry, how);
@@ -115,10 +134,12 @@ pub(crate) fn emit(
             (None, Some(size)) => lanes::make(&mut shared, entry, size, size),
             (None, None) => {}
         }
+        watch("packed or lanes", &shared.builder.module);
     } else if recipe.packed.is_some() {
         return Err(JitError::new("packed", "work-groups that are not by fewer invocations"));
     } else if recipe.narrow.is_some() {
         weaken(&mut shared);
+        watch("weak", &shared.builder.module);
     }
     if let Some(how) = recipe.lockstep
         && let Some((several, how)) = lockstep::build(&mut shared, recipe, how, entry)?
@@ -126,16 +147,21 @@ pub(crate) fn emit(
         entry = several;
         local_size[usize::from(how.axis)] /= how.items;
     }
+    watch("lockstep", &shared.builder.module);
     if let Some(size) = recipe.subgroup.filter(|_| narrow.is_none()) {
         lanes::make(&mut shared, entry, size, recipe.local_size[0]);
+        watch("lanes", &shared.builder.module);
     }
     if let Some(most) = recipe.late_stores {
         late_stores::make(&mut shared, recipe, kernels, most);
+        watch("late_stores", &shared.builder.module);
     }
     unused::drop(&mut shared.builder.module);
+    watch("unused", &shared.builder.module);
     let version = kernels.iter().map(|k| version_of(k)).max().unwrap_or((1, 3));
     let mut module = finish(shared, recipe, kernels, (entry, local_size), version)?;
     controls::ask(&mut module, floats);
+    watch("finish", &module);
     let mut words = module.assemble();
     if recipe.converges.is_some() && !mutant!(ReturnsStayApart) {
         words = match tools::merge_returns(&words) {

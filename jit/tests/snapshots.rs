@@ -1,4 +1,5 @@
-//! The SPIR-V of fused lists as text, one file for each list in `snapshots/`.
+//! The SPIR-V of fused lists as text, one file for each list in `snapshots/`, and what each stage of emission changed, in
+//! `snapshots/stages`.
 //!
 //! A difference is to be read: does the new text do what the old one did? `BLESS=1` writes the files anew. Where the text of a
 //! list changes and its key does not, `CODE_VERSION` has to be raised, or stores go on giving out what they have.
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use list::{List, kernel};
 use rspirv::binary::Disassemble;
-use vkfuse_fuzz::devices::desktop;
+use vkfuse_fuzz::devices::{cpu, desktop, gpu, nvidia};
 use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan};
 
 fn bytes(numbers: &[u32]) -> Vec<u8> {
@@ -42,17 +43,21 @@ fn pair(first: &str, second: &str, groups: [u32; 3], push: &[u32], promote: Prom
     list
 }
 
-fn softmax() -> List {
-    let mut list = List::new(1 << 20);
+/// One work-group a row; rows of one element an invocation keep all that is between the kernels.
+fn softmax(rows: u32, columns: u32) -> List {
+    let mut list = List::new(rows * columns);
     let (x, most, powers, sum, out) = (0, 1, 2, 3, 4);
     [most, sum].into_iter().for_each(|one| list.promote(one, Promote::Local));
+    if columns == 256 {
+        list.promote(powers, Promote::Private);
+    }
     for (name, buffers) in [
         ("row_max", &[x, most][..]),
         ("exp_sub", &[x, most, powers]),
         ("row_sum", &[powers, sum]),
         ("divide", &[powers, sum, out]),
     ] {
-        list.submit(&kernel(&format!("softmax/{name}.spv")), [1024, 1, 1], buffers, &bytes(&[1024]));
+        list.submit(&kernel(&format!("softmax/{name}.spv")), [rows, 1, 1], buffers, &bytes(&[columns]));
     }
     list
 }
@@ -94,10 +99,14 @@ fn check(name: &str, list: &List, limits: &Limits) {
 
 fn check_with(name: &str, list: &List, options: &FuseOptions, limits: &Limits) {
     let plan = plan(&list.submissions, options, limits).expect("plan");
-    let text = text(list, &plan);
+    compare(name, &text(list, &plan));
+}
+
+/// Compares a text with its file, or writes that.
+fn compare(name: &str, text: &str) {
     let path = path(name);
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).expect("written");
+        std::fs::write(&path, text).expect("written");
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let line = known.lines().zip(text.lines()).position(|(known, now)| known != now);
@@ -163,7 +172,7 @@ fn chain_of_four_items_an_invocation() {
 
 #[test]
 fn rows_of_a_softmax() {
-    check("softmax_rows", &softmax(), &desktop());
+    check("softmax_rows", &softmax(1024, 1024), &desktop());
 }
 
 #[test]
@@ -216,4 +225,77 @@ fn list_that_is_split() {
 #[test]
 fn list_that_is_inlined() {
     check("inlined", &split(), &desktop());
+}
+
+/// A product of tiles with a bias, and GELU.
+fn product() -> List {
+    let mut list = List::new(1 << 20);
+    [3, 4].into_iter().for_each(|one| list.promote(one, Promote::Auto));
+    list.submit(&kernel("seams/matmul.spv"), [64, 64, 1], &[0, 1, 3], &bytes(&[1024, 1024, 1024]));
+    list.submit(&kernel("workloads/add_bias.spv"), [4096, 1, 1], &[3, 2, 4], &bytes(&[1 << 20, 1024]));
+    list.submit(&kernel("seams/gelu.spv"), [4096, 1, 1], &[4, 5], &bytes(&[1 << 20]));
+    list
+}
+
+/// A blur of what was scaled, and a scaling of that.
+fn stencils() -> List {
+    let mut list = List::new(1 << 20);
+    [1, 2].into_iter().for_each(|one| list.promote(one, Promote::Auto));
+    let (affine, numbers) =
+        (kernel("workloads/affine.spv"), bytes(&[1 << 20, 2.0f32.to_bits(), 1.0f32.to_bits()]));
+    list.submit(&affine, [4096, 1, 1], &[0, 1], &numbers);
+    list.submit(&kernel("workloads/blur3.spv"), [64, 64, 1], &[1, 2], &bytes(&[1024, 1024]));
+    list.submit(&affine, [4096, 1, 1], &[2, 3], &numbers);
+    list
+}
+
+/// Rows of two elements an invocation, behind a row-wise norm.
+fn two_elements() -> List {
+    let mut list = List::new(1 << 20);
+    list.promote(1, Promote::Auto);
+    list.submit(&kernel("seams/rms_norm.spv"), [2048, 1, 1], &[0, 1], &bytes(&[512]));
+    list.submit(&kernel("strided/continues.spv"), [1, 2048, 1], &[1, 2, 3], &bytes(&[1 << 20, 512, 0, 0]));
+    list
+}
+
+/// What each stage of emission changes, for the kinds of devices that the engine tells apart.
+#[test]
+fn stages_of_emission() {
+    let lists = [
+        ("chain", chain(1_000_003)),
+        ("chain_even", chain(1 << 20)),
+        ("softmax", softmax(1024, 1024)),
+        ("softmax_short_rows", softmax(16_384, 256)),
+        ("mirrored", pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local)),
+        (
+            "two_dimensions",
+            pair("pair/add_2d.spv", "pair/mul_2d.spv", [10, 9, 1], &[79, 67, 1], Promote::Private),
+        ),
+        (
+            "strided_loop",
+            pair("pair/add_four.spv", "pair/mul_four.spv", [16, 1, 1], &[128], Promote::Private),
+        ),
+        ("two_local_sizes", two_local_sizes()),
+        ("recomputed", split()),
+        ("product", product()),
+        ("stencils", stencils()),
+        ("two_elements", two_elements()),
+    ];
+    for (device, limits) in [("cpu", cpu()), ("gpu", gpu()), ("nvidia", nvidia())] {
+        // What the engine chooses for NVIDIA's devices alone is about work-groups with barriers.
+        let lists = lists.iter().filter(|(name, _)| device != "nvidia" || name.starts_with("softmax"));
+        for (name, list) in lists {
+            let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
+            let mut text = String::new();
+            for step in &plan.steps {
+                let names = step.members.of(&list.submissions).map(|s| s.kernel.name.as_str());
+                text += &format!("; {}\n", names.collect::<Vec<_>>().join(", "));
+                text += &format!("; {:?} work-groups of {:?}\n", step.groups, step.local_size());
+                for stage in step.stages().expect("the module stands") {
+                    text += &format!("\n== {}\n{}", stage.name, stage.text);
+                }
+            }
+            compare(&format!("stages/{device}/{name}"), &text);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What devices can do that lists are planned for without one.
 
-use vkfuse_jit::plan::Limits;
+use vkfuse_jit::plan::{InterleaveFacts, Limits, LoopFacts, NarrowFacts, ShapeFacts};
 
 /// A desktop device.
 pub fn desktop() -> Limits {
@@ -24,4 +24,42 @@ pub fn middling() -> Limits {
         max_work_group_invocations: 256,
         ..Limits::default()
     }
+}
+
+/// A desktop device with what the engine chooses for processors.
+pub fn cpu() -> Limits {
+    let shape =
+        ShapeFacts { group_size: 0, items: 4, vectors: true, rounds: 4, least: 64, lockstep: 1, lanes: 32 };
+    Limits { shape, ..desktop() }
+}
+
+/// A desktop device with what the engine chooses for graphics processors.
+pub fn gpu() -> Limits {
+    Limits {
+        shape: ShapeFacts { group_size: 256, rounds: 1, lockstep: 4, ..cpu().shape },
+        interleave: InterleaveFacts {
+            work_groups: 8,
+            least: 2048,
+            private_bytes: 64,
+            shared_bytes: 18 << 10,
+        },
+        loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
+        late_stores: 16,
+        ..desktop()
+    }
+}
+
+/// A desktop device with what the engine chooses for NVIDIA's graphics processors.
+pub fn nvidia() -> Limits {
+    let narrow = NarrowFacts {
+        invocations: 32,
+        least: 8192,
+        private_bytes: 128,
+        any_loops: false,
+        subgroup: 32,
+        shuffles: true,
+        packed: 4,
+        uniform: true,
+    };
+    Limits { narrow, max_subgroups: 32, ..gpu() }
 }
