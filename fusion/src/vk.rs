@@ -70,6 +70,7 @@ mod gpu;
 mod import;
 mod instance;
 mod memory;
+mod mesa;
 mod module;
 mod newer;
 mod passed;

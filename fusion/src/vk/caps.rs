@@ -14,7 +14,7 @@ use vulkano::{
 
 use super::{
     chain::Chain,
-    features, float_controls,
+    features, float_controls, mesa,
     newer::NewerFeatures,
     requirements::Requirements,
     spirv_caps::{self, AtomicCaps, Has},
@@ -261,10 +261,6 @@ const GROUP_NON_UNIFORM: u32 = 61;
 /// The capability `GroupNonUniformShuffle`.
 const GROUP_NON_UNIFORM_SHUFFLE: u32 = 65;
 
-/// llvmpipe counts the rounds of all loops of a shader and leaves every loop at this number. It does so
-/// silently, and fusing adds up what was below the limit in each kernel.
-const LLVMPIPE_LOOP_ROUNDS: u64 = 65_535;
-
 /// Work-groups that fill a large device several times over: with fewer, each does its own alone.
 const WORK_GROUPS_LEFT: u32 = 2048;
 
@@ -320,7 +316,7 @@ impl Caps {
             robust: device.enabled_features().robust_buffer_access2,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             driver_identity: driver_identity((device, newer), validation),
-            max_loop_rounds: (p.driver_id == Some(DriverId::MesaLLVMpipe)).then_some(LLVMPIPE_LOOP_ROUNDS),
+            max_loop_rounds: mesa::max_loop_rounds(p),
             float_controls: float_controls::of(p),
             atomics: spirv_caps::atomics(device),
             spirv_capabilities: requirements.capabilities(),
