@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::panic::catch_unwind;
 
 use vkfuse_jit::certify::{Certificate, Outcome, certify};
-use vkfuse_jit::mutation::{Mutant, with};
+use vkfuse_jit::mutation::Mutant;
 use vkfuse_jit::plan::{Plan, Submission};
 
-use super::lab::forget_kernels;
+use super::lab::weakened;
 use super::solver::Process;
 
 /// What the certificates of this thread came to.
@@ -97,28 +97,24 @@ fn weakened_rules_are_refuted() {
     let is_meant =
         |mutant: &Mutant| only.is_empty() || only.split(',').any(|one| one == format!("{mutant:?}"));
     for &mutant in Mutant::ALL.iter().filter(|mutant| is_meant(mutant)) {
-        if mutant.is_at_load() {
-            forget_kernels();
-        }
         // A counter-example may rest on values that the group writes, and then counts as undecided.
         let (mut refuted, mut undecided) = (None, None);
-        for (file, probes) in super::mutation::PROBES {
-            for (name, probe) in *probes {
-                if refuted.is_some() {
-                    break;
-                }
-                let _ = with(mutant, || catch_unwind(probe));
+        let probes = super::mutation::PROBES.iter().flat_map(|(file, of_file)| {
+            of_file.iter().map(move |&(name, probe)| (format!("{file}::{name}"), probe))
+        });
+        weakened(mutant, || {
+            for (name, probe) in probes {
+                let _ = catch_unwind(probe);
                 let (_, unknown, wrong) = take();
                 if !wrong.is_empty() {
-                    refuted = Some(format!("{file}::{name}"));
-                } else if !unknown.is_empty() {
-                    undecided.get_or_insert_with(|| format!("{file}::{name}"));
+                    refuted = Some(name);
+                    break;
+                }
+                if !unknown.is_empty() {
+                    undecided.get_or_insert(name);
                 }
             }
-        }
-        if mutant.is_at_load() {
-            forget_kernels();
-        }
+        });
         match (refuted, undecided) {
             (Some(name), _) => println!("{mutant:?} | refuted in {name}"),
             (None, Some(name)) => println!("{mutant:?} | not proved in {name}"),
