@@ -202,11 +202,7 @@ impl Trace<'_> {
             Op::ISub if self.source(a) == phi => (b, true),
             _ => return None,
         };
-        let mut step = match self.pushed(w, step) {
-            Some(number) => number,
-            None if self.is_fixed(step, of) => self.leaf(w, parent, step, Path::new()),
-            None => return None,
-        };
+        let mut step = self.fixed(w, parent, of, step)?;
         if w.terms.width(step) != width {
             return None;
         }
@@ -219,7 +215,7 @@ impl Trace<'_> {
     }
 
     /// The value behind phis of one and the same value and copies.
-    fn source(&self, mut id: u32) -> u32 {
+    pub(super) fn source(&self, mut id: u32) -> u32 {
         for _ in 0..64 {
             let Some((_, inst)) = self.body().local(id) else { break };
             let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
@@ -233,7 +229,7 @@ impl Trace<'_> {
     }
 
     /// Whether a value is the same in all rounds of a loop, and can be asked for outside of it.
-    fn is_fixed(&self, id: u32, of: usize) -> bool {
+    pub(super) fn is_fixed(&self, id: u32, of: usize) -> bool {
         let body = self.body();
         let Some((at, _)) = body.local(id) else { return true };
         !body.loops[of].inside[at.0]
