@@ -214,6 +214,15 @@ impl Trace<'_> {
         Some((start, step))
     }
 
+    /// A scalar that is the same in all rounds of a loop.
+    pub(super) fn fixed(&mut self, w: &mut World, parent: FrameId, of: usize, id: u32) -> Option<Term> {
+        match self.pushed(w, id) {
+            Some(number) => Some(number),
+            None if self.is_fixed(id, of) => Some(self.leaf(w, parent, id, Path::new())),
+            None => None,
+        }
+    }
+
     /// The value behind phis of one and the same value and copies.
     pub(super) fn source(&self, mut id: u32) -> u32 {
         for _ in 0..64 {
@@ -229,7 +238,7 @@ impl Trace<'_> {
     }
 
     /// Whether a value is the same in all rounds of a loop, and can be asked for outside of it.
-    pub(super) fn is_fixed(&self, id: u32, of: usize) -> bool {
+    fn is_fixed(&self, id: u32, of: usize) -> bool {
         let body = self.body();
         let Some((at, _)) = body.local(id) else { return true };
         !body.loops[of].inside[at.0]

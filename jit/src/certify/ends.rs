@@ -71,14 +71,14 @@ impl Trace<'_> {
         for (is_equality, a, b) in compared.take(MAX_COMPARISONS) {
             for (side, other) in [(a, b), (b, a)] {
                 let Some((first, step)) = self.sequence(w, parent, of, side, MAX_TERMS) else { continue };
-                let limit = if is_equality { self.fixed(w, parent, of, other) } else { None };
+                let limit = if is_equality { self.steady(w, parent, of, other) } else { None };
                 found.push(Sequence { first, step, limit });
             }
         }
         found
     }
 
-    /// First value and step of a counter, or of the sum of one and what is the same in all rounds.
+    /// First value and step of a counter, or of the sum of one and what seems to be the same in all rounds.
     fn sequence(
         &mut self,
         w: &mut World,
@@ -103,18 +103,24 @@ impl Trace<'_> {
         };
         ways.into_iter().find_map(|(counter, by)| {
             let (first, step) = self.sequence(w, parent, of, counter, left)?;
-            let by = self.fixed(w, parent, of, by).filter(|&by| w.terms.width(by) == w.terms.width(first))?;
+            let by =
+                self.steady(w, parent, of, by).filter(|&by| w.terms.width(by) == w.terms.width(first))?;
             Some((w.terms.word(op, first, by), step))
         })
     }
 
-    /// A scalar that is the same in all rounds of a loop.
-    pub(super) fn fixed(&mut self, w: &mut World, parent: FrameId, of: usize, id: u32) -> Option<Term> {
-        match self.pushed(w, id) {
-            Some(number) => Some(number),
-            None if self.is_fixed(id, of) => Some(self.leaf(w, parent, id, Path::new())),
-            None => None,
+    /// A scalar that seems to be the same in all rounds of a loop: it is in the first two.
+    fn steady(&mut self, w: &mut World, parent: FrameId, of: usize, id: u32) -> Option<Term> {
+        if let Some(fixed) = self.fixed(w, parent, of, id) {
+            return Some(fixed);
         }
+        let width = self.count_width(of);
+        let [first, second] = [0, 1].map(|count| {
+            let count = w.terms.constant(count, width);
+            let round = self.bare(w, parent, of, count);
+            self.leaf(w, round, id, Path::new())
+        });
+        (first == second).then_some(first)
     }
 }
 

@@ -336,7 +336,7 @@ impl<'a> Trace<'a> {
         bare || frame != ROOT && self.is_supposed(self.frames[frame].parent)
     }
 
-    fn count_width(&self, of: usize) -> u8 {
+    pub(super) fn count_width(&self, of: usize) -> u8 {
         let body = self.body();
         let phis = body.block(body.loops[of].header).iter().take_while(|i| i.class.opcode == Op::Phi);
         let widths = phis.filter_map(|i| body.width(i.result_type?));

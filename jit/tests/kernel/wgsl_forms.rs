@@ -106,7 +106,7 @@ fn overrides_have_every_type() {
     let error = kernel(&text).specialize(&[(2, SpecValue::F32(f32::INFINITY))]).unwrap_err();
     assert!(matches!(error, KernelError::Wgsl { line: 1, column: 48, .. }), "{error}");
     // What is made of several of them has no place of its own.
-    let made = storing("override n: u32 = 4u; override m: u32 = n - 1u;", "4", "x + m");
+    let made = storing("override n: u32 = 4u; override m: u32 = 8u / n;", "4", "x + m");
     let error = kernel(&made).specialize(&[(0, U(0))]).unwrap_err();
     assert!(matches!(error, KernelError::Wgsl { line: 0, .. }), "{error}");
     assert!(!error.to_string().contains("line"), "{error}");
