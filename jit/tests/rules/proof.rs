@@ -265,6 +265,11 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::LaterStoresComeFirst,
     Mutant::NobodyReadsInside,
     Mutant::ConstantsArePlain,
+    // What lies outside of what is bound is taken not to be accessed, also with robust access.
+    Mutant::OutsideIsWorkedOut,
+    // Seen in texels, and in lists that follow device addresses: neither is followed.
+    Mutant::ExtremumIsTheSum,
+    Mutant::AddressesWriteNoNumbers,
     // About the values that the items of a placed kernel write.
     Mutant::IdsAreNotVirtual,
     Mutant::VariablesKeepTheirValues,
