@@ -6,12 +6,13 @@
 //! planner says of a pair (`Plan::verdicts`) only makes the claim stronger. `docs/certificates.md` says what is claimed,
 //! and what has to be trusted.
 //!
-//! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `value` and
+//! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `ends`, `value` and
 //! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside`, `placed` and `inlined` (the claims).
 
 mod body;
 mod by_rounds;
 mod carried;
+mod ends;
 mod group;
 mod inlined;
 mod inside;
@@ -267,7 +268,7 @@ impl Checker<'_, '_> {
                     "submission {position}, block {}: its condition is {}",
                     branch.block, branch.taken
                 );
-                let mut make = |_| group.parts(&mut world, &mut traces, member, branch);
+                let mut make = |attempt| group.parts(&mut world, &mut traces, member, branch, attempt > 0);
                 self.ask(Claim::Settled, subject, &mut make);
             }
         }

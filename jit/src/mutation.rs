@@ -2,16 +2,54 @@
 //!
 //! Each rule reads its switch where it is applied (`mutant!(Rule)`). In a build without the feature
 //! `mutation` the switch is the constant `false`. A mutant is active on one thread only.
+//!
+//! What is made once and kept with a kernel (its analysis, its variants) is made in `kept!`, which records the rules that were
+//! asked for meanwhile. Who weakens one of these has to read the kernels anew, before and after: [`is_kept`].
 
 use std::cell::Cell;
 
+/// A set of rules, a bit for each.
+type Rules = [u64; Mutant::ALL.len().div_ceil(64)];
+
 thread_local! {
     static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    /// How many kept values are being made, one inside the other.
+    static KEEPING: Cell<u32> = const { Cell::new(0) };
+    /// The rules that kept values were made by.
+    static KEPT: Cell<Rules> = const { Cell::new([0; _]) };
 }
 
 /// Whether this mutant is active on this thread.
 pub fn is_active(mutant: Mutant) -> bool {
+    if KEEPING.get() > 0 {
+        let mut rules = KEPT.get();
+        rules[mutant as usize / 64] |= 1 << (mutant as usize % 64);
+        KEPT.set(rules);
+    }
     ACTIVE.get() == Some(mutant)
+}
+
+/// Makes a value that is kept.
+pub fn keeping<R>(make: impl FnOnce() -> R) -> R {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            KEEPING.set(KEEPING.get() - 1);
+        }
+    }
+    KEEPING.set(KEEPING.get() + 1);
+    let _done = Done;
+    make()
+}
+
+/// Whether something that this thread has kept since [`forget`] may be another with this rule weakened.
+pub fn is_kept(mutant: Mutant) -> bool {
+    KEPT.get()[mutant as usize / 64] & 1 << (mutant as usize % 64) != 0
+}
+
+/// Says that this thread keeps nothing any more.
+pub fn forget() {
+    KEPT.set(Default::default());
 }
 
 /// Runs `f` with one rule weakened.
@@ -28,7 +66,7 @@ pub fn with<R>(mutant: Mutant, f: impl FnOnce() -> R) -> R {
 }
 
 macro_rules! mutants {
-    ($($(#[load = $load:literal])? $name:ident: $what:literal,)*) => {
+    ($($name:ident: $what:literal,)*) => {
         /// One weakened rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mutant {
@@ -43,13 +81,6 @@ macro_rules! mutants {
             pub fn what(self) -> &'static str {
                 match self {
                     $(Self::$name => $what,)*
-                }
-            }
-
-            /// Whether it changes what is read off a kernel when it is loaded.
-            pub fn is_at_load(self) -> bool {
-                match self {
-                    $(Self::$name => false $(|| $load)?,)*
                 }
             }
         }
@@ -67,13 +98,13 @@ mutants! {
     SelectTakesFirst: "a selection that is not decided takes its first value",
     ExtremumIsFirst: "the least or greatest of two values is the first",
     OneRoundLess: "loops go round once less than they do",
-    #[load = true] CounterOutlivesLoop: "a loop counter keeps its meaning after the loop",
+    CounterOutlivesLoop: "a loop counter keeps its meaning after the loop",
     ForgetGuards: "guards bound nothing",
-    #[load = true] CasesDoNotFallThrough: "a case of a switch is come to by its own values only",
+    CasesDoNotFallThrough: "a case of a switch is come to by its own values only",
     AnyNumberExcludes: "a branch that some invocations do not take is one that nobody takes",
     EveryRoundSteps: "a counter that some rounds leave as it is has been stepped by all of them",
-    #[load = true] AnySkipIsForGood: "who does not step a counter in one round does not in those after, whatever decides it",
-    #[load = true] AnyWaySteps: "a round that takes the branches around a step has stepped, whichever way it went",
+    AnySkipIsForGood: "who does not step a counter in one round does not in those after, whatever decides it",
+    AnyWaySteps: "a round that takes the branches around a step has stepped, whichever way it went",
     WhatHoldsHeldBefore: "what holds in one round of a loop has held in all before",
     AnyMultiplierDivides: "a multiplication and a shift are the division they come next to",
     AnyPartsMakeAWhole: "a quotient and a remainder make up a whole, whatever their weights",
@@ -101,25 +132,25 @@ mutants! {
     IgnoreReadAfterWrite: "a read after a write is no hazard",
     IgnoreWriteAfterRead: "a write after a read is no hazard",
     IgnoreWriteAfterWrite: "a write after a write is no hazard",
-    #[load = true] AtomicsAreReads: "atomic operations count as reads",
+    AtomicsAreReads: "atomic operations count as reads",
     ViewsAreApart: "two variables never reach the same byte",
     SampledImagesAreCoherent: "an image that is sampled, or fetched from, is as good as a storage image",
     OneSubgroup: "a work-group has one sub-group, of one invocation",
-    #[load = true] EveryLevelIsTheFirst: "the size of any level of an image is that of its first",
+    EveryLevelIsTheFirst: "the size of any level of an image is that of its first",
     SamplesAreOfOneTexel: "who samples an image reads its first texel",
     ImagesBeginAtTheirView: "views of one image begin at different texels",
     UniformsAreCoherent: "a uniform buffer over memory that another member writes is as good as a storage buffer",
     // Rounds, and values that a plan depends on.
-    #[load = true] AnyQuotientEnds: "a loop whose counter is divided ends, whatever it is compared with",
-    #[load = true] AnyExitIsATest: "every round that another one follows has passed each of a loop's exits",
-    #[load = true] SteppedIsNotStepped: "a counter that is tested behind its step is tested before it",
+    AnyQuotientEnds: "a loop whose counter is divided ends, whatever it is compared with",
+    AnyExitIsATest: "every round that another one follows has passed each of a loop's exits",
+    SteppedIsNotStepped: "a counter that is tested behind its step is tested before it",
     LoopsEndLate: "a counter is behind its loop what it is after the most rounds",
-    #[load = true] UnreachableIsReached: "a run may come to what is unreachable",
+    UnreachableIsReached: "a run may come to what is unreachable",
     AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
     AnyValueWillDo: "a plan holds for other numbers in indices and conditions",
     EqualOnceIsEqual: "arguments that share a push constant still share it where they differ",
     ComputedIsPassedOn: "an argument that equals a number of the planner's may be another",
-    #[load = true] NoValueIsPlanned: "no index or condition depends on a push constant",
+    NoValueIsPlanned: "no index or condition depends on a push constant",
     // Barriers.
     NoBarriers: "no barrier is placed",
     SilentlyWithoutBarriers: "a barrier that was switched off is not listed as trusted",
@@ -138,8 +169,8 @@ mutants! {
     RoundsAreFewer: "a loop has a round less than it has",
     PlacedRoundsAreOwn: "a kernel that is placed goes round as often as by itself",
     RoundsInTurnAreOne: "loops that are done for one work-group after another go round as often as for one",
-    #[load = true] VulkanModelIsPrivate: "no access of a kernel of the Vulkan memory model is shared with other invocations",
-    #[load = true] VulkanBarriersOrderNothing: "under the Vulkan memory model barriers order no access that does not state its own availability",
+    VulkanModelIsPrivate: "no access of a kernel of the Vulkan memory model is shared with other invocations",
+    VulkanBarriersOrderNothing: "under the Vulkan memory model barriers order no access that does not state its own availability",
     FloatModesAreOne: "kernels that compute with floats in different modes stand in one module",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     SmallArgumentsMove: "8- and 16-bit push constants go to a uniform buffer where there is no room, as others do",
@@ -160,22 +191,22 @@ mutants! {
     EndsOverwrite: "nobody reads what a list leaves behind",
     TrustedIsInside: "what stays inside on the user's word may do so where nobody asked for it",
     // Placement.
-    #[load = true] AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
-    #[load = true] IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",
-    #[load = true] VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
-    #[load = true] RoundsAreLonger: "the rounds of a placed row are an item more apart than its work-group is wide",
-    #[load = true] RowsGoOn: "a placed grid that is wider than its rows does what is behind them",
-    #[load = true] LinesBeginEarlier: "a kernel that is placed from a later invocation on does something in those before it",
+    AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
+    IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",
+    VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
+    RoundsAreLonger: "the rounds of a placed row are an item more apart than its work-group is wide",
+    RowsGoOn: "a placed grid that is wider than its rows does what is behind them",
+    LinesBeginEarlier: "a kernel that is placed from a later invocation on does something in those before it",
     TailsAreIdle: "items of a placed kernel that its partner has no place for have nothing to do",
     MoreItemsThanThereAre: "a placed kernel does as many items as its partner has places",
     AnyWordIsTheLength: "what a placed kernel divides its item's number by is the length of a row",
     NarrowGridsCover: "a grid that is narrower than its rows has all items",
-    #[load = true] GroupsAreALine: "the work-groups of a placed kernel are numbered in one dimension",
+    GroupsAreALine: "the work-groups of a placed kernel are numbered in one dimension",
     OtherDimensionsAreOne: "a placed kernel has the items of its first dimension",
     // Inlining.
-    #[load = true] AnySideIsTaken: "what is worked out elsewhere loads on both sides of a branch",
-    #[load = true] ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",
-    #[load = true] SeamsInsideAreOpen: "floats of a kernel that is worked out in another are seen there by the compiler",
+    AnySideIsTaken: "what is worked out elsewhere loads on both sides of a branch",
+    ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",
+    SeamsInsideAreOpen: "floats of a kernel that is worked out in another are seen there by the compiler",
     SourcesStay: "what a kernel reads is not written before it is worked out again",
     TargetsStay: "what a kernel stores is not written over before it is read",
     AllIsStored: "whatever is read of a buffer was stored",
@@ -183,9 +214,9 @@ mutants! {
     GuardsAreOpen: "a kernel stores an element for every item that it has",
     FormatsKeepAll: "an image keeps what is written to it, whatever its format",
     FormatsAreOne: "an image that is written in one format and read in another keeps its bits",
-    #[load = true] MissingAlphaIsZero: "an image without alpha reads as transparent",
+    MissingAlphaIsZero: "an image without alpha reads as transparent",
     ViewsOfImagesAreOne: "all views of an image show the same texels",
-    #[load = true] TexelsBeginAtZero: "the first item writes the first texel",
+    TexelsBeginAtZero: "the first item writes the first texel",
     AnyItemWritesATexel: "items that differ in an id that is no coordinate write texels of their own",
     TexelGuardsAreOpen: "a kernel writes a texel for every item that it has",
     OneMoreTexelIsWritten: "a kernel writes a row and a column of texels more than it does",
@@ -194,10 +225,10 @@ mutants! {
     AnyTexelIsInside: "no kernel reads outside of an image",
     DigitsAreDense: "the ids of an item are digits of its element's index whatever their weights",
     // Work-groups side by side.
-    #[load = true] BarriersMayPart: "a barrier may stand where one work-group comes and another does not",
-    #[load = true] MemoryIsCommon: "what is loaded from a buffer is the same in all work-groups",
-    #[load = true] WorkGroupsAreOne: "branches on the work-group's number go the same way in all of them",
-    #[load = true] WhatPartsIsCommon: "behind a branch that differs between work-groups, what it chose does not",
+    BarriersMayPart: "a barrier may stand where one work-group comes and another does not",
+    MemoryIsCommon: "what is loaded from a buffer is the same in all work-groups",
+    WorkGroupsAreOne: "branches on the work-group's number go the same way in all of them",
+    WhatPartsIsCommon: "behind a branch that differs between work-groups, what it chose does not",
     FrozenPlacesAreOne: "what is loaded from a buffer that nobody writes is the same in all work-groups, wherever it is loaded",
     SharedMemoryIsOne: "work-groups that are done side by side share their variables",
     AnotherSideIsWoven: "work-groups that follow each other along one side differ along the next",
@@ -211,7 +242,7 @@ mutants! {
     InvocationsAreOne: "an invocation does one of the kernel's several times",
     RestIsNobody: "invocations that are left do not have to divide a work-group",
     RowsAreLines: "work-groups of several dimensions are lines of invocations",
-    #[load = true] SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",
+    SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",
     FewerAreLeft: "work-groups of fewer invocations have half of those",
     ReturnsStayApart: "members in front of one with sub-group operations return wherever they like",
     LeftAreOneSubgroup: "the invocations that are left of a work-group are one sub-group",
@@ -231,10 +262,10 @@ mutants! {
     LaterStoresComeFirst: "of stores that wait for loads the last comes first",
     NobodyReadsInside: "no invocation loads what it stored to a buffer that stays inside",
     // Loops that are written out.
-    #[load = true] OneHalvingLess: "a loop that halves a constant ends one round before it does",
+    OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
-    #[load = true] TestsHaveNoEffects: "what a loop does before its test may be done twice",
+    TestsHaveNoEffects: "what a loop does before its test may be done twice",
     // Barriers of sub-groups.
     EveryBarrierIsWeak: "all barriers but the first and the last of a kernel are a sub-group's",
     SubgroupsAreLarger: "sub-groups are twice as large as they are",
@@ -245,15 +276,15 @@ mutants! {
     KeptOfSomeRounds: "a loop has loaded an element in every round, whatever its rounds pass",
     // Floats.
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
-    #[load = true] EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
-    #[load = true] ConstantsArePlain: "sums and products with constants count as those of values nobody knows",
+    EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
+    ConstantsArePlain: "sums and products with constants count as those of values nobody knows",
     MemoryIsNotHidden: "floats handed over in memory are not hidden",
-    #[load = true] OwnStoresAreOpen: "what a kernel loads of its own stores is left to the compiler",
+    OwnStoresAreOpen: "what a kernel loads of its own stores is left to the compiler",
     TwinsAreOpen: "bindings of a kernel that are the same memory, and equal arguments of it, are left to the compiler",
     HiddenTwiceIsOpen: "what is hidden twice is what it was",
-    #[load = true] ChoicesAreOpen: "floats that are chosen are left to the compiler",
-    #[load = true] AloneIsOpen: "a kernel alone is left as it is, whatever is hidden of it where it is fused",
-    #[load = true] NumbersAreNotHidden: "integers that become floats are not hidden",
+    ChoicesAreOpen: "floats that are chosen are left to the compiler",
+    AloneIsOpen: "a kernel alone is left as it is, whatever is hidden of it where it is fused",
+    NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Items in lockstep.
     DifferencesAreSums: "a difference of words is their sum",
@@ -279,9 +310,9 @@ mutants! {
     AnyGroupWriteCovers: "a conditional write of the work-group covers all of it",
     AnyBlockDominates: "within a kernel an earlier access has always happened",
     NobodyWrites: "a write that no invocation can do covers a read",
-    #[load = true] AnyStoresAreJoint: "of several stores to one place one happens, whatever lies between",
-    #[load = true] LoopsEndByTheirTest: "a loop is left by its test, whatever else leads out of it",
-    #[load = true] OtherExitsAreNotTaken: "every round of a loop is done, whatever else than its test leads out of it",
+    AnyStoresAreJoint: "of several stores to one place one happens, whatever lies between",
+    LoopsEndByTheirTest: "a loop is left by its test, whatever else leads out of it",
+    OtherExitsAreNotTaken: "every round of a loop is done, whatever else than its test leads out of it",
     EveryRoundIsBegun: "what comes before a loop's test happens in as many rounds as the longest has",
     EveryLimitIsMet: "a counter that steps past its limit has met it",
     RoundIsValue: "the number of a round and an unknown value of its counter are one",

@@ -15,3 +15,19 @@ macro_rules! mutant {
         false
     };
 }
+
+/// A closure whose value is kept with a kernel.
+#[cfg(feature = "mutation")]
+macro_rules! kept {
+    ($make:expr) => {
+        || $crate::mutation::keeping($make)
+    };
+}
+
+/// A closure whose value is kept with a kernel.
+#[cfg(not(feature = "mutation"))]
+macro_rules! kept {
+    ($make:expr) => {
+        $make
+    };
+}

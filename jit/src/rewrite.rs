@@ -186,7 +186,7 @@ pub(crate) fn closed(kernel: &Specialized) -> Result<Option<Arc<Specialized>>, &
         closed.zeros.push(zero);
         Ok(made.map(Arc::new))
     };
-    kernel.closed.get_or_init(make).clone()
+    kernel.closed.get_or_init(kept!(make)).clone()
 }
 
 /// A kernel that works out what a producer stores wherever it would have loaded that from its binding number `from`; made once

@@ -115,7 +115,11 @@ fn print_entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     let mut constants = Table::new(&["specialization constant", "name", "type", "default"]);
     for constant in &entry.spec_constants {
         let name = constant.name.clone().unwrap_or_default();
-        constants.row([constant.id.to_string(), name, constant.ty.clone(), constant.default.to_string()]);
+        let default = match constant.required {
+            true => "none, a value is required".to_owned(),
+            false => constant.default.to_string(),
+        };
+        constants.row([constant.id.to_string(), name, constant.ty.clone(), default]);
     }
     constants.print(out)?;
     if !entry.assumed.is_empty() {

@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use vkfuse_fuzz::{Bounds, Class, Failure, List, Pool, Reference, Verdict, Work};
-use vkfuse_jit::mutation::{Mutant, with};
+use vkfuse_jit::mutation::{Mutant, forget, is_kept, keeping, with};
 
 const KERNELS: usize = 14;
 const LISTS: usize = 48;
@@ -60,8 +60,9 @@ impl Run {
         let mut done = 0;
         while let Some(place) = work.take() {
             let seed = self.first + place as u64;
-            let pool = Pool::new(seed, KERNELS);
-            // What is analysed when a kernel is loaded is analysed anew for each mutant of it.
+            forget();
+            let mut pool = Pool::new(seed, KERNELS);
+            // What is kept with a kernel is worked out anew for each mutant that it may depend on.
             let mut fresh: Vec<Option<Pool>> = vec![None; self.mutants.len()];
             for number in 0..LISTS.min(self.lists - place * LISTS) {
                 if work.is_over() {
@@ -70,19 +71,22 @@ impl Run {
                 done += 1;
                 let count = place * LISTS + number + 1;
                 let list = List::new(&pool, seed, number, REPEATS);
-                let Ok(Ok(reference)) = Reference::new(&pool, &list) else { continue };
+                let Ok(Ok(mut reference)) = keeping(|| Reference::new(&pool, &list)) else { continue };
                 let usual = reference.said();
                 for (at, &mutant) in self.mutants.iter().enumerate() {
                     if self.row(at).noticed.is_some_and(|(earlier, _)| earlier < count) {
                         continue;
                     }
-                    let fresh =
-                        mutant.is_at_load().then(|| &*fresh[at].get_or_insert_with(|| pool.reloaded()));
+                    let fresh = is_kept(mutant).then(|| &*fresh[at].get_or_insert_with(|| pool.reloaded()));
                     let judged = with(mutant, || {
                         let judged = || judged(&reference, fresh, &list, mutant, &usual);
                         catch_unwind(AssertUnwindSafe(judged)).map_err(panicked).flatten()
                     });
                     self.note(at, count, judged);
+                    if fresh.is_none() && is_kept(mutant) {
+                        pool = pool.reloaded();
+                        reference = reference.reloaded(&pool, &list).unwrap_or(reference);
+                    }
                 }
             }
         }

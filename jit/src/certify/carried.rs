@@ -202,11 +202,7 @@ impl Trace<'_> {
             Op::ISub if self.source(a) == phi => (b, true),
             _ => return None,
         };
-        let mut step = match self.pushed(w, step) {
-            Some(number) => number,
-            None if self.is_fixed(step, of) => self.leaf(w, parent, step, Path::new()),
-            None => return None,
-        };
+        let mut step = self.fixed(w, parent, of, step)?;
         if w.terms.width(step) != width {
             return None;
         }
@@ -218,8 +214,17 @@ impl Trace<'_> {
         Some((start, step))
     }
 
+    /// A scalar that is the same in all rounds of a loop.
+    pub(super) fn fixed(&mut self, w: &mut World, parent: FrameId, of: usize, id: u32) -> Option<Term> {
+        match self.pushed(w, id) {
+            Some(number) => Some(number),
+            None if self.is_fixed(id, of) => Some(self.leaf(w, parent, id, Path::new())),
+            None => None,
+        }
+    }
+
     /// The value behind phis of one and the same value and copies.
-    fn source(&self, mut id: u32) -> u32 {
+    pub(super) fn source(&self, mut id: u32) -> u32 {
         for _ in 0..64 {
             let Some((_, inst)) = self.body().local(id) else { break };
             let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());

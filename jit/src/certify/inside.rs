@@ -178,15 +178,16 @@ impl<'a> Group<'a> {
         traces: &mut Traces<'a>,
         member: usize,
         branch: &Settled,
+        exact: bool,
     ) -> Option<Question> {
         let reader = actor(self, w, "t");
-        let trace = self.trace(w, traces, member, &reader, false);
+        let trace = self.trace(w, traces, member, &reader, exact);
         let block = branch.block as usize;
-        let mut frame = ROOT;
-        for inner in trace.body().chain(None, block) {
-            frame = trace.some(w, frame, inner);
+        let mut others = Vec::new();
+        for frame in trace.frames_of(w, block) {
+            others.push(trace.leaves(w, frame, block, !branch.taken)?);
         }
-        let other = trace.leaves(w, frame, block, !branch.taken)?;
+        let other = w.terms.any(others);
         let facts = trace.facts().to_vec();
         Some(ask(w, vec![other], &facts))
     }

@@ -4,7 +4,7 @@ use super::group::{Access, Actor, Group, Traces};
 use super::place::Piece;
 use super::term::{Compare, Origin, Term, Word};
 use super::text::{Question, question};
-use super::trace::{FrameId, ROOT, Trace, World};
+use super::trace::{FrameId, Trace, World};
 
 /// What is claimed of two accesses: who can reach the same bytes by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,17 +34,7 @@ pub(super) fn instances<'a>(
     trace: &mut Trace<'a>,
     access: &Access,
 ) -> Option<(Vec<Instance>, Vec<Piece>)> {
-    let mut frames = vec![ROOT];
-    for inner in trace.body().chain(None, access.at.0) {
-        let mut next = Vec::new();
-        for outer in frames {
-            match trace.rounds(w, outer, inner) {
-                Some(rounds) => next.extend(rounds.iter().copied()),
-                None => next.push(trace.some(w, outer, inner)),
-            }
-        }
-        frames = next;
-    }
+    let frames = trace.frames_of(w, access.at.0);
     in_frames(w, trace, access, &frames)
 }
 

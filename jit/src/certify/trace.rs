@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::body::Body;
 use super::group::Actor;
-use super::term::{Compare, Origin, Term, Terms, Word, mask};
+use super::term::{Compare, Origin, Term, Terms, Word};
 use crate::plan::Submission;
 
 /// Most rounds of a loop that is taken apart, and most frames of one trace.
@@ -262,6 +262,22 @@ impl<'a> Trace<'a> {
         found
     }
 
+    /// The rounds that a block is in. Of a loop that is not taken apart, some round.
+    pub(super) fn frames_of(&mut self, w: &mut World, block: usize) -> Vec<FrameId> {
+        let mut frames = vec![ROOT];
+        for inner in self.body().chain(None, block) {
+            let mut next = Vec::new();
+            for outer in frames {
+                match self.rounds(w, outer, inner) {
+                    Some(rounds) => next.extend(rounds.iter().copied()),
+                    None => next.push(self.some(w, outer, inner)),
+                }
+            }
+            frames = next;
+        }
+        frames
+    }
+
     /// The last round of a loop that is not taken apart.
     pub(super) fn last(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
         if let Some(&known) = self.last.get(&(parent, of)) {
@@ -320,7 +336,7 @@ impl<'a> Trace<'a> {
         bare || frame != ROOT && self.is_supposed(self.frames[frame].parent)
     }
 
-    fn count_width(&self, of: usize) -> u8 {
+    pub(super) fn count_width(&self, of: usize) -> u8 {
         let body = self.body();
         let phis = body.block(body.loops[of].header).iter().take_while(|i| i.class.opcode == Op::Phi);
         let widths = phis.filter_map(|i| body.width(i.result_type?));
@@ -420,9 +436,7 @@ impl<'a> Trace<'a> {
         let at_first = w.terms.implies(first, is_zero);
         let afterwards = w.terms.implies(later, goes_on);
         let mut known = w.terms.all([enters, at_first, afterwards]);
-        // The rounds in which a counter is about to wrap. Any number may stand here; these end loops.
-        for number in self.last_before_wrap(w, parent, of, width) {
-            let number = w.terms.constant(number, width);
+        for number in self.likely_ends(w, parent, of, width) {
             let frame = self.bare(w, parent, of, number);
             let goes_on = self.again(w, frame);
             let after = w.terms.compare(Compare::ULess, number, count);
@@ -430,44 +444,6 @@ impl<'a> Trace<'a> {
             known = w.terms.both(known, fact);
         }
         known
-    }
-
-    fn last_before_wrap(&mut self, w: &mut World, parent: FrameId, of: usize, count: u8) -> Vec<u64> {
-        let body = self.body();
-        let phis: Vec<u32> = body
-            .block(body.loops[of].header)
-            .iter()
-            .map_while(|i| (i.class.opcode == Op::Phi).then_some(i.result_id))
-            .flatten()
-            .collect();
-        let mut found = Vec::new();
-        for phi in phis {
-            let Some((first, step)) = self.carried(w, parent, of, phi) else { continue };
-            let Some(step) = w.terms.value(step) else { continue };
-            let width = w.terms.width(first);
-            let (low, high) = w.terms.range(first);
-            let sign = 1u64 << (width - 1);
-            let by = super::term::signed(step, width);
-            let size = by.unsigned_abs();
-            if by > 0 {
-                found.push((mask(width) - high) / size);
-                if high < sign {
-                    found.push((sign - 1 - high) / size);
-                } else if low >= sign {
-                    // From a negative number up to the greatest positive one.
-                    found.push((mask(width) - high + sign) / size);
-                }
-            } else if by < 0 {
-                found.push(low / size);
-                if high < sign {
-                    found.push((low + sign) / size);
-                }
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found.retain(|&n| n <= mask(count));
-        found
     }
 
     /// Ways from a block of this frame or of a loop in it to another: conditions, and the frames of the block.

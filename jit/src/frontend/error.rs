@@ -224,7 +224,7 @@ pub enum KernelError {
         limit: u64,
     },
     /// WGSL text that does not parse or validate.
-    #[error("module `{module}`, line {line}, column {column}: {message}")]
+    #[error("module `{module}`{}: {message}", place(*line, *column))]
     Wgsl {
         /// Name the module was loaded under.
         module: String,
@@ -256,4 +256,9 @@ impl fmt::Display for Names<'_> {
         }
         Ok(())
     }
+}
+
+/// A place in a text, in words; nothing if it is unknown.
+fn place(line: u32, column: u32) -> String {
+    if line == 0 { String::new() } else { format!(", line {line}, column {column}") }
 }

@@ -17,8 +17,10 @@ use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 use naga::back::PipelineConstants;
-use naga::back::pipeline_constants::process_overrides;
-use naga::{Expression, Handle, Literal, Module, Override, Scalar, ScalarKind, TypeInner};
+use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
+use naga::{
+    Expression, Handle, Literal, Module, Override, Scalar, ScalarKind, SourceLocation, Span, TypeInner,
+};
 
 use super::error::KernelError;
 use super::spec::{SpecConstant, SpecType, SpecValue};
@@ -27,12 +29,15 @@ use super::wgsl::{self, Parsed};
 /// The overrides of a text, with all that it takes to write words for values of theirs.
 pub(crate) struct Overrides {
     name: String,
+    text: String,
     hash: [u8; 32],
     parsed: Parsed,
     /// Ascending by id.
     constants: Vec<SpecConstant>,
     /// What naga calls each of them; in the same order.
     keys: Vec<String>,
+    /// Where each of them is declared.
+    spans: Vec<Span>,
     defaults: Vec<u32>,
 }
 
@@ -42,11 +47,14 @@ impl Overrides {
         let numbered = numbered(&parsed.module);
         let mut constants = Vec::with_capacity(numbered.len());
         let mut keys = Vec::with_capacity(numbered.len());
+        let mut spans = Vec::with_capacity(numbered.len());
         for (&id, &handle) in &numbered {
             let one = &parsed.module.overrides[handle];
+            let span = parsed.module.overrides.get_span(handle);
             let ty = spec_type(&parsed.module, one).ok_or_else(|| {
                 let named = one.name.as_deref().unwrap_or("?");
-                wgsl::error(name, None, format!("override `{named}` is of a type that takes no value"))
+                let message = format!("override `{named}` is of a type that takes no value");
+                wgsl::error(name, place(span, text), message)
             })?;
             let literal = one.init.and_then(|init| literal(&parsed.module, init));
             constants.push(SpecConstant {
@@ -59,10 +67,11 @@ impl Overrides {
                 shared: Vec::new(),
             });
             keys.push(one.id.map_or_else(|| one.name.clone().unwrap_or_default(), |id| id.to_string()));
+            spans.push(span);
         }
         let hash = blake3::derive_key("vkfuse wgsl with overrides, version 1", text.as_bytes());
-        let mut overrides =
-            Overrides { name: name.to_owned(), hash, parsed, constants, keys, defaults: Vec::new() };
+        let (name, text, defaults) = (name.to_owned(), text.to_owned(), Vec::new());
+        let mut overrides = Overrides { name, text, hash, parsed, constants, keys, spans, defaults };
         overrides.write_defaults()?;
         Ok(overrides)
     }
@@ -129,9 +138,10 @@ impl Overrides {
                 values.insert(key.clone(), float(*value));
             }
         }
-        let failed = |message: String| wgsl::error(&self.name, None, message);
         let (module, info) = process_overrides(&self.parsed.module, &self.parsed.info, None, &values)
-            .map_err(|error| failed(wgsl::full_message(&error)))?;
+            .map_err(|error| {
+                wgsl::error(&self.name, self.place(&error, given), wgsl::full_message(&error))
+            })?;
         let words = wgsl::write(&self.name, &module, &info)?;
         let known = module.constants.iter().filter_map(|(_, one)| {
             let value = literal(&module, one.init)?;
@@ -139,6 +149,42 @@ impl Overrides {
         });
         Ok((words, known.collect()))
     }
+}
+
+impl Overrides {
+    /// Where it lies that the text is no module with these values: the declaration of the override, as far as it is known which.
+    fn place(&self, error: &PipelineConstantError, given: &[(u32, SpecValue)]) -> Option<SourceLocation> {
+        let declared = |at: usize| place(*self.spans.get(at)?, &self.text);
+        match error {
+            PipelineConstantError::MissingValue(key) => {
+                declared(self.keys.iter().position(|known| known == key)?)
+            }
+            PipelineConstantError::SrcNeedsToBeFinite => {
+                let (id, _) = given.iter().find(|(_, value)| !float(*value).is_finite())?;
+                declared(self.constants.binary_search_by_key(id, |one| one.id).ok()?)
+            }
+            PipelineConstantError::NegativeWorkgroupSize => {
+                let sizes =
+                    self.parsed.module.entry_points.iter().filter_map(|one| one.workgroup_size_overrides);
+                let mut sizes = sizes.flatten().flatten();
+                // Of several, nobody says which it is.
+                let only = sizes.next().filter(|_| sizes.next().is_none())?;
+                let expressions = &self.parsed.module.global_expressions;
+                let span = match expressions[only] {
+                    Expression::Override(handle) => self.parsed.module.overrides.get_span(handle),
+                    _ => expressions.get_span(only),
+                };
+                place(span, &self.text)
+            }
+            PipelineConstantError::ValidationError(error) => error.location(&self.text),
+            _ => None,
+        }
+    }
+}
+
+/// The place of a span that is one of a text.
+fn place(span: Span, text: &str) -> Option<SourceLocation> {
+    span.is_defined().then(|| span.location(text))
 }
 
 /// The overrides of a module by their numbers.

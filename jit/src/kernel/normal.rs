@@ -79,7 +79,7 @@ impl NormalKernel {
 
     /// Whether there is a barrier in it, if several of its work-groups can be done side by side.
     pub(crate) fn waits_side_by_side(&self) -> Result<bool, Alone> {
-        *self.side_by_side.get_or_init(|| self.waits_without(std::iter::empty()))
+        *self.side_by_side.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
     }
 
     /// The same where these blocks end in branches that go one way in every invocation.
@@ -89,7 +89,7 @@ impl NormalKernel {
 
     /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
     pub(crate) fn waits_by_fewer(&self, settled: &[usize]) -> Result<bool, Alone> {
-        let plainly = *self.narrow.get_or_init(|| self.waits(Sides::Invocations, std::iter::empty()));
+        let plainly = *self.narrow.get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
         match settled {
             [] => plainly,
             _ => plainly.or_else(|_| self.waits(Sides::Invocations, settled.iter().copied())),
@@ -111,7 +111,7 @@ impl NormalKernel {
 
     /// What loads of shared memory cost, by the side along which work-groups are done side by side.
     pub(crate) fn loads_by_side(&self) -> [u32; 3] {
-        *self.loads_by_side.get_or_init(|| loads_by_side(&self.module))
+        *self.loads_by_side.get_or_init(kept!(|| loads_by_side(&self.module)))
     }
 
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.
@@ -134,7 +134,7 @@ impl NormalKernel {
 
     /// Whether control can come to an access that reads, by number, from one that writes to its binding.
     fn behind_stores(&self) -> &[bool] {
-        self.behind_stores.get_or_init(|| {
+        self.behind_stores.get_or_init(kept!(|| {
             let accesses = &self.analysis.accesses;
             let mut behind = vec![false; accesses.len()];
             let Some(function) = self.module.functions.first() else { return behind };
@@ -153,6 +153,6 @@ impl NormalKernel {
                 }
             }
             behind
-        })
+        }))
     }
 }

@@ -83,12 +83,12 @@ impl Variants {
 
     /// What keeps the kernel from having variants, found out once.
     pub(crate) fn tied(&self, find: impl FnOnce() -> Option<&'static str>) -> Option<&'static str> {
-        *self.tied.get_or_init(find)
+        *self.tied.get_or_init(kept!(find))
     }
 
     /// Whether the kernel has a way for several items, found out once.
     pub(crate) fn has_way(&self, find: impl FnOnce() -> bool) -> bool {
-        *self.way.get_or_init(find)
+        *self.way.get_or_init(kept!(find))
     }
 
     /// What is known under a key, or what `make` makes, which is known from then on.
@@ -110,6 +110,7 @@ impl Variants {
             list.push((key, found));
             Some(made)
         };
+        let make = kept!(make);
         // Outside of the lock: two threads may make the same, and both use what was there first.
         let found = known().unwrap_or_else(|| {
             let made = make();

@@ -78,13 +78,13 @@ impl Specialized {
     /// The push constants that plans may depend on: offset and width in bits. None for a kernel that cannot be fused.
     pub fn planned_push(&self) -> &[(u32, u8)] {
         let Ok(normal) = &self.normal else { return &[] };
-        normal.planned_push.get_or_init(|| {
+        normal.planned_push.get_or_init(kept!(|| {
             let mut words = normal.analysis.exprs.pushed();
             words.extend(shape::looked_at(normal));
             words.sort_unstable();
             words.dedup();
             if mutant!(NoValueIsPlanned) { Vec::new() } else { words }
-        })
+        }))
     }
 }
 

@@ -85,7 +85,7 @@ fn overrides_size_work_groups_and_arrays() {
     let missing = kernel(&open).specialize(&[]).unwrap_err();
     assert!(matches!(missing, KernelError::MissingSpecialization { id: 4, .. }), "{missing}");
     let empty = kernel(&text).specialize(&[(4, U(0))]).unwrap_err();
-    assert!(matches!(empty, KernelError::Wgsl { .. }), "{empty}");
+    assert!(matches!(empty, KernelError::Wgsl { line: 1, column: 8, .. }), "{empty}");
     // The default may be none that a kernel can have.
     stores(&text.replace("= 8u", "= 0u"), &[(4, U(4))], |x| x + 4);
 }
@@ -104,7 +104,12 @@ fn overrides_have_every_type() {
     assert!(matches!(error, KernelError::SpecializationType { id: 2, .. }), "{error}");
     // WGSL has no override that is not finite.
     let error = kernel(&text).specialize(&[(2, SpecValue::F32(f32::INFINITY))]).unwrap_err();
-    assert!(matches!(error, KernelError::Wgsl { .. }), "{error}");
+    assert!(matches!(error, KernelError::Wgsl { line: 1, column: 48, .. }), "{error}");
+    // What is made of several of them has no place of its own.
+    let made = storing("override n: u32 = 4u; override m: u32 = 8u / n;", "4", "x + m");
+    let error = kernel(&made).specialize(&[(0, U(0))]).unwrap_err();
+    assert!(matches!(error, KernelError::Wgsl { line: 0, .. }), "{error}");
+    assert!(!error.to_string().contains("line"), "{error}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 #[cfg(feature = "mutation")]
-use vkfuse_jit::mutation;
+use vkfuse_jit::mutation::{self, keeping};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
     Step, Submission, plan, plan_unfused,
@@ -76,10 +76,25 @@ thread_local! {
     static RESULTS: RefCell<HashMap<[u8; 32], Result<(), String>>> = RefCell::default();
 }
 
-/// Forgets the kernels of this thread, so that the next ones are analysed anew.
+/// Runs `f` with one rule weakened, on kernels that were analysed with it, as far as it matters to their analysis.
 #[cfg(feature = "mutation")]
-pub(crate) fn forget_kernels() {
-    KERNELS.with_borrow_mut(HashMap::clear);
+pub(crate) fn weakened<R>(mutant: mutation::Mutant, f: impl FnOnce() -> R) -> R {
+    let renew = || {
+        if mutation::is_kept(mutant) {
+            KERNELS.with_borrow_mut(HashMap::clear);
+            mutation::forget();
+        }
+    };
+    renew();
+    let result = mutation::with(mutant, f);
+    renew();
+    result
+}
+
+/// Makes a kernel that its thread keeps.
+#[cfg(not(feature = "mutation"))]
+fn keeping<R>(make: impl FnOnce() -> R) -> R {
+    make()
 }
 
 /// The kernel of a text in WGSL or GLSL, analysed once on each thread.
@@ -87,12 +102,13 @@ pub(crate) fn load(text: &str) -> Arc<Specialized> {
     if let Some(known) = KERNELS.with_borrow(|kernels| kernels.get(text).cloned()) {
         return known;
     }
-    let module = match text.strip_prefix("#version") {
+    let module = keeping(|| match text.strip_prefix("#version") {
         Some(_) => Module::from_bytes("probe", &compile(text)),
         None => Module::from_wgsl("probe", text),
-    };
+    });
     let module = module.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let kernel = Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants");
+    let kernel = Kernel::new(&module, None).expect("one entry point");
+    let kernel = keeping(|| kernel.specialize(&[])).expect("no constants");
     KERNELS.with_borrow_mut(|kernels| kernels.insert(text.to_owned(), kernel.clone()));
     kernel
 }
@@ -104,8 +120,9 @@ pub(crate) fn compiled(name: &str) -> Arc<Specialized> {
     }
     let path = format!("{}/tests/kernels/{name}.spv", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let module = Module::from_bytes(name, &bytes).unwrap_or_else(|e| panic!("{e}: {name}"));
-    let kernel = Kernel::new(&module, None).expect("one entry point").specialize(&[]).expect("no constants");
+    let module = keeping(|| Module::from_bytes(name, &bytes)).unwrap_or_else(|e| panic!("{e}: {name}"));
+    let kernel = Kernel::new(&module, None).expect("one entry point");
+    let kernel = keeping(|| kernel.specialize(&[])).expect("no constants");
     KERNELS.with_borrow_mut(|kernels| kernels.insert(name.to_owned(), kernel.clone()));
     kernel
 }
@@ -343,7 +360,8 @@ impl Lab {
 
     fn steps_seen_through(&self, mut steps: Vec<Step>, zero: u32) -> Option<Vec<usize>> {
         let contents = self.contents();
-        let (usual, _) = run(self, &contents, &steps, Order::Forward).expect("a run");
+        let usual = Code::of(&steps).expect("code");
+        let (usual, _) = run(self, &contents, &usual, Order::Forward).expect("a run");
         let mut hides = false;
         for step in &mut steps {
             if let Some(at) = step.zero_at() {
@@ -351,13 +369,14 @@ impl Lab {
                 hides = true;
             }
         }
-        let (other, _) = run(self, &contents, &steps, Order::Forward).expect("a run");
+        let other = Code::of(&steps).expect("code");
+        let (other, _) = run(self, &contents, &other, Order::Forward).expect("a run");
         let words =
             |(a, b): (&Vec<u8>, &Vec<u8>)| a.chunks(4).zip(b.chunks(4)).filter(|(a, b)| a != b).count();
         hides.then(|| usual.iter().zip(&other).map(words).collect())
     }
 
-    /// Runs a plan. Equal plans of equal lists run once on each thread: most weakened rules change few of them.
+    /// Runs a plan. Equal code runs once on each thread: most weakened rules change few plans.
     fn differ(&self, plan: &Plan) -> Result<(), String> {
         // Certificates do not follow texels.
         #[cfg(all(feature = "certify", feature = "mutation"))]
@@ -366,111 +385,60 @@ impl Lab {
         {
             return result;
         }
-        let name = self.name(plan);
+        let alone: Vec<Step> = self
+            .submissions
+            .iter()
+            .map(|s| plan_unfused(s, FloatMode::Strict, &self.limits))
+            .collect::<Result<_, _>>()
+            .map_err(|e| e.to_string())?;
+        let (alone, planned) = (Code::of(&alone)?, Code::of(&plan.steps)?);
+        let name = self.name(&[&alone, &planned], plan);
         if let Some(known) = RESULTS.with_borrow(|results| results.get(&name).cloned()) {
             return known;
         }
-        let result = self.differ_anew(plan);
+        let result = self.differ_anew(&alone, &planned, plan);
         RESULTS.with_borrow_mut(|results| results.insert(name, result.clone()));
         result
     }
 
-    /// A hash of everything that a run depends on.
-    fn name(&self, plan: &Plan) -> [u8; 32] {
+    /// A hash of everything that a run depends on. The code itself is part of it, whatever it was made by.
+    fn name(&self, lists: &[&Code<'_>], plan: &Plan) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.elements.to_le_bytes());
         all.update(&[u8::from(self.limits.robust)]);
         let mut words: Vec<_> = self.words.iter().collect();
         words.sort();
         all.update(format!("{words:?}").as_bytes());
-        for Submission { kernel, base, groups, args, push } in &self.submissions {
-            all.update(&kernel.hash);
-            all.update(format!("{base:?} {groups:?} {args:?} {push:?}").as_bytes());
-        }
-        for Step { recipe, bindings, push, groups, .. } in &plan.steps {
-            all.update(recipe);
-            all.update(format!("{bindings:?} {push:?} {groups:?}").as_bytes());
+        let mut images: Vec<_> = self.images.iter().map(|(image, size)| (image, size.extent)).collect();
+        images.sort();
+        all.update(format!("{images:?}").as_bytes());
+        for list in lists {
+            for (step, code) in list.steps.iter().zip(&list.code) {
+                let Step { recipe, bindings, push, groups, .. } = step;
+                all.update(recipe);
+                all.update(&code.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+                all.update(format!("{bindings:?} {push:?} {groups:?}").as_bytes());
+            }
         }
         let inside = plan.report.buffers.iter().map(|b| (b.buffer, b.got));
         all.update(format!("{:?}", inside.collect::<Vec<_>>()).as_bytes());
-        // The weakened rules that the emitter follows.
-        #[cfg(feature = "mutation")]
-        for mutant in [
-            mutation::Mutant::ViewsAreApart,
-            mutation::Mutant::BarriersMayPart,
-            mutation::Mutant::MemoryIsCommon,
-            mutation::Mutant::WorkGroupsAreOne,
-            mutation::Mutant::WhatPartsIsCommon,
-            mutation::Mutant::SharedMemoryIsOne,
-            mutation::Mutant::AnotherSideIsWoven,
-            mutation::Mutant::StoredValuesAreOne,
-            mutation::Mutant::StoredPlacesAreOne,
-            mutation::Mutant::StoresMayPart,
-            mutation::Mutant::AnyUseIsPlain,
-            mutation::Mutant::InvocationsAreOne,
-            mutation::Mutant::FewerAreLeft,
-            mutation::Mutant::LeftAreOneSubgroup,
-            mutation::Mutant::ReturnsStayApart,
-            mutation::Mutant::SubgroupsAreOneGroup,
-            mutation::Mutant::SlicesAreOne,
-            mutation::Mutant::RegistersAreOne,
-            mutation::Mutant::AnybodyStores,
-            mutation::Mutant::ShufflesStay,
-            mutation::Mutant::ShufflesPassBarriers,
-            mutation::Mutant::ShufflesPassStores,
-            mutation::Mutant::BarriersAreIdle,
-            mutation::Mutant::BarriersAreAlone,
-            mutation::Mutant::StoresPassBarriers,
-            mutation::Mutant::StoresPassTheirLoads,
-            mutation::Mutant::StoresToViewsWait,
-            mutation::Mutant::LaterStoresComeFirst,
-            mutation::Mutant::NobodyReadsInside,
-            mutation::Mutant::LastGroupIsFull,
-            mutation::Mutant::LastGroupsNeedNoBarrier,
-            mutation::Mutant::PeeledItemsAreFewer,
-            mutation::Mutant::EveryBarrierIsWeak,
-            mutation::Mutant::HiddenTwiceIsOpen,
-            mutation::Mutant::ChoicesAreOpen,
-            mutation::Mutant::SubgroupsAreLarger,
-            mutation::Mutant::TailIsFull,
-            mutation::Mutant::DifferencesAreSums,
-            mutation::Mutant::StoredWordsAreShared,
-            mutation::Mutant::ItemsAreOne,
-            mutation::Mutant::ClampsChangeNothing,
-            mutation::Mutant::NobodyIsTurnedAway,
-            mutation::Mutant::SidesAgree,
-            mutation::Mutant::AnyDistanceIsDivided,
-            mutation::Mutant::NothingWrapsBetween,
-            mutation::Mutant::VectorsLieAnywhere,
-            mutation::Mutant::SidesMeetLater,
-            mutation::Mutant::LastSubgroupsAreMore,
-        ] {
-            all.update(&[u8::from(mutation::is_active(mutant))]);
-        }
         *all.finalize().as_bytes()
     }
 
-    fn differ_anew(&self, plan: &Plan) -> Result<(), String> {
-        for step in plan.steps.iter().filter(|step| step.is_fused()) {
-            let words = step.build().map_err(|e| e.to_string())?;
+    fn differ_anew(&self, alone: &Code<'_>, planned: &Code<'_>, plan: &Plan) -> Result<(), String> {
+        for (step, code) in planned.steps.iter().zip(&planned.code).filter(|(step, _)| step.is_fused()) {
             let claims =
-                claims(&words, &binds(step, |buffer| ObjectId(buffer as u32))).map_err(|e| e.to_string())?;
+                claims(code, &binds(step, |buffer| ObjectId(buffer as u32))).map_err(|e| e.to_string())?;
             if let Some(claim) = claims.first() {
                 return Err(format!("false claim: {claim:?}"));
             }
         }
         let contents = self.contents();
-        let unfused: Vec<Step> = self
-            .submissions
-            .iter()
-            .map(|s| plan_unfused(s, FloatMode::Strict, &self.limits))
-            .collect::<Result<_, _>>()
-            .map_err(|e| e.to_string())?;
-        let (expected, findings) = run(self, &contents, &unfused, Order::Forward)?;
+        let (expected, findings) = run(self, &contents, alone, Order::Forward)?;
         // A probe that races by itself proves nothing.
         assert!(findings.is_clean(), "the list as submitted is not clean: {}", first_of(&findings));
         for order in Order::ALL {
-            let (got, findings) = run(self, &contents, &plan.steps, order)?;
+            let (got, findings) = run(self, &contents, planned, order)?;
             if !findings.is_clean() {
                 return Err(format!("{order:?}: {}", first_of(&findings)));
             }
@@ -504,10 +472,23 @@ impl Lab {
     }
 }
 
+/// Dispatches and their modules.
+struct Code<'a> {
+    steps: &'a [Step],
+    code: Vec<Arc<[u32]>>,
+}
+
+impl<'a> Code<'a> {
+    fn of(steps: &'a [Step]) -> Result<Self, String> {
+        let code = steps.iter().map(|step| step.build().map_err(|e| e.to_string()));
+        Ok(Self { steps, code: code.collect::<Result<_, _>>()? })
+    }
+}
+
 fn run(
     lab: &Lab,
     contents: &[Vec<u8>],
-    steps: &[Step],
+    Code { steps, code }: &Code<'_>,
     order: Order,
 ) -> Result<(Vec<Vec<u8>>, Findings), String> {
     let mut memory = Memory::new();
@@ -516,9 +497,9 @@ fn run(
         None => memory.add(bytes.clone()),
     };
     let objects: Vec<ObjectId> = (0..).zip(contents).map(add).collect();
-    let programs: Vec<Program> = steps
+    let programs: Vec<Program> = code
         .iter()
-        .map(|step| Program::decode(&step.build().map_err(|e| e.to_string())?).map_err(|e| e.to_string()))
+        .map(|words| Program::decode(words).map_err(|e| e.to_string()))
         .collect::<Result<_, String>>()?;
     let mut dispatches: Vec<Dispatch<'_>> = steps
         .iter()
@@ -530,7 +511,7 @@ fn run(
             push: step.push.to_vec(),
         })
         .collect();
-    for (dispatch, step) in dispatches.iter_mut().zip(steps) {
+    for (dispatch, step) in dispatches.iter_mut().zip(*steps) {
         if let Some(at) = step.push_buffer() {
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }

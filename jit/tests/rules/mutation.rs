@@ -5,8 +5,12 @@
 //! probes are asked, as the table counts them. With `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists,
 //! whatever the probes say; without, random lists are tried only on mutants that no probe notices.
 //! `VKFUSE_MUTANTS=NAME,NAME` tries those mutants only.
+//!
+//! Who fails under a mutant is asked twice more, each time on a new thread, which keeps nothing from before: under the mutant, where it has to
+//! fail again, and without it, where it must not fail. Otherwise that it failed is reported, and counts for nothing.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
+use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -14,7 +18,7 @@ use std::thread;
 use vkfuse_fuzz::wgsl::smoke;
 use vkfuse_jit::mutation::{Mutant, with};
 
-use super::lab::forget_kernels;
+use super::lab::weakened;
 
 /// Probes by name.
 pub(crate) type Probes = &'static [(&'static str, fn())];
@@ -69,48 +73,129 @@ fn row(mutant: Mutant) -> &'static str {
     include_str!("../../../docs/fusion-model.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
 }
 
-/// Names of the probes that fail under a mutant; the first that does, unless all are asked.
-fn noticing(mutant: Mutant, all: bool) -> Vec<String> {
-    if mutant.is_at_load() {
-        forget_kernels();
+/// What became of one mutant.
+struct Row {
+    mutant: Mutant,
+    /// Probes that notice; the first that does, unless all are asked.
+    names: Vec<String>,
+    /// Whether random lists come out wrong, if they were asked.
+    lists: Option<bool>,
+    /// What failed, but not for the mutant, and how.
+    flakes: Vec<String>,
+}
+
+/// Whether something fails, and what it says of that.
+fn fails(ask: impl FnOnce() + std::panic::UnwindSafe) -> Option<String> {
+    let said = |payload: Box<dyn Any + Send>| match payload.downcast::<String>() {
+        Ok(said) => *said,
+        Err(other) => other.downcast_ref::<&str>().copied().unwrap_or("a panic").to_owned(),
+    };
+    catch_unwind(ask).err().map(said)
+}
+
+/// Whether what failed under a mutant did so for the mutant: it does again, and not without. If not, why.
+fn confirm(mutant: Mutant, ask: impl Fn() + Copy + Send + std::panic::UnwindSafe) -> Result<(), String> {
+    let anew = |mutant: Option<Mutant>| {
+        let run = move || match mutant {
+            Some(mutant) => with(mutant, || fails(ask)),
+            None => fails(ask),
+        };
+        thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|_| Some("a panic".to_owned()))
+    };
+    match (anew(Some(mutant)), anew(None)) {
+        (_, Some(said)) => Err(format!("fails without the mutant: {said}")),
+        (None, None) => Err("does not fail again".to_owned()),
+        (Some(_), None) => Ok(()),
     }
-    let said = row(mutant);
-    let mut probes: Vec<(String, fn())> = Vec::new();
-    for (file, of_file) in PROBES {
-        probes.extend(of_file.iter().map(|(name, probe)| (format!("{file}::{name}"), *probe)));
+}
+
+impl Row {
+    fn of(mutant: Mutant, all: bool, lists: usize) -> Self {
+        let mut found = Self { mutant, names: Vec::new(), lists: None, flakes: Vec::new() };
+        weakened(mutant, || found.ask_probes(all));
+        if lists > 0 || found.names.is_empty() {
+            found.ask_lists(if lists > 0 { lists } else { 200 });
+        }
+        found
     }
-    if !all {
-        probes.sort_by_key(|(name, _)| !said.contains(&format!("`{name}`")));
-    }
-    let mut names = Vec::new();
-    for (name, probe) in probes {
-        if with(mutant, || catch_unwind(probe)).is_err() {
-            names.push(name);
-            if !all {
+
+    fn ask_probes(&mut self, all: bool) {
+        let said = row(self.mutant);
+        let mut probes: Vec<(String, fn())> = Vec::new();
+        for (file, of_file) in PROBES {
+            probes.extend(of_file.iter().map(|(name, probe)| (format!("{file}::{name}"), *probe)));
+        }
+        if !all {
+            probes.sort_by_key(|(name, _)| !said.contains(&format!("`{name}`")));
+        }
+        for (name, probe) in probes {
+            let Some(said) = fails(probe) else { continue };
+            match confirm(self.mutant, probe) {
+                Ok(()) => self.names.push(name),
+                Err(why) => self.flakes.push(format!("{name} {why}\n  at first: {said}")),
+            }
+            if !all && !self.names.is_empty() {
                 break;
             }
         }
     }
-    if mutant.is_at_load() {
-        forget_kernels();
+
+    fn ask_lists(&mut self, lists: usize) {
+        let mutant = self.mutant;
+        let mut are_wrong = false;
+        for seed in 0..lists.div_ceil(50) as u64 {
+            let ask = move || drop(smoke(seed, 4, 50));
+            let Some(said) = with(mutant, || fails(ask)) else { continue };
+            match confirm(mutant, ask) {
+                Ok(()) => are_wrong = true,
+                Err(why) => self.flakes.push(format!("lists of seed {seed}: {why}\n  at first: {said}")),
+            }
+            if are_wrong {
+                break;
+            }
+        }
+        self.lists = Some(are_wrong);
     }
-    names
+
+    fn is_noticed(&self) -> bool {
+        !self.names.is_empty() || self.lists == Some(true)
+    }
+
+    /// The row, with the names of all probes or the first one.
+    fn text(&self, all_names: bool) -> String {
+        let Self { mutant, names, lists, .. } = self;
+        let names = match names.as_slice() {
+            [] => "-".to_owned(),
+            [first, ..] if !all_names => format!("{} probes, first {first}", names.len()),
+            all => all.join(", "),
+        };
+        let lists = match lists {
+            None => "not asked",
+            Some(true) => "wrong",
+            Some(false) => "right",
+        };
+        format!("{mutant:?} | {names} | lists {lists}")
+    }
+
+    /// What speaks against the mutant's place in the table or the list of those that nobody notices.
+    fn complaints(&self) -> Vec<String> {
+        let Self { mutant, flakes, .. } = self;
+        let mut complaints = Vec::new();
+        if row(*mutant).is_empty() {
+            complaints.push(format!("{mutant:?} has no row in docs/fusion-model.md"));
+        }
+        if self.is_noticed() == STOOD_IN_FOR.contains(mutant) {
+            let noticed = if self.is_noticed() { "noticed" } else { "not noticed" };
+            complaints.push(format!("{noticed}: {}\n  {}", self.text(true), mutant.what()));
+            complaints.extend(flakes.iter().map(|flake| format!("  by accident: {flake}")));
+        }
+        complaints
+    }
 }
 
-/// Whether random lists come out wrong under a mutant.
-fn lists_notice(mutant: Mutant, lists: usize) -> bool {
-    (0..lists.div_ceil(50))
-        .any(|seed| with(mutant, || catch_unwind(AssertUnwindSafe(|| smoke(seed as u64, 4, 50)))).is_err())
-}
-
-/// Rules whose weakening no probe notices. `StoresToViewsWait`: a kernel whose own views overlap in part runs alone, so that none of its
-/// stores can wait. For the other three, a probe that needs the rule has yet to be found; that none can be is not shown.
-const STOOD_IN_FOR: [Mutant; 4] = [
-    Mutant::StoresToViewsWait,
-    Mutant::AnyRoundIsReached,
-    Mutant::OutsideIsStored,
-    Mutant::OutsideIsWorkedOut,
-];
+/// Rules whose weakening nobody notices, since another rule stands in for them. `StoresToViewsWait`: a kernel whose own views overlap in part
+/// runs alone, so that none of its stores can wait.
+const STOOD_IN_FOR: [Mutant; 1] = [Mutant::StoresToViewsWait];
 
 #[test]
 fn every_weakened_rule_is_noticed() {
@@ -129,37 +214,26 @@ fn every_weakened_rule_is_noticed() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(&mutant) = meant.get(next.fetch_add(1, Relaxed)) {
-                    let names = noticing(mutant, all);
-                    let lists = (asked > 0 || names.is_empty()).then(|| lists_notice(mutant, asked.max(200)));
-                    rows.lock().expect("no thread panics").push((mutant, names, lists));
+                    let row = Row::of(mutant, all, asked);
+                    rows.lock().expect("no thread panics").push(row);
                 }
             });
         }
     });
-    let mut rows = rows.into_inner().expect("no thread panicked");
-    rows.sort_by_key(|(mutant, ..)| *mutant as usize);
-    let mut missed = Vec::new();
-    let mut table = String::new();
-    for (mutant, names, lists) in rows {
-        let first = names.first().map_or("-", String::as_str);
-        let lists = match lists {
-            None => "not asked",
-            Some(true) => "wrong",
-            Some(false) => "right",
-        };
-        let count = if all { format!("{} probes, first ", names.len()) } else { String::new() };
-        table.push_str(&format!("{mutant:?} | {count}{first} | lists {lists}\n"));
-        let is_noticed = !names.is_empty() || lists == "wrong";
-        if row(mutant).is_empty() {
-            missed.push(format!("{mutant:?} has no row in docs/fusion-model.md"));
-        }
-        if is_noticed == STOOD_IN_FOR.contains(&mutant) {
-            missed.push(format!("{mutant:?}: {}, noticed: {is_noticed}", mutant.what()));
-        }
-    }
     std::panic::set_hook(hook);
-    println!("{table}");
-    assert!(missed.is_empty(), "noticed by nobody, or against what stands here: {missed:#?}");
+    let mut rows = rows.into_inner().expect("no thread panicked");
+    rows.sort_by_key(|row| row.mutant as usize);
+    let text = |row: &Row| row.text(!all) + "\n";
+    println!("{}", rows.iter().map(text).collect::<String>());
+    for (row, flake) in rows.iter().flat_map(|row| row.flakes.iter().map(move |flake| (row, flake))) {
+        println!("by accident, under {:?}: {flake}", row.mutant);
+    }
+    let complaints: Vec<String> = rows.iter().flat_map(Row::complaints).collect();
+    assert!(
+        complaints.is_empty(),
+        "noticed by nobody, or against what stands here:\n{}",
+        complaints.join("\n")
+    );
 }
 
 /// The table above means something only if nothing fails without a mutant.

@@ -116,6 +116,15 @@ probes! {
             .by_rounds(&[(0, 2)]);
     }
 
+    // A test that holds in some round behind the last one does not say that the kernel comes to it.
+    fn rounds_that_are_not_come_to_are_not_items() {
+        let each = "let i = wid.x * 16u + lid.x + (k - lid.x) * 4u; if (i < p.y) { z[i] = a[i] + 1u; }";
+        let until = |test: &str| kernel("a z", "4", &format!("for (var k = lid.x; {test}; k++) {{ {each} }}"));
+        let groups = [N.div_ceil(16), 1, 1];
+        before_rows(&until("k < 4u"), groups, &[0, 1]).check().fused(0).by_rounds(&[(0, 4)]);
+        before_rows(&until("k != 4u"), groups, &[0, 1]).check().by_rounds(&[]);
+    }
+
     fn rounds_beside_what_goes_by_elements() {
         let twice = rounds("a b z", 2, "z[i] = a[i] * 3u + b[i];");
         let flat = flat("a z", "a[i] ^ 5u");

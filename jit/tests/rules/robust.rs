@@ -151,6 +151,17 @@ probes! {
         lab(32).check().fused(0).works_out(&[(1, 0)]);
         lab(24).check().stays_apart(2);
         lab(31).check().stays_apart(2);
+        // The load that keeps the two apart stays inside; the other one leaves the range.
+        let both = kernel("a z", "8", "z[gid.x] = a[31u - gid.x] * 3u + a[gid.x + 8u];");
+        let lab = |len| {
+            Lab::rewriting(64)
+                .robust()
+                .submit_views(&copy(), [5, 1, 1], &[whole(0), whole(1)], &[])
+                .submit_views(&both, [4, 1, 1], &[part(1, 0, len), whole(2)], &[])
+        };
+        lab(40).check().fused(0).works_out(&[(1, 0)]);
+        lab(39).check().stays_apart(2);
+        lab(32).check().stays_apart(2);
     }
 
     /// An element that is stored outside of a range is not there.
@@ -164,6 +175,17 @@ probes! {
                 .check()
                 .stays_apart(2);
         }
+        // What keeps them apart is stored inside, by another kernel than the last.
+        let lab = |len| {
+            Lab::rewriting(72)
+                .robust()
+                .submit_views(&copy(), [4, 1, 1], &[whole(0), whole(1)], &[])
+                .submit_views(&copy(), [5, 1, 1], &[whole(0), part(1, 32, len)], &[])
+                .submit_views(&mirror, [9, 1, 1], &[whole(1), whole(2)], &[71])
+        };
+        lab(40).check().fused(0).works_out(&[(2, 1), (2, 0)]);
+        lab(39).check().stays_apart(2);
+        lab(32).check().stays_apart(2);
     }
 
     /// A vector that is stored over the end of a range is stored in part.

@@ -54,6 +54,9 @@ pub(super) struct Constant {
     pub(super) name: Option<String>,
     #[serde(rename = "type")]
     pub(super) ty: String,
+    /// A value has to be given: there is no default.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) required: bool,
     pub(super) default: serde_json::Value,
 }
 
@@ -211,17 +214,19 @@ fn binding(binding: &vkfuse_jit::kernel::Binding) -> Binding {
 
 /// All constants with one id.
 fn constants(one: &SpecConstant) -> impl Iterator<Item = Constant> {
+    let default = (!one.required).then_some(one.default);
     let others =
-        one.shared.iter().map(|other| constant(one.id, other.name.as_deref(), other.ty, other.default));
-    std::iter::once(constant(one.id, one.name.as_deref(), one.ty, one.default)).chain(others)
+        one.shared.iter().map(|other| constant(one.id, other.name.as_deref(), other.ty, Some(other.default)));
+    std::iter::once(constant(one.id, one.name.as_deref(), one.ty, default)).chain(others)
 }
 
-fn constant(id: u32, name: Option<&str>, ty: SpecType, default: SpecValue) -> Constant {
+fn constant(id: u32, name: Option<&str>, ty: SpecType, default: Option<SpecValue>) -> Constant {
     Constant {
         id,
         name: name.map(str::to_owned),
         ty: ty.to_string(),
-        default: match default {
+        required: default.is_none(),
+        default: default.map_or(serde_json::Value::Null, |value| match value {
             SpecValue::Bool(value) => value.into(),
             SpecValue::I8(value) => value.into(),
             SpecValue::U8(value) => value.into(),
@@ -234,6 +239,6 @@ fn constant(id: u32, name: Option<&str>, ty: SpecType, default: SpecValue) -> Co
             SpecValue::F16(bits) => half::f16::from_bits(bits).to_f32().into(),
             SpecValue::F32(value) => value.into(),
             SpecValue::F64(value) => value.into(),
-        },
+        }),
     }
 }

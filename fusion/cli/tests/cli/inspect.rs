@@ -139,6 +139,28 @@ fn damaged_modules_end_with_a_message() {
     }
 }
 
+/// Overrides with and without a default.
+#[test]
+fn overrides_without_a_default_are_required() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("scale.wgsl").display().to_string();
+    let text = "override n: u32; override m: u32 = 0u;
+        @group(0) @binding(0) var<storage, read_write> z: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>) { z[g.x] = n + m; }";
+    std::fs::write(&file, text).expect("the folder can be written");
+    let (status, report) = json(&["inspect", &file]);
+    assert_eq!(status, 0, "{report:#}");
+    let constants = &report["entries"][0]["spec_constants"];
+    let expected = [
+        json!({ "id": 0, "name": "n", "type": "u32", "required": true, "default": null }),
+        json!({ "id": 1, "name": "m", "type": "u32", "default": 0 }),
+    ];
+    assert_eq!(constants, &json!(expected));
+    let finished = vkfuse(&["inspect", &file]);
+    let line = finished.stdout.lines().find(|line| line.contains("required")).expect("a line");
+    assert!(line.contains(" n ") && line.contains("a value is required"), "{line}");
+}
+
 /// An array whose length is a constant that has to be given: a list gives it, and what is shown is with 1.
 #[test]
 fn arrays_without_elements_by_default() {
