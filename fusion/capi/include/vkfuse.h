@@ -186,6 +186,17 @@ typedef struct VkfuseContextOptions {
    * Whether to switch the validation layer on. Not used with a device of the program's own.
    */
   uint32_t validation_layer;
+  /**
+   * Whether accesses outside of the range that is bound are defined, as with Vulkan's feature `robustBufferAccess2`: they read zeros and
+   * write nothing, fused and unfused. It costs time, and kernels that may leave their ranges fuse less. A device of vkfuse's own gets the
+   * feature, or there is no context. Of a device of the program's it is a statement: it was made with the feature.
+   */
+  uint32_t robust_buffer_access;
+  /**
+   * Whether what runs outside of lists, and in lists that are cancelled, leaves float operations to the driver as the module has
+   * them, which may contract and reassociate. Otherwise they are rounded one by one, as in a fused list.
+   */
+  uint32_t contract;
 } VkfuseContextOptions;
 
 /**
@@ -443,6 +454,11 @@ typedef struct VkfuseFusionProperties {
    * Measures nothing where the planner does not know how the list is fastest.
    */
   uint32_t no_autotune;
+  /**
+   * Leaves float operations to the driver as the modules have them: it may contract and reassociate them, also across
+   * kernels, so that bits may differ from an unfused run. Otherwise they are rounded one by one.
+   */
+  uint32_t contract;
 } VkfuseFusionProperties;
 
 /**

@@ -214,6 +214,7 @@ class Queue : public Handle<VkfuseQueue, vkfuse_queue_destroy> {
 class Context : public Handle<VkfuseContext, vkfuse_context_destroy> {
   public:
     Context() { check(vkfuse_context_create(nullptr, put())); }
+    explicit Context(const VkfuseContextOptions &options) { check(vkfuse_context_create(&options, put())); }
     explicit Context(const VkfuseRawDevice &device, const VkfuseContextOptions *options = nullptr) {
         check(vkfuse_context_from_raw(&device, options, put()));
     }

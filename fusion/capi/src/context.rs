@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use vkfuse::{CacheOptions, Context, ContextOptions};
+use vkfuse::{CacheOptions, Context, ContextOptions, FloatMode};
 
 use crate::{
     VkfuseContext,
@@ -24,6 +24,13 @@ pub struct VkfuseContextOptions {
     pub profiling: u32,
     /// Whether to switch the validation layer on. Not used with a device of the program's own.
     pub validation_layer: u32,
+    /// Whether accesses outside of the range that is bound are defined, as with Vulkan's feature `robustBufferAccess2`: they read zeros and
+    /// write nothing, fused and unfused. It costs time, and kernels that may leave their ranges fuse less. A device of vkfuse's own gets the
+    /// feature, or there is no context. Of a device of the program's it is a statement: it was made with the feature.
+    pub robust_buffer_access: u32,
+    /// Whether what runs outside of lists, and in lists that are cancelled, leaves float operations to the driver as the module has
+    /// them, which may contract and reassociate. Otherwise they are rounded one by one, as in a fused list.
+    pub contract: u32,
 }
 
 /// # Safety
@@ -49,6 +56,12 @@ unsafe fn options(given: *const VkfuseContextOptions) -> Result<ContextOptions, 
     }
     if given.validation_layer != 0 {
         options = options.validation_layer(true);
+    }
+    if given.robust_buffer_access != 0 {
+        options = options.robust_buffer_access(true);
+    }
+    if given.contract != 0 {
+        options = options.float(FloatMode::Contract);
     }
     Ok(options)
 }

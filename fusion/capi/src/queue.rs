@@ -1,6 +1,6 @@
 //! Queues, submissions and fusion mode.
 
-use vkfuse::{Accessor, FusionProperties, FusionWrapper, Queue, QueueOptions};
+use vkfuse::{Accessor, FloatMode, FusionProperties, FusionWrapper, Queue, QueueOptions};
 
 use crate::{
     VkfuseBuffer, VkfuseContext, VkfuseEvent, VkfuseKernel, VkfuseList, VkfuseQueue,
@@ -77,6 +77,9 @@ pub struct VkfuseFusionProperties {
     pub verify_first_run: u32,
     /// Measures nothing where the planner does not know how the list is fastest.
     pub no_autotune: u32,
+    /// Leaves float operations to the driver as the modules have them: it may contract and reassociate them, also across
+    /// kernels, so that bits may differ from an unfused run. Otherwise they are rounded one by one.
+    pub contract: u32,
 }
 
 /// # Safety
@@ -97,6 +100,9 @@ unsafe fn properties(given: *const VkfuseFusionProperties) -> Result<FusionPrope
     }
     if given.build_in_background != 0 {
         properties = properties.build_in_background();
+    }
+    if given.contract != 0 {
+        properties = properties.float(FloatMode::Contract);
     }
     Ok(properties.verify_first_run(given.verify_first_run != 0).autotune(given.no_autotune == 0))
 }

@@ -17,7 +17,14 @@ fn message() -> String {
 
 #[test]
 fn they_do_nothing() {
-    let options = VkfuseContextOptions { device: ptr::null(), no_disk: 1, profiling: 0, validation_layer: 1 };
+    let options = VkfuseContextOptions {
+        device: ptr::null(),
+        no_disk: 1,
+        profiling: 0,
+        validation_layer: 1,
+        robust_buffer_access: 0,
+        contract: 0,
+    };
     let mut context = VkfuseContext { id: 0 };
     let (mut kernel, mut queue) = (VkfuseKernel { id: 0 }, VkfuseQueue { id: 0 });
     let mut buffer = VkfuseBuffer { id: 0 };

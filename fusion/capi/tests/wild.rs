@@ -74,7 +74,14 @@ fn message() -> String {
 }
 
 fn open() -> Option<VkfuseContext> {
-    let options = VkfuseContextOptions { device: ptr::null(), no_disk: 1, profiling: 0, validation_layer: 1 };
+    let options = VkfuseContextOptions {
+        device: ptr::null(),
+        no_disk: 1,
+        profiling: 0,
+        validation_layer: 1,
+        robust_buffer_access: 0,
+        contract: 0,
+    };
     let mut context = VkfuseContext { id: 0 };
     // SAFETY: the pointers are to what the header says.
     let result = unsafe { vkfuse_context_create(&options, &mut context) };

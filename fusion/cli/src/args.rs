@@ -270,6 +270,9 @@ pub(crate) enum CacheAction {
         /// The device: its index in `vkfuse devices`, or a part of its name.
         #[arg(long = "device", value_name = "NAME-OR-INDEX")]
         device: Option<String>,
+        /// The lists run with the feature robustBufferAccess2, as with `run --robust`.
+        #[arg(long, conflicts_with = "other")]
+        robust: bool,
     },
 }
 
@@ -282,6 +285,9 @@ pub(crate) struct WorkArgs {
     /// How many lists to build at a time; one for each processor otherwise.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
+    /// The lists run with the feature robustBufferAccess2, as with `run --robust`.
+    #[arg(long)]
+    pub(crate) robust: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -25,8 +25,8 @@ use vkfuse_cache::{CacheOptions, Disabled, EntryInfo, PartKind, Progress, Pruned
 pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     match &args.action {
         CacheAction::Warm { files, work } => return warm(args, files, work, out),
-        CacheAction::Explain { what, other: None, device } => {
-            return explain::file(args, Path::new(what), device.as_deref(), out);
+        CacheAction::Explain { what, other: None, device, robust } => {
+            return explain::file(args, Path::new(what), device.as_deref(), *robust, out);
         }
         #[cfg(feature = "remote")]
         CacheAction::Keygen { file } => return carry::keygen(args.json, file, out),
@@ -78,11 +78,11 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             let rebuilt = match files[..] {
                 [] => None,
                 _ if interrupt::is_asked() => None,
-                _ => Some(ahead::warm(
-                    &ahead::context(args, work.device.as_deref(), ahead::Use::Verify, &Skipped::default())?,
-                    files,
-                    work.jobs,
-                )),
+                _ => {
+                    let skipped = Skipped::default();
+                    let device = open(args, files, work, ahead::Use::Verify, &skipped)?;
+                    Some(ahead::warm(&device, files, work.jobs))
+                }
             };
             verify(args.json, &entries, rebuilt.as_ref(), out)
         }
@@ -194,16 +194,26 @@ fn verify(
     Ok(status)
 }
 
+fn open(
+    args: &CacheArgs,
+    files: &[PathBuf],
+    work: &WorkArgs,
+    wanted: ahead::Use,
+    skipped: &Skipped,
+) -> Result<ahead::Device, Stop> {
+    ahead::Device::open(args, work.device.as_deref(), work.robust, files, wanted, skipped)
+}
+
 /// Builds what the files need; exit status 1 if not all of it is stored then.
 fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let skipped = Skipped::default();
-    let context = ahead::context(args, work.device.as_deref(), ahead::Use::Fill, &skipped)?;
-    if let Err(reason) = context.is_cacheable(vkfuse::Artifact::Code) {
+    let device = open(args, files, work, ahead::Use::Fill, &skipped)?;
+    if let Err(reason) = device.is_cacheable() {
         return Err(Stop::wrong(format!("nothing can be stored: {reason}")));
     }
     interrupt::listen();
-    let mut warmed = ahead::warm(&context, files, work.jobs);
-    ahead::count_kept(&context, files, &mut warmed);
+    let mut warmed = ahead::warm(&device, files, work.jobs);
+    ahead::count_kept(&device, files, &mut warmed);
     let skipped = skipped.reasons();
     let status = match warmed.status() {
         Status::Success if !skipped.is_empty() => Status::Different,

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
-use vkfuse::{CacheOptions, ContextOptions, QueueOptions, device::DeviceKind, module::Module};
+use vkfuse::{CacheOptions, ContextOptions, FloatMode, QueueOptions, device::DeviceKind, module::Module};
 
 use crate::{
     buffer::Buffer,
@@ -24,7 +24,8 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (device, cache, cache_dir, profiling, validation))]
+    #[pyo3(signature = (device, cache, cache_dir, profiling, validation, robust, contract))]
+    #[expect(clippy::too_many_arguments, reason = "a context has these options")]
     fn new(
         py: Python<'_>,
         device: Option<String>,
@@ -32,6 +33,8 @@ impl Context {
         cache_dir: Option<PathBuf>,
         profiling: bool,
         validation: bool,
+        robust: bool,
+        contract: bool,
     ) -> PyResult<Context> {
         let mut options = ContextOptions::from_env();
         if let Some(device) = device {
@@ -47,6 +50,12 @@ impl Context {
         }
         if validation {
             options = options.validation_layer(true);
+        }
+        if robust {
+            options = options.robust_buffer_access(true);
+        }
+        if contract {
+            options = options.float(FloatMode::Contract);
         }
         let context = run(py, || vkfuse::Context::with_options(options))?;
         let life = Life::new();

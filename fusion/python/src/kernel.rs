@@ -1,7 +1,7 @@
 //! Kernels.
 
 use pyo3::prelude::*;
-use vkfuse::module::{ScalarClass, SpecType};
+use vkfuse::module::{ScalarClass, SpecType, SpecValue};
 
 use crate::{errors, life::Own};
 
@@ -45,7 +45,7 @@ impl Kernel {
     /// Work-group size, buffers and push constants, with these constants given by their bits.
     fn interface(&self, constants: Vec<(u32, u64)>) -> PyResult<([u32; 3], Vec<Bound>, Vec<Member>)> {
         let kernel = self.own.get()?;
-        let values = values(&kernel, &constants)?;
+        let values = values(&kernel, &constants);
         let specialized = kernel.specialized(&values).map_err(|error| errors::of(&error))?;
         let interface = &specialized.interface;
         let bindings = interface.bindings.iter().filter(|one| one.at.element == 0);
@@ -63,18 +63,12 @@ impl Kernel {
     }
 }
 
-/// Values of the kernel's constants, of its types.
-pub(crate) fn values(
-    kernel: &vkfuse::Kernel,
-    given: &[(u32, u64)],
-) -> PyResult<Vec<(u32, vkfuse::module::SpecValue)>> {
+/// Values of the kernel's constants, of its types. One for a constant that the kernel does not declare is ignored, and noted in
+/// reports, so its type is no matter.
+pub(crate) fn values(kernel: &vkfuse::Kernel, given: &[(u32, u64)]) -> Vec<(u32, SpecValue)> {
     let find = |id: u32| kernel.spec_constants().iter().find(|one| one.id == id);
     let of = |&(id, bits): &(u32, u64)| {
-        let constant = find(id).ok_or_else(|| {
-            let name = kernel.name();
-            errors::KernelError::new_err(format!("kernel `{name}` has no specialization constant {id}"))
-        })?;
-        Ok((id, constant.ty.value(bits)))
+        (id, find(id).map_or(SpecValue::U64(bits), |constant| constant.ty.value(bits)))
     };
     given.iter().map(of).collect()
 }

@@ -127,7 +127,7 @@ impl Queue {
     ) -> PyResult<Event> {
         let queue = self.own.get()?;
         let kernel = kernel.own.get()?;
-        let constants = values(&kernel, &constants)?;
+        let constants = values(&kernel, &constants);
         let accessors = arguments.iter().map(Argument::accessor).collect::<PyResult<Vec<_>>>()?;
         let after = after.iter().map(|event| event.own.get()).collect::<PyResult<Vec<_>>>()?;
         let event = run(py, || {

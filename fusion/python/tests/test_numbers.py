@@ -87,7 +87,9 @@ def test_specialization_constants_that_are_wrong(context: vkfuse.Context, queue:
     x, by = context.zeros(4, np.uint32), context.zeros(1, np.uint32)
     for wrong, error in (
         ({"no": 1}, vkfuse.KernelError),
-        ({99: 1}, vkfuse.KernelError),
+        ({-1: 1}, vkfuse.KernelError),
+        ({1 << 32: 1}, vkfuse.KernelError),
+        ({99: "many"}, TypeError),
         ({"times": -1}, OverflowError),
         ({"times": 1.0}, TypeError),
         ({"times": "many"}, TypeError),

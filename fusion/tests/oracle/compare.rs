@@ -29,7 +29,7 @@ pub(crate) enum Class {
 
 /// A list that is not what it has to be.
 #[derive(Debug)]
-pub(crate) struct Wrong(String);
+pub(crate) struct Wrong(pub(crate) String);
 
 impl Wrong {
     /// Whether the user's module was read wrongly: what runs alone, under `contract`, gives other bits.
@@ -64,10 +64,7 @@ impl Counts {
     }
 
     pub(crate) fn skip(&mut self, why: &str) {
-        // One line for each kind of complaint.
-        let why = why.split(['\n', ';']).next().unwrap_or(why);
-        let short: String = why.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).take(90).collect();
-        *self.skipped.entry(short).or_default() += 1;
+        *self.skipped.entry(short(why)).or_default() += 1;
         *self.classes.entry(Class::Skipped).or_default() += 1;
     }
 
@@ -109,6 +106,12 @@ impl fmt::Display for Counts {
         self.named.iter().try_for_each(|name| write!(f, "\n    {name}"))?;
         self.skipped.iter().try_for_each(|(why, count)| write!(f, "\n    skipped {count}: {why}"))
     }
+}
+
+/// One line for each kind of complaint.
+pub(crate) fn short(why: &str) -> String {
+    let why = why.split(['\n', ';']).next().unwrap_or(why);
+    why.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).take(90).collect()
 }
 
 /// Why a list has no class.

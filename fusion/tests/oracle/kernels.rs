@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vkfuse::module::{BindingKind, Module, ScalarClass, SpecValue, Specialized};
-use vkfuse_fuzz::wgsl::{Case, Family, Legality, run_unfused};
+use vkfuse_fuzz::wgsl::{Case, Family, Legality, run_unfused_within};
 use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
 use super::engine::Engine;
@@ -17,15 +17,15 @@ const BYTES: u64 = 1 << 13;
 /// Invocations of a dispatch, if one work-group has not more.
 const INVOCATIONS: u32 = 128;
 
-/// The SPIR-V and WGSL files below a folder, by name.
-pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+/// The files below a folder with one of these extensions, by name.
+pub(crate) fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries.flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|ext| ext == "spv" || ext == "wgsl") {
+            found.extend(files(&path, extensions));
+        } else if path.extension().is_some_and(|ext| extensions.iter().any(|one| ext == *one)) {
             found.push(path);
         }
     }
@@ -61,9 +61,12 @@ const TASTES: [Taste; 4] = [
     Taste { number: 1, floats: false },
 ];
 
-/// The lists of a module: each entry point with its defaults, and with other constants; each runs twice on the same buffers. An `Err` is
-/// why there is none.
-pub(crate) fn lists(engine: &mut Engine, name: &str, words: &Arc<[u32]>) -> Vec<Result<List, String>> {
+/// The calls of a module, by name: each entry point with its defaults, and with other constants. An `Err` is why there is none.
+pub(crate) fn calls(
+    engine: &mut Engine,
+    name: &str,
+    words: &Arc<[u32]>,
+) -> Vec<Result<(String, Call), String>> {
     let entries = words::compute_entries(words);
     if entries.is_empty() {
         return vec![Err("no compute entry point".to_owned())];
@@ -84,10 +87,10 @@ pub(crate) fn lists(engine: &mut Engine, name: &str, words: &Arc<[u32]>) -> Vec<
             constants.iter().map(|constant| (constant.id, other(default_of(constant)))).collect();
         let name = format!("{name}:{entry}");
         if !needs_all {
-            found.push(list(engine, &name, &call));
+            found.push(Ok((name.clone(), call.clone())));
         }
         if !others.is_empty() {
-            found.push(list(engine, &format!("{name} with {others:?}"), &call.spec(&others)));
+            found.push(Ok((format!("{name} with {others:?}"), call.spec(&others))));
         }
     }
     found
@@ -131,18 +134,21 @@ fn other(default: SpecValue) -> SpecValue {
     }
 }
 
-fn list(engine: &mut Engine, name: &str, call: &Call) -> Result<List, String> {
+/// The list of a call, which runs twice on the same buffers, and whether it changes any of them; an `Err` is why there is none. The
+/// interpreter may take `steps` instructions for each set of arguments that is tried.
+pub(crate) fn list(engine: &mut Engine, name: &str, call: &Call, steps: u64) -> Result<(List, bool), String> {
     let kernel = engine.kernel(call)?;
     let kernel = kernel.specialized(&call.spec).map_err(|error| error.to_string())?;
-    let mut why = String::new();
+    let (mut why, mut without_effect) = (String::new(), None);
     for taste in TASTES {
         let made = with_arguments(name, call, &kernel, taste)?;
-        match is_defined(&made, &kernel) {
-            Ok(()) => return Ok(made),
+        match is_defined(&made, &kernel, steps) {
+            Ok(true) => return Ok((made, true)),
+            Ok(false) => without_effect = without_effect.or(Some(made)),
             Err(what) => why = what,
         }
     }
-    Err(why)
+    without_effect.map(|list| (list, false)).ok_or(why)
 }
 
 /// Arguments for a kernel.
@@ -207,9 +213,9 @@ fn contents(len: u64, number: u32, taste: Taste) -> Vec<u8> {
     words.flat_map(u32::to_le_bytes).collect()
 }
 
-/// Whether the interpreter finds nothing that Vulkan leaves undefined in a list of one kernel. It only chooses arguments: it says nothing
-/// of what is right.
-fn is_defined(list: &List, kernel: &Arc<Specialized>) -> Result<(), String> {
+/// Whether a list of one kernel changes its buffers, if the interpreter finds nothing that Vulkan leaves undefined in it. It only chooses
+/// arguments: it says nothing of what is right.
+fn is_defined(list: &List, kernel: &Arc<Specialized>, steps: u64) -> Result<bool, String> {
     let submission = |call: &Call| Submission {
         kernel: kernel.clone(),
         base: [0; 3],
@@ -239,7 +245,8 @@ fn is_defined(list: &List, kernel: &Arc<Specialized>) -> Result<(), String> {
         kernels: Vec::new(),
         buffers: list.buffers.clone(),
     };
-    let (_, findings) = run_unfused(&case).map_err(|why| format!("the interpreter cannot run it: {why}"))?;
+    let ran = run_unfused_within(&case, steps);
+    let (after, findings) = ran.map_err(|why| format!("the interpreter cannot run it: {why}"))?;
     let mut reasons = [
         (findings.races.is_empty(), "invocations race"),
         (findings.out_of_bounds.is_empty(), "accesses out of bounds"),
@@ -247,5 +254,5 @@ fn is_defined(list: &List, kernel: &Arc<Specialized>) -> Result<(), String> {
         (findings.is_clean(), "other findings"),
     ]
     .into_iter();
-    reasons.find(|(is_clean, _)| !is_clean).map_or(Ok(()), |(_, why)| Err(why.to_owned()))
+    reasons.find(|(is_clean, _)| !is_clean).map_or(Ok(after != list.buffers), |(_, why)| Err(why.to_owned()))
 }

@@ -9,15 +9,21 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_ORACLE_LISTS` | how many random lists; a hundred by default |
-//! | `VKFUSE_ORACLE_FOLDER` | a folder of SPIR-V files that are compared as well |
+//! | `VKFUSE_ORACLE_FOLDER` | a folder of modules and pipeline files that are compared as well, and counted in a table |
+//! | `VKFUSE_ORACLE_STEPS` | instructions of the interpreter for each set of arguments that is tried there; 2^23 by default |
+//! | `VKFUSE_ORACLE_SECONDS` | how long one comparison may take there; 60 by default |
+//! | `VKFUSE_ORACLE_JOBS` | how many processes compare there; one by default |
 //! | `VKFUSE_ORACLE_EVERY` | takes every n-th test kernel; all by default |
 //! | `VKFUSE_ORACLE_VALIDATION` | `1` runs under the validation layers |
+//!
+//! Modules (`.spv`, `.wgsl`) get made-up arguments, pipeline files (`.toml`) bring theirs ([`folder`]).
 //!
 //! A long run: `VKFUSE_ORACLE_LISTS=10000 cargo test -p vkfuse --test oracle -- --nocapture`.
 
 mod compare;
 mod engine;
 mod faults;
+mod folder;
 mod generators;
 mod inputs;
 mod kernels;
@@ -26,10 +32,14 @@ mod modes;
 mod pipelines;
 mod raw;
 mod words;
+mod worker;
 
 use std::path::{Path, PathBuf};
 
 use compare::{Class, Counts, Oracle, Verdict};
+
+/// Instructions of the interpreter for a set of arguments.
+const STEPS: u64 = 1 << 23;
 
 /// Both sides, or the test is skipped.
 macro_rules! oracle {
@@ -50,16 +60,16 @@ fn root() -> PathBuf {
 }
 
 fn compare_folder(oracle: &mut Oracle, counts: &mut Counts, folder: &Path, every: usize) {
-    for path in kernels::files(folder).into_iter().step_by(every.max(1)) {
+    for path in kernels::files(folder, &["spv", "wgsl"]).into_iter().step_by(every.max(1)) {
         let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
         let Some(words) = kernels::read(&path) else {
-            counts
-                .skip("a file that is no module of little-endian words, or no WGSL that compiles by itself");
+            counts.skip(worker::NO_MODULE);
             continue;
         };
-        for list in kernels::lists(&mut oracle.engine, &name, &words) {
-            match list {
-                Ok(list) => counts.check(oracle, &list),
+        for call in kernels::calls(&mut oracle.engine, &name, &words) {
+            let made = call.and_then(|(name, call)| kernels::list(&mut oracle.engine, &name, &call, STEPS));
+            match made {
+                Ok((list, _)) => counts.check(oracle, &list),
                 Err(why) => counts.skip(&why),
             }
         }
@@ -74,14 +84,29 @@ fn kernels_of_files_mean_what_vulkan_makes_of_them() {
     for folder in ["shaders", "jit/tests/kernels"] {
         compare_folder(&mut oracle, &mut counts, &root().join(folder), every);
     }
-    if let Some(folder) = std::env::var_os("VKFUSE_ORACLE_FOLDER") {
-        compare_folder(&mut oracle, &mut counts, Path::new(&folder), 1);
-    }
     println!("{} pipelines, {} messages", oracle.raw.pipelines(), oracle.raw.messages());
     counts.end("kernels of files");
     // Were all skipped, nothing would be shown.
     assert!(counts.compared() * every >= 400, "{counts}");
     assert!(counts.fused > 0 && counts.of(Class::Equal) * 2 > counts.compared());
+}
+
+/// The process of one file of a long run; no test without one.
+#[test]
+fn worker() {
+    let Some(path) = worker::file() else { return };
+    let mut oracle = oracle!();
+    worker::compare(&mut oracle, &path, number("VKFUSE_ORACLE_STEPS", STEPS as usize) as u64);
+}
+
+#[test]
+fn files_of_a_folder_mean_what_vulkan_makes_of_them() {
+    let Some(folder) = std::env::var_os("VKFUSE_ORACLE_FOLDER") else { return };
+    if Oracle::open().is_none() {
+        return;
+    }
+    let wrong = folder::compare(Path::new(&folder));
+    assert!(wrong.is_empty(), "{} unexplained:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

@@ -12,8 +12,26 @@ use super::engine::Engine;
 use super::kernels::read;
 use super::list::{Call, List};
 
-/// The list of a file; an `Err` is why there is none.
+/// A step of a file. Places are buffers by number and bytes in them.
+pub(crate) enum Step {
+    Call(Call),
+    Copy { from: (usize, usize), to: (usize, usize), len: usize },
+    Fill { to: (usize, usize), len: usize, word: [u8; 4] },
+}
+
+/// The list of a file without copies and fills; an `Err` is why there is none.
 pub(crate) fn list(engine: &mut Engine, path: &Path) -> Result<List, String> {
+    let (steps, buffers) = read_file(engine, path)?;
+    let call = |step| match step {
+        Step::Call(call) => Ok(call),
+        _ => Err("a copy or a fill".to_owned()),
+    };
+    let calls = steps.into_iter().map(call).collect::<Result<_, _>>()?;
+    Ok(List { name: path.display().to_string(), calls, buffers })
+}
+
+/// The steps of a file, and the contents of its buffers.
+pub(crate) fn read_file(engine: &mut Engine, path: &Path) -> Result<(Vec<Step>, Vec<Vec<u8>>), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let file: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
     let folder = path.parent().ok_or("no folder")?;
@@ -28,20 +46,43 @@ pub(crate) fn list(engine: &mut Engine, path: &Path) -> Result<List, String> {
             modules.insert(file.to_owned(), words_of(&folder.join(file))?);
         }
         let entry = kernel.get("entry").and_then(Value::as_str);
-        kernels.insert(name.as_str(), (modules[file].clone(), entry));
+        let subgroup = kernel.get("subgroup_size").and_then(Value::as_integer).map(|size| size as u32);
+        kernels.insert(name.as_str(), (modules[file].clone(), entry, subgroup));
     }
-    let (mut buffers, mut numbers) = (Vec::new(), HashMap::new());
+    let (mut buffers, mut types, mut numbers) = (Vec::new(), Vec::new(), HashMap::new());
     for (name, buffer) in table(&file, "buffers")? {
         let ty = buffer.get("type").and_then(Value::as_str).ok_or("a buffer without a type")?;
         let len = buffer.get("len").and_then(Value::as_integer).ok_or("a buffer without a length")?;
         numbers.insert(name.as_str(), (buffers.len(), width(ty)?));
-        buffers.push(contents(ty, len as usize, buffer.get("init"))?);
+        types.push(ty);
+        buffers.push(contents(folder, ty, len as usize, buffer.get("init"))?);
     }
-    let mut calls = Vec::new();
+    let place = |at: Option<&Value>| -> Result<((usize, usize), usize), String> {
+        let at = at.and_then(Value::as_table).ok_or("a copy or a fill without a buffer")?;
+        let name = at.get("buffer").and_then(Value::as_str).ok_or("a copy of an image")?;
+        let (number, width) = *numbers.get(name).ok_or("an image")?;
+        let field =
+            |name: &str| at.get(name).and_then(Value::as_integer).map(|n| n as usize * width as usize);
+        let offset = field("offset").unwrap_or(0);
+        let len = field("len").unwrap_or(buffers[number].len() - offset);
+        Ok(((number, offset), len))
+    };
+    let mut steps = Vec::new();
     for submit in file.get("submit").and_then(Value::as_array).ok_or("no submissions")? {
         let submit = submit.as_table().ok_or("a submission that is no table")?;
-        let name = submit.get("kernel").and_then(Value::as_str).ok_or("a copy or a fill")?;
-        let (words, entry) = kernels.get(name).ok_or("an unknown kernel")?;
+        if let Some(copy) = submit.get("copy") {
+            let ((from, len), (to, _)) = (place(copy.get("from"))?, place(copy.get("to"))?);
+            steps.push(Step::Copy { from, to, len });
+            continue;
+        }
+        if let Some(fill) = submit.get("fill") {
+            let (to, len) = place(Some(fill))?;
+            let word = fill_word(fill.get("value"), types[to.0])?;
+            steps.push(Step::Fill { to, len, word });
+            continue;
+        }
+        let name = submit.get("kernel").and_then(Value::as_str).ok_or("no kernel")?;
+        let (words, entry, subgroup) = kernels.get(name).ok_or("an unknown kernel")?;
         let own = super::words::compute_entries(words);
         let entry = entry.or(own.first().map(String::as_str)).ok_or("no entry point")?;
         let mut spec = Vec::new();
@@ -68,10 +109,17 @@ pub(crate) fn list(engine: &mut Engine, path: &Path) -> Result<List, String> {
             });
         }
         let mut push = Vec::new();
-        for one in submit.get("push").and_then(Value::as_array).into_iter().flatten() {
-            push.extend(bytes(one)?);
+        match submit.get("push") {
+            Some(Value::Array(values)) => {
+                for one in values {
+                    push.extend(bytes(one)?);
+                }
+            }
+            Some(one) => push = bytes(one)?,
+            None => {}
         }
         let mut call = call.push(&push);
+        call.vulkan.subgroup = *subgroup;
         let three = |name: &str| submit.get(name).and_then(Value::as_array).map(|list| sizes(list));
         let kernel = engine.kernel(&call)?.specialized(&spec).map_err(|error| error.to_string())?;
         call.vulkan.groups = match (three("groups"), three("global")) {
@@ -83,9 +131,20 @@ pub(crate) fn list(engine: &mut Engine, path: &Path) -> Result<List, String> {
             true => base,
             false => [0; 3],
         });
-        calls.push(call);
+        steps.push(Step::Call(call));
     }
-    Ok(List { name: path.display().to_string(), calls, buffers })
+    Ok((steps, buffers))
+}
+
+/// What a fill writes, of buffers whose elements are words.
+fn fill_word(value: Option<&Value>, ty: &str) -> Result<[u8; 4], String> {
+    let value = value.ok_or("a fill without a value")?;
+    let float = value.as_float().or(value.as_integer().map(|n| n as f64)).ok_or("no number")?;
+    match ty {
+        "f32" => Ok((float as f32).to_le_bytes()),
+        "i32" | "u32" => Ok((float as i64 as u32).to_le_bytes()),
+        ty => Err(format!("a fill of {ty}")),
+    }
 }
 
 fn table<'a>(of: &'a Table, name: &str) -> Result<&'a Table, String> {
@@ -111,7 +170,12 @@ fn width(ty: &str) -> Result<u64, String> {
     }
 }
 
-fn contents(ty: &str, len: usize, init: Option<&Value>) -> Result<Vec<u8>, String> {
+fn contents(folder: &Path, ty: &str, len: usize, init: Option<&Value>) -> Result<Vec<u8>, String> {
+    if let Some(file) = init.and_then(|init| init.get("file")).and_then(Value::as_str) {
+        let mut bytes = std::fs::read(folder.join(file)).map_err(|error| format!("{file}: {error}"))?;
+        bytes.resize(len * width(ty)? as usize, 0);
+        return Ok(bytes);
+    }
     if let Some(values) = init.and_then(|init| init.get("values")).and_then(Value::as_array) {
         let one = |value: &Value| bytes(&Value::Table(Table::from_iter([(ty.to_owned(), value.clone())])));
         return Ok(values.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat());

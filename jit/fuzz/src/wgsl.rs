@@ -34,7 +34,7 @@ mod turns;
 mod written;
 
 pub use case::{Case, Family, Legality};
-pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused};
+pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused, run_unfused_within};
 pub use generator::Generator;
 pub use grids::Grids;
 pub use pool::{Load, PoolKernel, load};

@@ -15,7 +15,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use vkfuse::{CacheOptions, Context, ContextOptions, Explanation, RecordedList, Recording, StepReport, Tier};
+use vkfuse::{
+    CacheOptions, Context, ContextOptions, Explanation, NotCacheable, RecordedList, Recording, StepReport,
+    Tier,
+};
 use vkfuse_cache::Event;
 
 /// A list to work on.
@@ -85,10 +88,62 @@ pub(super) enum Use {
     Verify,
 }
 
-/// A device with the store that is meant. Writes that this does not do are noted.
-pub(super) fn context(
+/// A device with the store that is meant, with robust access or without: code is made for one of these.
+pub(super) struct Device {
+    plain: Option<Context>,
+    robust: Option<Context>,
+}
+
+impl Device {
+    /// Opens what the files need, with `robust` everything with robust access. Writes that the store does not do are noted.
+    pub(super) fn open(
+        args: &CacheArgs,
+        device: Option<&str>,
+        robust: bool,
+        files: &[PathBuf],
+        wanted: Use,
+        skipped: &Skipped,
+    ) -> Result<Device, Stop> {
+        let count = files.iter().filter(|file| robust || is_robust(file)).count();
+        let open = |robust| context(args, device, robust, wanted, skipped);
+        let plain = (count < files.len()).then(|| open(false)).transpose()?;
+        Ok(Device { plain, robust: (count > 0).then(|| open(true)).transpose()? })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Context> {
+        self.plain.iter().chain(&self.robust)
+    }
+
+    /// Why nothing can be stored.
+    pub(super) fn is_cacheable(&self) -> Result<(), NotCacheable> {
+        self.all().try_for_each(|context| context.is_cacheable(vkfuse::Artifact::Code))
+    }
+
+    /// Stored code that was built anew and was equal, and that was not, since the contexts were opened.
+    fn verified(&self) -> (u64, u64) {
+        let stats = self.all().map(Context::stats);
+        stats.fold((0, 0), |(same, other), now| (same + now.disk_verified, other + now.disk_different))
+    }
+
+    /// The context of a file's lists.
+    fn of(&self, file: &Path) -> Result<&Context, Stop> {
+        let (first, second) = match is_robust(file) {
+            true => (&self.robust, &self.plain),
+            false => (&self.plain, &self.robust),
+        };
+        first.as_ref().or(second.as_ref()).ok_or_else(|| Stop::wrong("there are no files"))
+    }
+}
+
+/// Whether a pipeline file asks for robust access. A recording does not say.
+fn is_robust(file: &Path) -> bool {
+    pipeline::load(file).is_ok_and(|pipeline| pipeline.fusion.robust)
+}
+
+fn context(
     args: &CacheArgs,
     device: Option<&str>,
+    robust: bool,
     wanted: Use,
     skipped: &Skipped,
 ) -> Result<Context, Stop> {
@@ -106,12 +161,11 @@ pub(super) fn context(
         cache = cache.directory(super::folder(folder)?);
     }
     let options = session::on_device(session::guarded(ContextOptions::from_env()), device).cache(cache);
-    Context::with_options(options).map_err(|error| Stop::opening(&error))
+    Context::with_options(options.robust_buffer_access(robust)).map_err(|error| Stop::opening(&error))
 }
 
 /// Builds what the lists of all files need, and keeps it in the store.
-pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) -> Outcome {
-    let before = context.stats();
+pub(super) fn warm(device: &Device, files: &[PathBuf], jobs: Option<usize>) -> Outcome {
     let results: Vec<Mutex<Warmed>> = files
         .iter()
         .map(|file| Mutex::new(Warmed { file: file.display().to_string(), ..Warmed::default() }))
@@ -133,7 +187,7 @@ pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) ->
                     if interrupt::is_asked() {
                         break;
                     }
-                    let warmed = warm_one(context, list);
+                    let warmed = device.of(&files[*number]).and_then(|context| warm_one(context, list));
                     note(&mut held(&results[*number]), warmed);
                     bar.step();
                 }
@@ -141,16 +195,15 @@ pub(super) fn warm(context: &Context, files: &[PathBuf], jobs: Option<usize>) ->
         }
     });
     drop(bar);
-    let made = context.stats() - before;
     Outcome {
         files: results.into_iter().map(|file| file.into_inner().unwrap_or_else(|e| e.into_inner())).collect(),
-        verified: (made.disk_verified, made.disk_different),
+        verified: device.verified(),
         is_filled: false,
     }
 }
 
 /// Counts what of the files is in the store, once all are warmed: a limit may have taken away what was there.
-pub(super) fn count_kept(context: &Context, files: &[PathBuf], warmed: &mut Outcome) {
+pub(super) fn count_kept(device: &Device, files: &[PathBuf], warmed: &mut Outcome) {
     warmed.is_filled = true;
     for (file, warmed) in files.iter().zip(&mut warmed.files) {
         // Ctrl-C came first.
@@ -159,6 +212,7 @@ pub(super) fn count_kept(context: &Context, files: &[PathBuf], warmed: &mut Outc
         }
         // What could not be read or built was said, and is not among the dispatches.
         let lists = lists_of(file).unwrap_or_default().into_iter();
+        let Ok(context) = device.of(file) else { continue };
         let steps = lists.filter_map(|list| explain_one(context, &list).ok()).flatten();
         warmed.kept = steps.filter(|step| step.code.is_ok()).count();
     }
@@ -192,7 +246,8 @@ fn warm_one(context: &Context, list: &List) -> Result<Vec<StepReport>, Stop> {
 }
 
 /// Where the code of the lists of a file would come from.
-pub(super) fn explain(context: &Context, file: &Path) -> Result<Vec<Vec<Explanation>>, Stop> {
+pub(super) fn explain(device: &Device, file: &Path) -> Result<Vec<Vec<Explanation>>, Stop> {
+    let context = device.of(file)?;
     lists_of(file)?.iter().map(|list| explain_one(context, list)).collect()
 }
 

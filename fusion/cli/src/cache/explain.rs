@@ -1,6 +1,6 @@
 //! `vkfuse cache explain`: why a list would be found or not, and what makes two keys different.
 
-use super::ahead::{self, Skipped, Use};
+use super::ahead::{self, Device, Skipped, Use};
 use super::listing::{self, identity};
 use crate::args::CacheArgs;
 use crate::report::json::FORMAT;
@@ -17,6 +17,7 @@ pub(super) fn file(
     args: &CacheArgs,
     file: &Path,
     device: Option<&str>,
+    robust: bool,
     out: &mut dyn Write,
 ) -> Result<Status, Stop> {
     if !file.exists() {
@@ -25,7 +26,9 @@ pub(super) fn file(
             file.display()
         )));
     }
-    let lists = ahead::explain(&ahead::context(args, device, Use::Look, &Skipped::default())?, file)?;
+    let files = [file.to_owned()];
+    let device = Device::open(args, device, robust, &files, Use::Look, &Skipped::default())?;
+    let lists = ahead::explain(&device, file)?;
     if args.json {
         let lists: Vec<Vec<Value>> = lists.iter().map(|list| list.iter().map(row).collect()).collect();
         print_json(out, &json!({ "format": FORMAT, "file": file.display().to_string(), "lists": lists }))?;

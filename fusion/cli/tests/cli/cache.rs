@@ -286,6 +286,58 @@ fn what_cannot_be_removed_is_said() {
     assert!(report["problem"].as_str().is_some_and(|problem| problem.contains("remove")), "{report:#}");
 }
 
+/// Code is made with robust access or without. The option says which, or the file.
+#[test]
+fn code_with_robust_access_is_built_ahead_looked_up_and_compared() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let chain = example("chain.toml");
+    // The same list, whose file says so.
+    let said = folder.path().join("said.toml").display().to_string();
+    let text = fs::read_to_string(&chain).expect("the example");
+    let shaders = Path::new(&chain).parent().expect("a folder").join("../../shaders");
+    let text = text.replace("../../shaders", &shaders.display().to_string());
+    fs::write(&said, text.replace("[fusion]\n", "[fusion]\nrobust = true\n")).expect("writable");
+    for (file, option) in [(&chain, &["--robust"][..]), (&said, &[])] {
+        let store = tempfile::tempdir().expect("a temporary folder");
+        let dir = store.path().display().to_string();
+        let cache = |action: &str, file: &str, option: &[&str]| {
+            let (status, report) = json(&[&["cache", action, file, "--cache-dir", &dir], option].concat());
+            assert_eq!(status, 0, "{action}: {report:#}");
+            report
+        };
+        let is_stored = |file: &str, option: &[&str]| {
+            let report = cache("explain", file, option);
+            let step = &report["lists"][0][0];
+            let ingredients = step["ingredients"].as_array().expect("a list");
+            let robust = ingredients.iter().find(|one| one["name"] == "robust buffer access");
+            (robust.expect("it is one")["value"].clone(), step["levels"]["code"].clone())
+        };
+        assert_eq!(is_stored(file, option), (json!("true"), json!(false)));
+        let warmed = cache("warm", file, option);
+        assert_eq!(warmed["files"][0]["kept"], warmed["files"][0]["dispatches"], "{warmed:#}");
+        assert_eq!(is_stored(file, option), (json!("true"), json!(true)));
+        assert_eq!(is_stored(&chain, &[]), (json!("false"), json!(false)));
+        let (status, run) = json(&[&["run", file, "--cache-dir", &dir], option].concat());
+        assert_eq!((status, &run["cache"]["disk"]), (0, &json!("hit")), "{run:#}");
+        // Code, and what is compared with it, is of one kind: of the other one nothing is stored.
+        let verified = cache("verify", file, option);
+        assert!(verified["rebuilt"]["equal"].as_u64() > Some(0), "{verified:#}");
+    }
+    // Both kinds at once.
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let dir = store.path().display().to_string();
+    let (status, both) = json(&["cache", "warm", &chain, &said, "--cache-dir", &dir]);
+    assert_eq!(status, 0, "{both:#}");
+    for file in 0..2 {
+        assert!(both["files"][file]["built"].as_u64() > Some(0), "{both:#}");
+    }
+    let keys = vkfuse(&["cache", "explain", "12", "34", "--robust", "--cache-dir", &dir]);
+    assert!(keys.status == 2 && keys.stderr.contains("--robust"), "{}", keys.stderr);
+}
+
 #[test]
 fn to_warm_counts_what_is_stored() {
     if !has_device() {

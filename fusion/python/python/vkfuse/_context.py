@@ -25,7 +25,12 @@ class Context:
 
     `device` is a part of its name; without it the device is the one that the environment names (`VKFUSE_DEVICE`), or else the
     fastest. `cache` keeps code on disk and in memory, in `cache_dir` if that is given. `profiling` takes the time on the device of every
-    submission. `validation` switches the Khronos validation layer on, if it is installed."""
+    submission. `validation` switches the Khronos validation layer on, if it is installed.
+
+    With `robust`, accesses outside of the part of a buffer that is passed are defined, as with Vulkan's feature `robustBufferAccess2`: they
+    read zeros and write nothing, fused and unfused. It costs time, kernels that may leave their buffers fuse less, and a device
+    without the feature is `MissingFeatureError`. With `contract` the driver may contract float operations in what runs outside of lists, and in lists
+    that are cancelled; a list says it for itself (`Queue.fuse`). Otherwise they are rounded one by one, as in a fused list."""
 
     def __init__(
         self,
@@ -35,8 +40,10 @@ class Context:
         cache_dir: str | os.PathLike[str] | None = None,
         profiling: bool = False,
         validation: bool = False,
+        robust: bool = False,
+        contract: bool = False,
     ) -> None:
-        self._native = _native.Context(device, cache, cache_dir, profiling, validation)
+        self._native = _native.Context(device, cache, cache_dir, profiling, validation, robust, contract)
         _open.add(self)
 
     @property

@@ -54,17 +54,21 @@ class Kernel:
         return [(number, 0) for number, _, _, default in self._native.constants if default is None]
 
     def _given(self, spec: Mapping[int | str, object] | None) -> list[tuple[int, int]]:
-        """Values of specialization constants, by number or name, as numbers and bits."""
+        """Values of specialization constants, by number or name, as numbers and bits. As in Vulkan, a number that the kernel does not
+        declare is no mistake: the engine ignores its value, and notes that. A name has to be one of the kernel's."""
         if not spec:
             return []
         known = self._native.constants
         given = []
         for key, value in spec.items():
             found = [one for one in known if key in (one[0], one[1])]
+            if not found and isinstance(key, (int, np.integer)) and 0 <= key < 1 << 32:
+                given.append((int(key), _bits(_scalar(value, np.asarray(value).dtype))))
+                continue
             if len(found) != 1:
                 raise _native.KernelError(f"kernel `{self.name}` has no specialization constant {key!r}")
             number, _, ty, _ = found[0]
-            given.append((number, int.from_bytes(_scalar(value, np.dtype(ty)).tobytes(), "little")))
+            given.append((number, _bits(_scalar(value, np.dtype(ty)))))
         return given
 
     def _packed(self, push: object, constants: list[tuple[int, int]]) -> bytes:
@@ -89,6 +93,10 @@ class Kernel:
             packed.extend(bytes(offset - len(packed)))
             packed.extend(_scalar(value, np.dtype(f"{_CLASSES[kind]}{8 * size}")).tobytes())
         return bytes(packed)
+
+
+def _bits(scalar: npt.NDArray[Any]) -> int:
+    return int.from_bytes(scalar.tobytes()[:8], "little")
 
 
 def _scalar(value: object, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -164,6 +164,8 @@ class Context:
         cache_dir: str | PathLike[str] | None,
         profiling: bool,
         validation: bool,
+        robust: bool,
+        contract: bool,
     ) -> Context: ...
     @property
     def device(self) -> str: ...

@@ -222,7 +222,7 @@ class Queue:
         whole work-groups, or `groups` says how many of these there are; each up to three numbers, and with a
         zero among them nothing is done. `push` are the push constants: bytes,
         an array, or numbers in the order of the kernel's block, which has their types. `spec` has specialization constants, by number or
-        name. `after` are events to come after, besides what the buffers say."""
+        name; of a number that the kernel does not declare the value is ignored, which the report notes. `after` are events to come after, besides what the buffers say."""
         if (items is None) == (groups is None):
             raise TypeError("either `items` or `groups` says how large a submission is")
         constants = kernel._given(spec)

@@ -197,9 +197,18 @@ pub fn explain(case: &Case) -> String {
 /// # Errors
 /// What the interpreter cannot run, as text.
 pub fn run_unfused(case: &Case) -> Result<Outcome, String> {
+    run_unfused_within(case, Options::default().max_steps)
+}
+
+/// As [`run_unfused`], in at most so many instructions.
+///
+/// # Errors
+/// What the interpreter cannot run, as text, and that it was stopped.
+pub fn run_unfused_within(case: &Case, max_steps: u64) -> Result<Outcome, String> {
     let step = |s| plan_unfused(s, FloatMode::Strict, &limits(case));
     let steps: Result<Vec<Step>, _> = case.submissions.iter().map(step).collect();
-    run(case, &steps.map_err(|e| e.to_string())?, Order::Forward)
+    let options = Options { max_steps, ..in_order(Order::Forward) };
+    run_traced(case, &steps.map_err(|e| e.to_string())?, options, None)
 }
 
 /// Who touches what in a list that runs unfused.
@@ -210,18 +219,22 @@ pub(super) fn trace(case: &Case) -> Result<Trace, String> {
     let step = |s| plan_unfused(s, FloatMode::Strict, &limits(case));
     let steps: Result<Vec<Step>, _> = case.submissions.iter().map(step).collect();
     let mut trace = Trace::default();
-    run_traced(case, &steps.map_err(|e| e.to_string())?, Order::Forward, Some(&mut trace))?;
+    run_traced(case, &steps.map_err(|e| e.to_string())?, in_order(Order::Forward), Some(&mut trace))?;
     Ok(trace)
 }
 
 fn run(case: &Case, steps: &[Step], order: Order) -> Result<Outcome, String> {
-    run_traced(case, steps, order, None)
+    run_traced(case, steps, in_order(order), None)
+}
+
+fn in_order(order: Order) -> Options {
+    Options { order, seed: 1, ..Options::default() }
 }
 
 fn run_traced(
     case: &Case,
     steps: &[Step],
-    order: Order,
+    mut options: Options,
     trace: Option<&mut Trace>,
 ) -> Result<Outcome, String> {
     let mut memory = Memory::new();
@@ -258,7 +271,6 @@ fn run_traced(
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    let mut options = Options { order, seed: 1, ..Options::default() };
     // Whoever rests on the size of sub-groups says which it is.
     options.subgroup_size =
         steps.iter().find_map(|step| step.subgroup_size()).unwrap_or(options.subgroup_size);
