@@ -13,7 +13,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use super::compare::{Class, short};
-use super::worker::{FILE, Said};
+use super::worker::{FILE, Said, UNKNOWN};
 use super::{kernels, number};
 
 /// Lists that are not equal and whose names are printed.
@@ -230,6 +230,9 @@ fn outcome(path: &Path) -> Outcome {
     let (_, errors) = (reader.join(), errors.join().unwrap_or_default());
     match ended {
         None => {}
+        Some(why) if why == "died" && list.ends_with(UNKNOWN) => {
+            outcome.skipped.push("not interpreted, and the process died".to_owned());
+        }
         Some(why) if why == "died" => {
             let last = errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
             outcome.wrong.push(format!("{list}: the process died, {status}: {last}"));

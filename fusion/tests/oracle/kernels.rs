@@ -54,11 +54,14 @@ struct Taste {
     floats: bool,
 }
 
+/// What is least likely to lead out of a buffer.
+const SMALL: Taste = Taste { number: 1, floats: false };
+
 const TASTES: [Taste; 4] = [
     Taste { number: 0, floats: true },
     Taste { number: 0, floats: false },
     Taste { number: 4, floats: true },
-    Taste { number: 1, floats: false },
+    SMALL,
 ];
 
 /// The calls of a module, by name: each entry point with its defaults, and with other constants. An `Err` is why there is none.
@@ -134,21 +137,44 @@ fn other(default: SpecValue) -> SpecValue {
     }
 }
 
-/// The list of a call, which runs twice on the same buffers, and whether it changes any of them; an `Err` is why there is none. The
-/// interpreter may take `steps` instructions for each set of arguments that is tried.
-pub(crate) fn list(engine: &mut Engine, name: &str, call: &Call, steps: u64) -> Result<(List, bool), String> {
+/// What is known of made-up arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// What the list does is defined, and it changes its buffers.
+    Changes,
+    /// It is defined, and the list changes nothing.
+    NoEffect,
+    /// The interpreter does not know an instruction: small numbers, and perhaps undefined.
+    Unknown(String),
+}
+
+/// How an error of the interpreter begins.
+const NOT_RUN: &str = "the interpreter cannot run it";
+
+/// The list of a call, which runs twice on the same buffers; an `Err` is why there is none. The interpreter may take `steps`
+/// instructions for each set of arguments that is tried.
+pub(crate) fn list(
+    engine: &mut Engine,
+    name: &str,
+    call: &Call,
+    steps: u64,
+) -> Result<(List, Found), String> {
     let kernel = engine.kernel(call)?;
     let kernel = kernel.specialized(&call.spec).map_err(|error| error.to_string())?;
     let (mut why, mut without_effect) = (String::new(), None);
     for taste in TASTES {
         let made = with_arguments(name, call, &kernel, taste)?;
         match is_defined(&made, &kernel, steps) {
-            Ok(true) => return Ok((made, true)),
+            Ok(true) => return Ok((made, Found::Changes)),
             Ok(false) => without_effect = without_effect.or(Some(made)),
+            Err(what) if what.contains("is not interpreted") => {
+                let made = with_arguments(name, call, &kernel, SMALL)?;
+                return Ok((made, Found::Unknown(what)));
+            }
             Err(what) => why = what,
         }
     }
-    without_effect.map(|list| (list, false)).ok_or(why)
+    without_effect.map(|list| (list, Found::NoEffect)).ok_or(why)
 }
 
 /// Arguments for a kernel.
@@ -246,7 +272,7 @@ fn is_defined(list: &List, kernel: &Arc<Specialized>, steps: u64) -> Result<bool
         buffers: list.buffers.clone(),
     };
     let ran = run_unfused_within(&case, steps);
-    let (after, findings) = ran.map_err(|why| format!("the interpreter cannot run it: {why}"))?;
+    let (after, findings) = ran.map_err(|why| format!("{NOT_RUN}: {why}"))?;
     let mut reasons = [
         (findings.races.is_empty(), "invocations race"),
         (findings.out_of_bounds.is_empty(), "accesses out of bounds"),

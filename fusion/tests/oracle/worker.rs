@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::compare::{Class, Oracle, Verdict};
-use super::kernels;
+use super::kernels::{self, Found};
 use super::list::{Call, List};
 use super::pipelines::{self, Step};
 use super::raw;
@@ -18,6 +18,11 @@ pub(crate) const FILE: &str = "VKFUSE_ORACLE_FILE";
 /// Why a file is not compared.
 pub(crate) const NO_MODULE: &str =
     "a file that is no module of little-endian words, or no WGSL that compiles by itself";
+
+/// How names of lists end of which it is not known whether what they do is defined.
+pub(crate) const UNKNOWN: &str = ", perhaps undefined";
+
+const NO_EFFECT: &str = "it writes nothing under the arguments found";
 
 /// What a process says, a line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +108,22 @@ fn check(oracle: &mut Oracle, list: &List) {
     said.say();
 }
 
+/// Compares a list that may do what is not defined: that it is equal says something, and that it is not says nothing.
+fn unknown(oracle: &mut Oracle, mut list: List, why: &str) {
+    list.name.push_str(UNKNOWN);
+    Said::Begins(list.name.clone()).say();
+    let calls: Vec<_> = list.calls.iter().map(|call| call.vulkan.clone()).collect();
+    let said = match oracle.check(&list, &list) {
+        Ok((class, fused)) => match oracle.raw.run(&calls, &list.buffers) {
+            Ok(after) if after == list.buffers => Said::Skipped(NO_EFFECT.to_owned()),
+            _ => Said::Is(class, fused),
+        },
+        Err(Verdict::Skipped(why)) => Said::Skipped(why),
+        Err(Verdict::Wrong(what)) => Said::Skipped(format!("{why}; it differs: {}", what.0)),
+    };
+    said.say();
+}
+
 fn module(oracle: &mut Oracle, path: &Path, steps: u64) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(words) = kernels::read(path) else { return skipped(NO_MODULE.to_owned()) };
@@ -116,8 +137,9 @@ fn module(oracle: &mut Oracle, path: &Path, steps: u64) {
         };
         Said::Begins(format!("{name}, arguments")).say();
         match kernels::list(&mut oracle.engine, &name, &call, steps) {
-            Ok((list, true)) => check(oracle, &list),
-            Ok((_, false)) => skipped("it writes nothing under the arguments found".to_owned()),
+            Ok((list, Found::Changes)) => check(oracle, &list),
+            Ok((_, Found::NoEffect)) => skipped(NO_EFFECT.to_owned()),
+            Ok((list, Found::Unknown(why))) => unknown(oracle, list, &why),
             Err(why) => skipped(why),
         }
     }
