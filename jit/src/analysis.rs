@@ -28,6 +28,7 @@ mod joint;
 pub(crate) mod layout;
 pub(crate) mod lockstep;
 pub(crate) mod numbers;
+mod recurrence;
 mod rounds;
 pub(crate) mod size;
 mod skipped;
