@@ -18,6 +18,7 @@ mod condition;
 mod counters;
 pub mod dependence;
 mod display;
+pub(crate) mod divisions;
 pub(crate) mod evaluate;
 mod exits;
 pub mod expr;

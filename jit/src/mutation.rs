@@ -115,6 +115,8 @@ mutants! {
     #[load = true] SteppedIsNotStepped: "a counter that is tested behind its step is tested before it",
     LoopsEndLate: "a counter is behind its loop what it is after the most rounds",
     #[load = true] UnreachableIsReached: "a run may come to what is unreachable",
+    AnyDivisorWillDo: "no divisor is zero",
+    QuotientsFit: "no signed quotient is too large",
     #[load = true] ConversionsKeepTheWord: "a counter that is converted to more or fewer bits is the same number",
     OneRecurrenceLess: "a loop whose test is run with numbers goes round once less",
     AnyProductEnds: "a loop whose counter is multiplied ends, whether or not the counter wraps to zero",
