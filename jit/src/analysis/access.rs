@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::bytes::Pieces;
 use super::cfg::Place;
+use super::divisions::Division;
 use super::expr::{Exprs, NodeId, Passed};
 use super::layout::MatrixLayout;
 use super::trip_counts::LoopRounds;
@@ -188,6 +189,8 @@ pub struct KernelAnalysis {
     pub(crate) skipping: Vec<(usize, Vec<Passed>)>,
     /// The places in buffers that expressions depend on: binding, offset and width in bits.
     pub(crate) cells: Vec<(u16, u32, u8)>,
+    /// Of a kernel with one store: divisions that may not be done where that is, by block and position.
+    pub(crate) divisions: AHashMap<(usize, usize), Division>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

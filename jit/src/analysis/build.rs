@@ -214,6 +214,7 @@ impl<'a> Builder<'a> {
             .collect();
         let joint = self.joint(&accesses);
         let loops = self.loop_rounds();
+        let divisions = self.divisions(&accesses);
         if let PushUse::Leaves(leaves) = &mut self.push {
             leaves.sort();
             leaves.dedup();
@@ -230,6 +231,7 @@ impl<'a> Builder<'a> {
             loops,
             skipping,
             cells,
+            divisions,
         }
     }
 

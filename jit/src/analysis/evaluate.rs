@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Goes to where all of `guards` hold.
-    fn enter(&mut self, atoms: &mut Atoms, guards: &[Guard]) -> Context {
+    pub(super) fn enter(&mut self, atoms: &mut Atoms, guards: &[Guard]) -> Context {
         if let Some(context) = self.context.as_ref().filter(|c| c.guards == guards) {
             return context.clone();
         }

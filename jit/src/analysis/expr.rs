@@ -475,16 +475,7 @@ impl Exprs {
         let (Node::Const { value: x, .. }, Node::Const { value: y, .. }) = (self.get(a), self.get(b)) else {
             return self.add(Node::Compare { op, width, a, b });
         };
-        let (x, y) = (*x, *y);
-        let signed = |value| sign_extend(value, width);
-        let holds = match op {
-            CompareOp::Equal => x == y,
-            CompareOp::NotEqual => x != y,
-            CompareOp::ULess => x < y,
-            CompareOp::ULessEqual => x <= y,
-            CompareOp::SLess => signed(x) < signed(y),
-            CompareOp::SLessEqual => signed(x) <= signed(y),
-        };
+        let holds = holds(op, width, *x, *y);
         self.constant(u64::from(holds), 1)
     }
 
@@ -511,6 +502,19 @@ impl Exprs {
         let yes = self.add(Node::BoolAnd(condition, a));
         let no = self.add(Node::BoolAnd(negated, b));
         self.add(Node::BoolOr(yes, no))
+    }
+}
+
+/// Whether a comparison of two words holds.
+pub(crate) fn holds(op: CompareOp, width: u8, x: u64, y: u64) -> bool {
+    let signed = |value| sign_extend(value, width);
+    match op {
+        CompareOp::Equal => x == y,
+        CompareOp::NotEqual => x != y,
+        CompareOp::ULess => x < y,
+        CompareOp::ULessEqual => x <= y,
+        CompareOp::SLess => signed(x) < signed(y),
+        CompareOp::SLessEqual => signed(x) <= signed(y),
     }
 }
 

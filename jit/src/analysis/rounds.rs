@@ -24,7 +24,10 @@ impl Evaluator<'_> {
                 Rounds::Counted => {
                     self.rounds_of(atoms, index).and_then(|(_, most)| u128::try_from(most).ok())
                 }
-                Rounds::Unknown => None,
+                Rounds::Unknown => {
+                    let recurrence = one.recurrence.as_ref();
+                    recurrence.and_then(|recurrence| self.run(atoms, recurrence)).map(u128::from)
+                }
             };
             let rounds = rounds.ok_or(index)?;
             // The round that finds the loop at its end counts as one.

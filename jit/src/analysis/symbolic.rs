@@ -526,17 +526,35 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The value behind phis that choose between one and the same value, which inlining and merging leave behind.
+    /// The value behind what keeps its word: phis that choose between one and the same value, which inlining and merging leave
+    /// behind, copies, and casts between signed and unsigned integers.
     pub(super) fn source(&self, mut id: u32) -> u32 {
         for _ in 0..MAX_DEPTH {
             let Some(Definition::Local { inst, .. }) = self.definitions.get(&id) else { break };
-            let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
-            match (inst.class.opcode, values.next()) {
-                (Op::Phi, Some(Some(first))) if values.all(|v| v == Some(first)) => id = first,
+            match inst.class.opcode {
+                Op::Phi => {
+                    let mut values = inst.operands.iter().step_by(2).map(|o| o.id_ref_any());
+                    match values.next() {
+                        Some(Some(first)) if values.all(|v| v == Some(first)) => id = first,
+                        _ => break,
+                    }
+                }
+                Op::Bitcast | Op::CopyObject | Op::UConvert | Op::SConvert => match id_at(inst, 0) {
+                    Some(word) if self.is_same_word(inst, word) => id = word,
+                    _ => break,
+                },
                 _ => break,
             }
         }
         id
+    }
+
+    /// Whether an instruction gives an integer of as many bits as one that it takes.
+    fn is_same_word(&self, inst: &Instruction, word: u32) -> bool {
+        let width = |ty: u32| self.types.int_width(ty).filter(|_| self.types.components(ty) == 1);
+        let from = self.definitions.get(&word).and_then(|from| width(from.inst().result_type?));
+        let is_same = from == inst.result_type.and_then(width) || mutant!(ConversionsKeepTheWord);
+        from.is_some() && is_same
     }
 }
 

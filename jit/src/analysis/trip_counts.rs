@@ -9,6 +9,7 @@ use super::access::Guard;
 use super::build::{Builder, Definition, id_at};
 use super::cfg::Edge;
 use super::expr::{BinaryOp, Node, NodeId, sign_extend};
+use super::recurrence::Recurrence;
 use super::unroll::{Round, Unrollable};
 
 /// The loops of a kernel, outermost first.
@@ -17,6 +18,8 @@ pub(crate) struct LoopRounds {
     /// Index of the loop around it.
     pub(crate) parent: Option<usize>,
     pub(crate) rounds: Rounds,
+    /// What its test depends on, where its rounds are not known otherwise.
+    pub(crate) recurrence: Option<Recurrence>,
     /// The counters that its test compares with limits: each of them ends it.
     pub(crate) tested: Vec<NodeId>,
     /// Under which conditions it is not left but by its test; `None` if something other than a condition of its own rounds
@@ -88,9 +91,12 @@ impl Builder<'_> {
             .map(|index| {
                 let tested = self.tested(index);
                 let parts = Unrollable::of(self.function, self.cfg, index);
+                let rounds = if tested.is_empty() { self.by_factors(index) } else { Rounds::Counted };
+                let is_unknown = rounds == Rounds::Unknown;
                 LoopRounds {
                     parent: self.cfg.loops[index].parent,
-                    rounds: if tested.is_empty() { self.by_factors(index) } else { Rounds::Counted },
+                    rounds,
+                    recurrence: if is_unknown { self.recurrence(index) } else { None },
                     tested,
                     exits: self.other_exits(index),
                     round: parts.as_ref().map(|parts| parts.round),
@@ -172,15 +178,9 @@ impl Builder<'_> {
         };
         let next = self.next_of(phi, index);
         // What is compared is the number of this round, or already that of the next.
-        let (sides, is_next) = match next
-            .is_some_and(|next| [id_at(inst, 0), id_at(inst, 1)].contains(&Some(next)))
-        {
-            true => {
-                ([id_at(inst, 0)?, id_at(inst, 1)?].map(|id| if Some(id) == next { phi } else { id }), true)
-            }
-            false => ([id_at(inst, 0)?, id_at(inst, 1)?], false),
-        };
-        let [a, b] = sides;
+        let sides = [id_at(inst, 0)?, id_at(inst, 1)?].map(|id| self.source(id));
+        let is_next = next.is_some_and(|next| sides.contains(&next));
+        let [a, b] = sides.map(|id| if Some(id) == next { phi } else { id });
         let (limit, inclusive, signed) = match (inst.class.opcode, stays) {
             (Op::ULessThan, true) | (Op::UGreaterThanEqual, false) if a == phi => (b, false, false),
             (Op::SLessThan, true) | (Op::SGreaterThanEqual, false) if a == phi => (b, false, true),
@@ -236,6 +236,7 @@ impl Builder<'_> {
         for pair in inst.operands.chunks(2) {
             let value = pair.first()?.id_ref_any()?;
             let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
+            let value = self.source(value);
             if self.cfg.loops[index].blocks.contains(from)
                 && next.replace(value).is_some_and(|known| known != value)
             {
@@ -251,7 +252,7 @@ impl Builder<'_> {
         let test = self.tests[index]?;
         let &[(condition, stays)] = self.parts_of(test.condition, test.stays).as_slice() else { return None };
         let &Definition::Local { inst, block } = self.definitions.get(&condition)? else { return None };
-        let (op, a, b) = (inst.class.opcode, id_at(inst, 0)?, id_at(inst, 1)?);
+        let (op, a, b) = (inst.class.opcode, self.source(id_at(inst, 0)?), self.source(id_at(inst, 1)?));
         if parts.prefix.last() != Some(&test.block) {
             return None;
         }
@@ -263,14 +264,14 @@ impl Builder<'_> {
             let value = pair.first()?.id_ref_any()?;
             let from = self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?;
             match from == parts.latch {
-                true => next = Some(value),
+                true => next = Some(self.source(value)),
                 false => first = Some(self.const_word(value, from)?),
             }
         }
         let (mut value, first_width) = first?;
         let &Definition::Local { inst: step, block } = self.definitions.get(&next?)? else { return None };
         let (by, _) = self.const_word(id_at(step, 1)?, block)?;
-        if id_at(step, 0) != Some(phi) || first_width != width {
+        if self.source(id_at(step, 0)?) != phi || first_width != width {
             return None;
         }
         let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
@@ -314,8 +315,10 @@ impl Builder<'_> {
 
     /// What `value` is `phi` times, if that is a constant.
     fn factor_of(&mut self, value: u32, phi: u32) -> Option<Factor> {
-        let Some(&Definition::Local { inst, block }) = self.definitions.get(&value) else { return None };
-        let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
+        let &Definition::Local { inst, block } = self.definitions.get(&self.source(value))? else {
+            return None;
+        };
+        let (a, b) = (self.source(id_at(inst, 0)?), self.source(id_at(inst, 1)?));
         match inst.class.opcode {
             Op::IAdd if a == phi && b == phi => Some(Factor::Two),
             Op::IMul if a == phi => Some(Factor::Word(self.scalar(b, block))),
@@ -347,7 +350,7 @@ impl Builder<'_> {
         };
         let next = self.next_of(phi, index);
         let is_divided = |id: Option<u32>| id == Some(phi) || id.is_some() && id == next;
-        let (a, b) = (id_at(inst, 0), id_at(inst, 1));
+        let [a, b] = [0, 1].map(|n| id_at(inst, n).map(|id| self.source(id)));
         use Op::{
             SGreaterThan as SG, SGreaterThanEqual as SGE, SLessThan as SL, SLessThanEqual as SLE,
             UGreaterThan as UG, UGreaterThanEqual as UGE, ULessThan as UL, ULessThanEqual as ULE,
@@ -390,6 +393,7 @@ impl Builder<'_> {
             if !self.cfg.loops[index].blocks.contains(from) {
                 return true;
             }
+            let value = self.source(value);
             let Some(&Definition::Local { inst: next, block }) = self.definitions.get(&value) else {
                 return false;
             };
@@ -405,7 +409,7 @@ impl Builder<'_> {
                 Op::ShiftRightArithmetic if below_zero => 1,
                 _ => return false,
             };
-            id_at(next, 0) == Some(phi) && by >= least && by < 64
+            id_at(next, 0).map(|id| self.source(id)) == Some(phi) && by >= least && by < 64
         })
     }
 }

@@ -32,7 +32,7 @@ use super::report::{InlineReport, Report};
 use super::rounds;
 use super::submission::{Arg, BufferId, FuseOptions, Limits, Policy, Promote, Submission};
 use super::uses::Uses;
-use super::view::View;
+use super::view::{View, ask};
 use crate::Reason;
 use crate::analysis::access::Access;
 use crate::analysis::evaluate::AccessForm;
@@ -338,6 +338,7 @@ impl Seam<'_> {
             });
         }
         self.unchanged()?;
+        self.divides()?;
         let (mut stored, loads) = match definition.texels {
             Some(texels) => {
                 let stored = self.stored_texels(texels)?;
@@ -430,6 +431,27 @@ impl Seam<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether what the definition divides under conditions can be divided without them, for every item that stores an element.
+    fn divides(&self) -> Result<(), RewriteReason> {
+        let &Self { source, uses, producer, ref definition, .. } = self;
+        if definition.divisions.is_empty() {
+            return Ok(());
+        }
+        let has_result = analysis_of(source).ok().and_then(|analysis| {
+            let guards = &analysis.access(definition.store)?.guards;
+            let mut all = true;
+            ask(source, uses, producer, |evaluator, atoms| {
+                all = definition.divisions.iter().all(|place| {
+                    let division = analysis.divisions.get(place);
+                    division.is_some_and(|division| evaluator.divides(atoms, guards, division))
+                });
+            })?;
+            Some(all)
+        });
+        let what = "a division under a condition, by what may be zero";
+        has_result.filter(|&all| all).map(|_| ()).ok_or(RewriteReason::NoDefinition { producer, what })
     }
 
     /// The list with the producer as it is worked out.

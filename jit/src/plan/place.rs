@@ -33,7 +33,7 @@ use super::rounds::{self, Counted};
 use super::submission::{BufferId, FuseOptions, Limits, Policy, Submission};
 use super::uses::Uses;
 use super::view::View;
-use crate::analysis::affine::{Atom, Bounds};
+use crate::analysis::affine::{Atom, AtomId, Bounds};
 use crate::analysis::evaluate::AccessForm;
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Order, Spread};
@@ -398,8 +398,10 @@ impl View {
                 }
                 _ => whole(self.step(form, self.group_digits())?)?,
             };
-            // One element a row is one invocation's.
-            return (inside != 0 || length == 1).then_some(Places::Rows { length });
+            // One element a row is one invocation's. A row may also be gone through by rounds alone, each by one of several invocations.
+            let is_round = |&(id, _): &(AtomId, i128)| matches!(self.atoms.get(id), Atom::Round { .. });
+            let by_rounds = || local[line] > 1 && form.offset.terms.iter().any(is_round);
+            return (inside != 0 || length == 1 || by_rounds()).then_some(Places::Rows { length });
         }
         if local[2] != 1 || of.groups[2] != 1 {
             return None;

@@ -9,8 +9,9 @@
 //!
 //! # Guarantees
 //! - one store is all that the kernel does; the value depends on the item, the arguments and what the loads find
-//! - each load, and each division, is one that the kernel does for every item that it stores an element for
-//! - of two sides of a branch both can be worked out: neither loads or divides
+//! - each load is one that the kernel does for every item that it stores an element for, and so is each division but for those that are
+//!   listed
+//! - of two sides of a branch both can be worked out, if the divisions that are listed have a result for every item
 //!
 //! # Refuses
 //! - loops, local arrays, atomics, barriers, shared memory, parts of elements
@@ -46,6 +47,8 @@ pub(crate) struct Definition {
     pub(crate) binding: usize,
     /// Bindings that are loaded from, once for each load.
     pub(crate) loads: Vec<usize>,
+    /// Divisions that the kernel does under conditions of their own, by block and position.
+    pub(crate) divisions: Vec<(usize, usize)>,
     /// Arithmetic, in additions.
     pub(crate) work: u64,
     /// Whether it is made of the item's ids otherwise than by the index of the element.
@@ -119,9 +122,9 @@ impl Definition {
         }
         reader.index = index;
         reader.visit(*value, 0)?;
-        let Reader { lines, loads, work, needs_ids, .. } = reader;
+        let Reader { lines, loads, divisions, work, needs_ids, .. } = reader;
         let (value, binding) = (*value, access.binding);
-        Ok(Self { store, binding, loads, work, needs_ids, texels, value, index, ty, lines })
+        Ok(Self { store, binding, loads, divisions, work, needs_ids, texels, value, index, ty, lines })
     }
 }
 
@@ -150,6 +153,7 @@ struct Reader<'a> {
     seen: AHashSet<Word>,
     lines: Vec<Line>,
     loads: Vec<usize>,
+    divisions: Vec<(usize, usize)>,
     work: u64,
     needs_ids: bool,
 }
@@ -176,6 +180,7 @@ impl<'a> Reader<'a> {
             seen: AHashSet::new(),
             lines: Vec::new(),
             loads: Vec::new(),
+            divisions: Vec::new(),
             work: 0,
             needs_ids: false,
         }
@@ -237,7 +242,7 @@ impl<'a> Reader<'a> {
             op if op == Op::CopyObject || opcodes::is_pure(inst) => {
                 let divides = opcodes::has(op, opcodes::DIVIDES);
                 if divides && !is_always_done {
-                    return Err("a division under a condition");
+                    self.divisions.push(place);
                 }
                 for operand in inst.operands.iter().filter_map(Operand::id_ref_any) {
                     self.visit(operand, depth + 1)?;

@@ -3,7 +3,7 @@
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{Internalization, Promote};
 
-use super::glsl::{glsl, is_possible};
+use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
 /// What stands in for the zero that hides floats.
@@ -51,6 +51,28 @@ fn product(n: u32, read: &str, promote: Promote) -> Lab {
         .promote(2, promote)
         .submit(&flat("a b z", "a[i] * b[i]"), over(n), &[0, 1, 2], &[n])
         .submit(&flat("a b z", read), over(n), &[2, 0, 3], &[n])
+}
+
+/// An element-wise kernel of `p.x` elements that does more than one thing.
+fn flat_with(body: &str) -> String {
+    kernel("a b z", "16", &format!("let i = gid.x; if (i >= p.x) {{ return; }} {body}"))
+}
+
+/// One that divides under a condition on its second input `o`.
+fn divides(recipe: &str, divided: &str) -> String {
+    let body =
+        "if (i >= p.x) return; uint o = b[i], v = a[i]; if ((o & 1u) == 1u) { v = DIVIDED; } z[i] = v;";
+    glsl(recipe, "a b z", "16", &body.replace("DIVIDED", divided))
+}
+
+/// What a kernel stores, with a number of its own, and a reversal of that.
+fn divide(text: &str, y: u32) -> Lab {
+    Lab::rewriting(80).submit(text, over(80), &[0, 1, 2], &[80, y]).submit(
+        &flat("a z", "a[p.x - 1u - i]"),
+        over(80),
+        &[2, 3],
+        &[80],
+    )
 }
 
 probes! {
@@ -328,6 +350,70 @@ probes! {
         };
         assert!(matches!(lab(&side).stays_apart(2), Some(RewriteReason::NoDefinition { .. })));
         lab(&pure).fused(0).works_out(&[(1, 0)]);
+    }
+
+    /// A division under a condition is done elsewhere without it, if it has a result.
+    fn a_division_under_a_condition_is_done_elsewhere_if_it_has_a_result() {
+        for divided in [
+            // Chosen by who compiles it, since the divisor is any number.
+            "v = v / o + 1u;",
+            "v = v % (o & 3u);",
+            "v = u32(i32(v) / i32(o));",
+            "v = u32(bitcast<i32>(v | 0x80000000u) % -1i);",
+            "let d = vec2(v, 7u) / vec2(o, p.y); v = d.x + d.y;",
+            "v = v / 3u;",
+            "v = v / max(o, 2u);",
+            "v = v % (o | 1u);",
+            "v = u32(-i32(v & 255u) / (i32(o & 7u) + 1i));",
+        ] {
+            println!("{divided}");
+            let body = format!("let o = b[i]; var v = a[i]; if ((o & 1u) == 0u) {{ {divided} }} z[i] = v;");
+            divide(&flat_with(&body), 5).check().fused(0).works_out(&[(1, 0)]);
+        }
+        if !is_possible() {
+            return;
+        }
+        for recipe in RECIPES {
+            for divided in [
+                "v / (o == 0u ? 1u : o)",
+                "v / (0u != o ? o : 7u)",
+                "v % max(o, 1u)",
+                "v / (o | 4u)",
+                "uint(int(v) / ((o == 0u || int(v) == int(0x80000000u) && int(o) == -1) ? 1 : int(o)))",
+                "uint(int(v & 0xffffu) / (o == 0u ? 1 : int(o)))",
+                "v / p.y",
+                "uint(int(v) / int(p.y))",
+                "v / (p.y - 4u)",
+            ] {
+                println!("{recipe}: {divided}");
+                divide(&divides(recipe, divided), 5).check().fused(0).works_out(&[(1, 0)]);
+            }
+        }
+    }
+
+    fn a_division_that_may_have_no_result_is_not_done_elsewhere() {
+        for recipe in RECIPES.iter().filter(|_| is_possible()) {
+            for (divided, y) in [
+                // The condition is all that keeps these from dividing by zero.
+                ("v / o", 5),
+                ("v % (o & 6u)", 5),
+                ("v / (o > 3u ? o - 4u : 7u)", 5),
+                ("v / (o == 1u ? 1u : o)", 5),
+                ("v / (v == 0u ? 1u : o)", 5),
+                ("v / p.y", 0),
+                ("v / (p.y - 5u)", 5),
+                ("v / min(o, 1u)", 5),
+                ("uint(int(v | 0x80000000u) / (o == 0u ? 1 : int(o)))", 5),
+                ("uint(int(v) / ((o == 0u || int(v) == int(0x80000000u) && int(o) == -2) ? 1 : int(o)))", 5),
+                ("uint(int(v) / int(p.y))", u32::MAX),
+            ] {
+                println!("{recipe}: {divided}");
+                let checked = divide(&divides(recipe, divided), y).planned();
+                let what = "a division under a condition, by what may be zero";
+                let tried = checked.stays_apart(2);
+                assert_eq!(tried, Some(&RewriteReason::NoDefinition { producer: 0, what }), "{recipe}: {divided}");
+            }
+        }
     }
 
     fn loops_and_barriers_are_not_worked_out() {

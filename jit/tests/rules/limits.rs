@@ -210,7 +210,7 @@ probes! {
         let limit = |n| move |l| Limits { max_loop_rounds: Some(n), ..l };
         limited(limit(130), &text, [&[1000], &[1000]]).fused(0);
         ended_by(&limited(limit(129), &text, [&[1000], &[1000]]), &Reason::LoopRounds { limit: 129, unbounded: None });
-        let stays = text.replace("k / 2u", "k / p.y");
+        let stays = text.replace("k / 2u", "k / a[gid.x]");
         ended_by(&limited(limit(130), &stays, [&[0, 1], &[0, 1]]), &Reason::LoopRounds { limit: 130, unbounded: None });
     }
 

@@ -34,6 +34,7 @@ mod placed_lines;
 mod placed_rounds;
 mod placement;
 mod promotion;
+mod recurrences;
 mod rename;
 mod returns;
 mod robust;

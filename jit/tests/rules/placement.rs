@@ -439,6 +439,32 @@ probes! {
         }
     }
 
+    /// A row may be gone through by one invocation alone, as long as work-groups are rows.
+    fn rows_that_one_invocation_goes_through_are_rows() {
+        let rows = kernel(
+            "a z",
+            "8",
+            "var<workgroup> part: array<u32, 8>;---
+             var own = 0u;
+             var count = 0u;
+             if (lid.x == 0u) { count = p.x; }
+             let first = wid.x * p.x + 0u;
+             for (var c = 0u; c < count; c++) { own += a[first + c]; }
+             part[lid.x] = own;
+             workgroupBarrier();
+             let sum = part[0] + part[7] + 1u;
+             for (var c = 0u; c < count; c++) { z[first + c] = a[first + c] * 100u / sum; }",
+        );
+        // Over what the first one reads, so that nothing can be worked out again.
+        Lab::rewriting(80)
+            .submit(&flat("a b z", "a[i] + b[i]"), over(80), &[0, 1, 2], &[16, 80])
+            .submit(&rows, [5, 1, 1], &[2, 1], &[16])
+            .submit(&flat("a z", "a[i] * 3u"), over(80), &[1, 3], &[16, 80])
+            .check()
+            .fused(2)
+            .on_rows(16, &[0, 2]);
+    }
+
     fn few_long_rows_stay_apart() {
         let lab = |w: u32| {
             Lab::rewriting(u64::from(2 * w))

@@ -1,0 +1,168 @@
+//! Integer divisions under a condition that have a result without it.
+//!
+//! A division by zero has none, and neither has one of the least signed number by minus one. Front ends that define these divide by a number
+//! that is chosen so that neither happens: `a / select(b, 1, b == 0)`. The numbers of a call may say as much.
+//!
+//! # Requires
+//! - a kernel with one store
+//!
+//! # Guarantees
+//! - each division that is not done whenever the store is, and that is in no loop, is listed
+
+use ahash::AHashMap;
+use rspirv::spirv::Op;
+
+use super::access::{Access, AccessKind, Guard};
+use super::affine::Atoms;
+use super::build::{Builder, id_at};
+use super::evaluate::Evaluator;
+use super::expr::{BinaryOp, CompareOp, Node, NodeId, mask, sign_extend};
+use super::word::{as_signed, as_unsigned};
+use crate::frontend::opcodes;
+
+/// Most choices that a divisor is made of.
+const MAX_CHOICES: u32 = 32;
+
+/// What is divided by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    signed: bool,
+    /// Dividend and divisor of each component.
+    parts: Vec<(NodeId, NodeId)>,
+}
+
+impl Builder<'_> {
+    /// The divisions that are done under conditions which the only store of the kernel does not have, by block and position.
+    pub(super) fn divisions(&mut self, accesses: &[Access]) -> AHashMap<(usize, usize), Division> {
+        let mut found = AHashMap::new();
+        let mut stores = accesses.iter().filter(|access| access.kind != AccessKind::Read);
+        let (Some(store), None) = (stores.next(), stores.next()) else { return found };
+        let function = self.function;
+        for (block, body) in function.blocks.iter().enumerate() {
+            let is_always_done = self.cfg.dominates(block, store.at.0);
+            if !self.cfg.is_reachable(block) || is_always_done || self.cfg.innermost_loop(block).is_some() {
+                continue;
+            }
+            for (position, inst) in body.instructions.iter().enumerate() {
+                let op = inst.class.opcode;
+                let operands = (id_at(inst, 0), id_at(inst, 1), inst.result_type);
+                let (Some(a), Some(b), Some(ty)) = operands else { continue };
+                if !opcodes::has(op, opcodes::DIVIDES) {
+                    continue;
+                }
+                let parts = (0..self.types.components(ty))
+                    .map(|n| (self.component(a, n, block), self.component(b, n, block)))
+                    .collect();
+                let signed = matches!(op, Op::SDiv | Op::SRem | Op::SMod);
+                found.insert((block, position), Division { signed, parts });
+            }
+        }
+        found
+    }
+}
+
+impl Evaluator<'_> {
+    /// Whether a division has a result wherever `guards` hold.
+    pub(crate) fn divides(&mut self, atoms: &mut Atoms, guards: &[Guard], division: &Division) -> bool {
+        self.enter(atoms, guards);
+        if self.ranges.is_empty() {
+            self.leave();
+        }
+        division.parts.iter().all(|&(dividend, divisor)| {
+            let is_other =
+                self.is_never(atoms, divisor, 0, None, &mut { MAX_CHOICES }) || mutant!(AnyDivisorWillDo);
+            is_other && (!division.signed || self.fits(atoms, dividend, divisor))
+        })
+    }
+
+    /// Whether a signed quotient is one of the numbers of its width.
+    fn fits(&mut self, atoms: &mut Atoms, dividend: NodeId, divisor: NodeId) -> bool {
+        let width = self.analysis.exprs.get(divisor).width();
+        let (least, minus_one) = (1 << (width - 1), mask(width));
+        self.is_never(atoms, divisor, minus_one, Some((dividend, least)), &mut { MAX_CHOICES })
+            || self.is_never(atoms, dividend, least, None, &mut { MAX_CHOICES })
+            || mutant!(QuotientsFit)
+    }
+
+    /// Whether a word never is this one, at least where another word has the value that is said.
+    fn is_never(
+        &mut self,
+        atoms: &mut Atoms,
+        node: NodeId,
+        word: u64,
+        beside: Option<(NodeId, u64)>,
+        budget: &mut u32,
+    ) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        let width = self.analysis.exprs.get(node).width();
+        match *self.analysis.exprs.get(node) {
+            Node::Const { value, .. } => return value != word,
+            Node::Select { condition, a, b, .. } => {
+                let mut never = |side: NodeId, holds: bool| {
+                    self.excludes_word(condition, holds, (side, word), beside)
+                        || self.is_never(atoms, side, word, beside, budget)
+                };
+                if never(a, true) && never(b, false) {
+                    return true;
+                }
+            }
+            Node::Binary { op: BinaryOp::Or | BinaryOp::UMax, a, b, .. } if word == 0 => {
+                if self.is_never(atoms, a, 0, beside, budget) || self.is_never(atoms, b, 0, beside, budget) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        let value = self.value(atoms, node);
+        let is_apart = |low: i128, high: i128, number: i128| number < low || high < number;
+        let signed = i128::from(sign_extend(word, width));
+        as_unsigned(&value, width).is_some_and(|value| is_apart(value.low, value.high, i128::from(word)))
+            || as_signed(&value, width).is_some_and(|value| is_apart(value.low, value.high, signed))
+    }
+
+    /// Whether a condition that holds, or does not, says that a word is not this one, at least where another one has the value that is
+    /// said.
+    fn excludes_word(
+        &self,
+        condition: NodeId,
+        holds: bool,
+        is: (NodeId, u64),
+        beside: Option<(NodeId, u64)>,
+    ) -> bool {
+        let exprs = &self.analysis.exprs;
+        let equals = |node: NodeId, (word, value): (NodeId, u64)| match *exprs.get(node) {
+            Node::Compare { op, a, b, .. } if matches!(op, CompareOp::Equal | CompareOp::NotEqual) => {
+                let is_value = |node: NodeId| matches!(exprs.get(node), Node::Const { value: other, .. } if *other == value);
+                let of = a == word && is_value(b) || b == word && is_value(a);
+                of.then_some(op == CompareOp::Equal)
+            }
+            _ => None,
+        };
+        // What is true of the words is false of the condition.
+        match *exprs.get(condition) {
+            Node::BoolNot(inner) => self.excludes_word(inner, !holds, is, beside),
+            Node::BoolOr(a, b) if !holds => {
+                self.excludes_word(a, false, is, beside) || self.excludes_word(b, false, is, beside)
+            }
+            Node::BoolAnd(a, b) if holds => {
+                self.excludes_word(a, true, is, beside) || self.excludes_word(b, true, is, beside)
+            }
+            // Not both.
+            Node::BoolAnd(a, b) if !holds => beside.is_some_and(|beside| {
+                let both = |x, y| equals(x, is) == Some(true) && equals(y, beside) == Some(true);
+                both(a, b) || both(b, a)
+            }),
+            Node::BoolOr(a, b) if holds => beside.is_some_and(|beside| {
+                let both = |x, y| equals(x, is) == Some(false) && equals(y, beside) == Some(false);
+                both(a, b) || both(b, a)
+            }),
+            _ => {
+                let is_excluded = |is| equals(condition, is) == Some(!holds);
+                is_excluded(is) || beside.is_some_and(is_excluded)
+            }
+        }
+    }
+}
