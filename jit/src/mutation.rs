@@ -9,14 +9,16 @@
 use std::cell::Cell;
 
 /// A set of rules, a bit for each.
-type Rules = [u64; Mutant::ALL.len().div_ceil(64)];
+type Rules = [u64; WORDS];
+
+const WORDS: usize = Mutant::ALL.len().div_ceil(64);
 
 thread_local! {
     static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
     /// How many kept values are being made, one inside the other.
     static KEEPING: Cell<u32> = const { Cell::new(0) };
     /// The rules that kept values were made by.
-    static KEPT: Cell<Rules> = const { Cell::new([0; _]) };
+    static KEPT: Cell<Rules> = const { Cell::new([0; WORDS]) };
 }
 
 /// Whether this mutant is active on this thread.
@@ -49,7 +51,7 @@ pub fn is_kept(mutant: Mutant) -> bool {
 
 /// Says that this thread keeps nothing any more.
 pub fn forget() {
-    KEPT.set(Default::default());
+    KEPT.set([0; WORDS]);
 }
 
 /// Runs `f` with one rule weakened.

@@ -144,7 +144,9 @@ impl Row {
         let mutant = self.mutant;
         let mut are_wrong = false;
         for seed in 0..lists.div_ceil(50) as u64 {
-            let ask = move || drop(smoke(seed, 4, 50));
+            let ask = move || {
+                smoke(seed, 4, 50);
+            };
             let Some(said) = with(mutant, || fails(ask)) else { continue };
             match confirm(mutant, ask) {
                 Ok(()) => are_wrong = true,
