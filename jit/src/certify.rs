@@ -35,7 +35,7 @@ use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::rounds::Counted;
 use crate::plan::step::Source;
-use crate::plan::{BufferId, Internalization, Places, Plan, RenameReport, Step, Submission};
+use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
 use by_rounds::ByRounds;
 use group::{Access, Group, Traces};
 use inlined::Inlined;

@@ -84,10 +84,10 @@ impl<'a> Placed<'a> {
             Some(Places::Blocks { counts, .. }) => Some(counts),
             _ => None,
         };
-        let order = match words.len().checked_sub(4 * several.saturating_sub(1))? {
-            _ if matches!(places, Some(Places::Line { .. })) => Order::Line,
-            _ if counts.is_some() => Order::Rows,
-            5.. => Order::Grid,
+        let order = match places {
+            Some(Places::Line { .. }) => Order::Line,
+            Some(Places::Blocks { .. }) => Order::Rows,
+            _ if words.len().checked_sub(4 * several.saturating_sub(1))? > 4 => Order::Grid,
             _ => Order::Rows,
         };
         let width = u32::from_le_bytes(words.get(..4)?.try_into().ok()?);
