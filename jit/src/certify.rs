@@ -36,7 +36,7 @@ use crate::plan::again::Again;
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::rounds::Counted;
 use crate::plan::step::Source;
-use crate::plan::{BufferId, Internalization, Places, Plan, RenameReport, Step, Submission};
+use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
 use by_rounds::ByRounds;
 use group::{Access, Group, Traces};
 use inlined::Inlined;
@@ -376,9 +376,8 @@ impl Checker<'_, '_> {
     fn placed(&mut self, own: &Submission, placed: &Submission, position: usize) {
         let whole = format!("submission {position} ({})", own.kernel.name);
         let mut rewrites = self.plan.report.rewrites.iter();
-        let is_line =
-            rewrites.any(|one| one.submission == position && matches!(one.places, Places::Line { .. }));
-        let Some(pair) = Placed::new(own, placed, position, is_line) else {
+        let places = rewrites.find(|one| one.submission == position).map(|one| one.places);
+        let Some(pair) = Placed::new(own, placed, position, places) else {
             let cause = "it is not read how it was placed".to_owned();
             self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
             return;

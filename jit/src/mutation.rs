@@ -210,6 +210,9 @@ mutants! {
     NarrowGridsCover: "a grid that is narrower than its rows has all items",
     GroupsAreALine: "the work-groups of a placed kernel are numbered in one dimension",
     OtherDimensionsAreOne: "a placed kernel has the items of its first dimension",
+    OtherIdsAreIdle: "of items that are numbered by their global ids, what the others write is as little as what one store says",
+    #[load = true] NumbersAreIds: "where items are numbered by their global ids, the number is that of the first dimension",
+    QuotientsAreLess: "a quotient is less by one than that of the most that is divided",
     // Inlining.
     AnySideIsTaken: "what is worked out elsewhere loads on both sides of a branch",
     ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",

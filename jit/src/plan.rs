@@ -73,7 +73,7 @@ use group::Group;
 use rename::{Renamed, Value};
 use uses::Uses;
 
-use crate::{Reason, rewrite};
+use crate::{Reason, RewriteReason, rewrite};
 
 /// What to dispatch, in order, and why.
 #[derive(Clone, Debug, Default)]
@@ -285,7 +285,26 @@ pub(crate) fn plan_in_order(
                 }
                 Err(reason) => {
                     tried = tried.or(reason);
-                    break;
+                    let differs = |at: usize| report.inlined.iter().any(|one| one.changes(at));
+                    let known = (&report.rewrites[..], &differs as &dyn Fn(usize) -> bool);
+                    match place::in_blocks(asked, (&list, &uses), held, known, options, limits) {
+                        Ok(placed) => {
+                            #[cfg(feature = "certify")]
+                            plan.placed.extend(placed.before.iter().cloned());
+                            list = Cow::Owned(placed.tell(&mut report.rewrites));
+                            rejection = grow_on(&list, &uses, held, options, limits);
+                            tried = None;
+                        }
+                        // What it would cost says more than why nothing else is possible.
+                        Err(Some(cost @ RewriteReason::FewRows { .. })) => {
+                            tried = Some(cost);
+                            break;
+                        }
+                        Err(reason) => {
+                            tried = tried.or(reason);
+                            break;
+                        }
+                    }
                 }
             }
         }

@@ -76,10 +76,56 @@ impl Spread {
         dims.pop();
         dims.into_iter().collect()
     }
+}
 
-    /// The counts: push constants behind those of the order.
-    pub(crate) fn counts(self, groups: [u32; 3]) -> SmallVec<[u32; 2]> {
-        self.counted().into_iter().map(|d| groups[d]).collect()
+/// The dimensions that count where items are numbered by their global ids, `x + a (y + b z)`: in the others there is only id 0. The last one goes on as long as there are
+/// numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Digits([bool; 3]);
+
+impl Digits {
+    pub(crate) fn of(counts: [u32; 3]) -> Self {
+        Self(counts.map(|count| count != 1))
+    }
+
+    fn dims(self) -> SmallVec<[usize; 3]> {
+        (0..3).filter(|&d| self.0[d]).collect()
+    }
+}
+
+/// How the items of a kernel are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbering {
+    /// Work-group by work-group, each in the order of its local index.
+    Invocations(Spread),
+    /// By their global ids.
+    GlobalIds(Digits),
+}
+
+impl Numbering {
+    /// Dimensions whose counts are push constants behind those of the order.
+    fn counted(self) -> SmallVec<[usize; 2]> {
+        match self {
+            Numbering::Invocations(spread) => spread.counted(),
+            Numbering::GlobalIds(digits) => {
+                let mut dims = digits.dims();
+                dims.pop();
+                dims.into_iter().collect()
+            }
+        }
+    }
+
+    /// These push constants.
+    pub(crate) fn counts(self, of: [u32; 3]) -> SmallVec<[u32; 2]> {
+        self.counted().into_iter().map(|d| of[d]).collect()
+    }
+
+    fn key(self) -> [u8; 4] {
+        let (kind, [x, y, z]) = match self {
+            Numbering::Invocations(Spread(dims)) => (0, dims.map(u8::from)),
+            Numbering::GlobalIds(Digits(dims)) => (1, dims.map(u8::from)),
+        };
+        [kind, x, y, z]
     }
 }
 
@@ -94,7 +140,7 @@ pub(crate) fn line_of(local: [u32; 3]) -> Option<usize> {
 /// push constants that are the `w` of the order.
 pub(crate) fn place(
     kernel: &Specialized,
-    spread: Spread,
+    numbering: Numbering,
     order: Order,
     local: [u32; 3],
     widths: &[u32],
@@ -103,22 +149,23 @@ pub(crate) fn place(
         return Err(RewriteReason::NotFree { what });
     }
     let key = [order as u32, local[0], local[1], local[2]];
-    let key = key.iter().flat_map(|n| n.to_le_bytes()).chain(spread.0.map(u8::from));
+    let key = key.iter().flat_map(|n| n.to_le_bytes()).chain(numbering.key());
     let key = key.chain(widths.iter().flat_map(|n| n.to_le_bytes()));
     kernel.variants.get(kernel.hash.into_iter().chain(key).collect(), || {
-        wrapped(kernel, spread, order, local, widths).map(Arc::new)
+        wrapped(kernel, numbering, order, local, widths).map(Arc::new)
     })
 }
 
 fn wrapped(
     kernel: &Specialized,
-    spread: Spread,
+    numbering: Numbering,
     order: Order,
     local: [u32; 3],
     widths: &[u32],
 ) -> Result<Specialized, RewriteReason> {
     let failed = |what: String| RewriteReason::Failed { what };
-    let module = wrap::wrap(kernel, spread, order, local, widths).map_err(|what| failed(what.to_owned()))?;
+    let module =
+        wrap::wrap(kernel, numbering, order, local, widths).map_err(|what| failed(what.to_owned()))?;
     let placed = kernel.reshaped(module, local).map_err(|error| failed(error.to_string()))?;
     let mut placed = placed.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
     placed.is_repeated |= order == Order::Rows;

@@ -410,6 +410,7 @@ impl Rewrite {
     fn placed(one: &RewriteReport) -> Rewrite {
         let (order, length) = match one.places {
             Places::Rows { length } => ("rows", length),
+            Places::Blocks { length, .. } => ("blocks", length),
             Places::Grid { width } => ("grid", width),
             Places::Line { start } => ("line", start),
         };

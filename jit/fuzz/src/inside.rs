@@ -31,7 +31,7 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
             if rewrite.is_some_and(|one| one.rounds > 1) {
                 return None;
             }
-            let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
+            let idle = rewrite.is_some_and(|one| !owner::has_place(one, &list[at], touched.invocation));
             if idle && matches!(touched.kind, AccessKind::Read) {
                 continue;
             }

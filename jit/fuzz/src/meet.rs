@@ -99,7 +99,7 @@ impl Touches {
             if rewrite.is_some_and(|one| one.rounds > 1) {
                 return None;
             }
-            let idle = rewrite.is_some_and(|one| !owner::has_place(one, touched.invocation));
+            let idle = rewrite.is_some_and(|one| !owner::has_place(one, &list[at], touched.invocation));
             if idle && matches!(touched.kind, AccessKind::Read) {
                 continue;
             }

@@ -24,7 +24,7 @@ pub(crate) fn of(
         Some(RewriteReport { places: Places::Line { start }, work_group, groups, .. }) => {
             (*work_group, *groups, start + invocation)
         }
-        Some(rewrite) => return placed(rewrite, invocation),
+        Some(rewrite) => return placed(rewrite, number(rewrite, member, invocation).unwrap_or(0)),
         None => (member.kernel.interface.local_size, member.groups, invocation),
     };
     let size: u32 = local.iter().product();
@@ -49,12 +49,24 @@ pub(crate) fn of(
     }
 }
 
+/// The number of the item that an invocation of a member is, if it has one.
+fn number(rewrite: &RewriteReport, member: &Submission, invocation: u32) -> Option<u32> {
+    let Places::Blocks { counts, .. } = rewrite.places else { return Some(invocation) };
+    let size = member.kernel.interface.local_size;
+    let count = size.iter().product::<u32>();
+    let at = |n: u32, of: [u32; 3]| [n % of[0], n / of[0] % of[1], n / of[0] / of[1]];
+    let (group, inside) = (at(invocation / count, member.groups), at(invocation % count, size));
+    let id = |d: usize| group[d] * size[d] + inside[d];
+    let has_number = (0..3).all(|d| id(d) < counts[d]);
+    has_number.then(|| id(0) + counts[0] * (id(1) + counts[1] * id(2)))
+}
+
 /// The owner of an item of a member that was placed on rows or tiles.
 fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
     let ([x, y, _], [groups, ..]) = (rewrite.work_group, rewrite.groups);
     let size = rewrite.work_group.iter().product::<u32>();
     let (group, inside) = match rewrite.places {
-        Places::Rows { length } => (item / length, item % length % size),
+        Places::Rows { length } | Places::Blocks { length, .. } => (item / length, item % length % size),
         Places::Grid { width } => {
             let (column, row) = (item % width, item / width);
             (row / y * groups + column / x, row % y * x + column % x)
@@ -64,10 +76,11 @@ fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
     Owner { item: group * size + inside, group }
 }
 
-/// Whether an item of a member that was placed is done at all: those past the places have nothing to write.
-pub(crate) fn has_place(rewrite: &RewriteReport, item: u32) -> bool {
+/// Whether an invocation of a member that was placed is done at all: those past the places have nothing to write.
+pub(crate) fn has_place(rewrite: &RewriteReport, member: &Submission, invocation: u32) -> bool {
+    let Some(item) = number(rewrite, member, invocation) else { return false };
     let rows = match rewrite.places {
-        Places::Rows { length } => (item / length, rewrite.groups[0]),
+        Places::Rows { length } | Places::Blocks { length, .. } => (item / length, rewrite.groups[0]),
         Places::Grid { width } => (item / width, rewrite.groups[1] * rewrite.work_group[1]),
         Places::Line { start } => (start + item, rewrite.groups[0] * rewrite.work_group[0]),
     };

@@ -249,6 +249,16 @@ impl Ranges {
         true
     }
 
+    /// Tightens ranges of quotients in a form by what is known of what they are quotients of: that may be less than where an atom was seen first.
+    pub(crate) fn bound_quotients(&mut self, atoms: &Atoms, form: &Affine, facts: &[Affine]) {
+        for &(id, _) in &form.terms {
+            let Atom::Quotient(base, divisor) = atoms.get(id) else { continue };
+            let (low, high) = Bounds { ranges: self, facts }.of(atoms, base);
+            let high = high - divisor * i128::from(mutant!(QuotientsAreLess));
+            self.tighten(atoms, id, Some(low.div_euclid(*divisor)), Some(high.div_euclid(*divisor)));
+        }
+    }
+
     /// Tightens ranges until the facts give nothing more, or for a few rounds.
     pub(crate) fn apply(&mut self, atoms: &Atoms, facts: &[Affine]) {
         for _ in 0..4 {

@@ -228,6 +228,7 @@ impl<'a> Evaluator<'a> {
         // The offset may be made of atoms that the facts speak of and that were not there before.
         let mut ranges = self.ranges.clone();
         ranges.apply(atoms, &facts);
+        ranges.bound_quotients(atoms, &offset, &facts);
         AccessForm {
             offset,
             size: if mutant!(IgnoreSize) { 1 } else { i128::from(access.size) },

@@ -11,7 +11,7 @@ use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
 use super::trace::{FrameId, Ids, Member, Path, ROOT, Trace, World};
 use crate::analysis::AccessKind;
-use crate::plan::Submission;
+use crate::plan::{Places, Submission};
 use rspirv::spirv::Op;
 
 /// A submission and what the plan runs in its place.
@@ -23,6 +23,8 @@ pub(super) struct Placed<'a> {
     /// Items from one row to the next, or the invocation of a line that does the first one, as the last push constants say.
     width: u32,
     order: Order,
+    /// Of items that are numbered by their global ids, how many of these there are in each dimension.
+    counts: Option<[u32; 3]>,
 }
 
 /// In which order items are done, as the plan says.
@@ -63,7 +65,7 @@ impl<'a> Placed<'a> {
         own: &'a Submission,
         placed: &'a Submission,
         position: usize,
-        is_line: bool,
+        places: Option<Places>,
     ) -> Option<Self> {
         let member = |submission: &'a Submission| {
             let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
@@ -78,14 +80,19 @@ impl<'a> Placed<'a> {
         let words = placed.submission.push.get(size.next_multiple_of(4)..)?;
         // Counts of work-groups stand behind the words of the order.
         let several = own.submission.groups.iter().filter(|&&count| count != 1).count();
-        let order = match words.len().checked_sub(4 * several.saturating_sub(1))? {
-            _ if is_line => Order::Line,
-            5.. => Order::Grid,
+        let counts = match places {
+            Some(Places::Blocks { counts, .. }) => Some(counts),
+            _ => None,
+        };
+        let order = match places {
+            Some(Places::Line { .. }) => Order::Line,
+            Some(Places::Blocks { .. }) => Order::Rows,
+            _ if words.len().checked_sub(4 * several.saturating_sub(1))? > 4 => Order::Grid,
             _ => Order::Rows,
         };
         let width = u32::from_le_bytes(words.get(..4)?.try_into().ok()?);
         let (own_writes, placed_writes) = (writes(&own)?, writes(&placed)?);
-        Some(Self { own, placed, own_writes, placed_writes, width, order })
+        Some(Self { own, placed, own_writes, placed_writes, width, order, counts })
     }
 
     /// What of the two submissions does not fit together, whatever their instructions do.
@@ -153,10 +160,21 @@ impl<'a> Placed<'a> {
         let count = self.items()?;
         let own_size = self.own.submission.kernel.interface.local_size;
         // The last of several dimensions goes on past the dispatch: whether the item exists is a part of what is asked.
-        let last = (0..3).rev().find(|&d| self.own.submission.groups[d] != 1).unwrap_or(0);
-        let others: u64 =
-            (0..3).filter(|&d| d != last).map(|d| u64::from(self.own.submission.groups[d])).product();
-        let before = others.checked_mul(own_size.iter().map(|&n| u64::from(n)).product())?.max(1);
+        let last = match self.counts {
+            Some(counts) => last_of(counts).unwrap_or(3),
+            None => (0..3).rev().find(|&d| self.own.submission.groups[d] != 1).unwrap_or(0),
+        };
+        let before = match self.counts {
+            Some(counts) => {
+                let below = counts.iter().take(last).map(|&n| u64::from(n)).product::<u64>();
+                below.checked_mul(own_size.get(last).copied().unwrap_or(1).into())?.max(1)
+            }
+            None => {
+                let others = (0..3).filter(|&d| d != last);
+                let others: u64 = others.map(|d| u64::from(self.own.submission.groups[d])).product();
+                others.checked_mul(own_size.iter().map(|&n| u64::from(n)).product())?.max(1)
+            }
+        };
         let mut id = |most: u64, what: &str, d: usize| match most {
             0 => w.terms.constant(0, 32),
             _ => w.terms.symbol(32, most, Origin::Id, format!("item's {what} id {}", ["x", "y", "z"][d])),
@@ -169,7 +187,10 @@ impl<'a> Placed<'a> {
         let local = std::array::from_fn(|d| id(u64::from(own_size[d]).saturating_sub(1), "local", d));
         let own_who = Who { group, local };
         let ids = self.ids(w, &self.own, &own_who);
-        let item = self.number(w, &own_who, ids.index);
+        let (item, has_number) = match self.counts {
+            Some(counts) => by_global_ids(w, counts, ids.global),
+            None => (self.number(w, &own_who, ids.index), w.terms.truth(true)),
+        };
         let mut own = Trace::new(&self.own, ids, "item", true);
         let mut mine = Vec::new();
         let candidates = |of: &'_ [Access]| -> Vec<Access> {
@@ -206,6 +227,7 @@ impl<'a> Placed<'a> {
                         let there = w.terms.compare(Compare::ULess, item, count);
                         let found = w.terms.both(found, there);
                         let is_it = w.terms.compare(Compare::Equal, item, doing.item);
+                        let is_it = w.terms.both(is_it, has_number);
                         let missing = w.terms.not(found);
                         let wrong = w.terms.both(is_it, missing);
                         let exists = w.terms.compare(Compare::ULess, doing.item, count);
@@ -227,7 +249,7 @@ impl<'a> Placed<'a> {
                         let others = theirs.iter().map(|(one, p)| (&one.instance, p, Some(one.item)));
                         let others = others.map(|(one, p, by)| (one, p, by.map(|by| (by, item))));
                         let found = is_among(w, instance, pieces, others);
-                        let found = w.terms.both(found, there);
+                        let found = w.terms.all([found, there, has_number]);
                         let missing = w.terms.not(found);
                         w.terms.both(instance.happens, missing)
                     })
@@ -262,9 +284,15 @@ impl<'a> Placed<'a> {
         Who { group, local: std::array::from_fn(|d| id(size[d], "local", d)) }
     }
 
-    /// Items of the kernel's own dispatch.
+    /// Items of the kernel's own dispatch, of those that have a number.
     fn items(&self) -> Option<u32> {
         let own = self.own.submission;
+        if let Some(counts) = self.counts {
+            let Some(last) = last_of(counts) else { return Some(1) };
+            let below = counts[..last].iter().copied().try_fold(1u32, u32::checked_mul)?;
+            let ids = own.groups[last].checked_mul(own.kernel.interface.local_size[last])?;
+            return below.checked_mul(ids);
+        }
         let factors = own.groups.iter().chain(&own.kernel.interface.local_size);
         factors.copied().try_fold(1u32, u32::checked_mul)
     }
@@ -396,6 +424,29 @@ impl<'a> Placed<'a> {
         let in_row = w.terms.compare(Compare::ULess, place, width);
         w.terms.both(is_it, in_row)
     }
+}
+
+/// The last dimension that counts in the numbers of items.
+fn last_of(counts: [u32; 3]) -> Option<usize> {
+    (0..3).rev().find(|&d| counts[d] > 1)
+}
+
+/// The number of an item that is numbered by its global ids, and whether it has one.
+fn by_global_ids(w: &mut World, counts: [u32; 3], global: [Term; 3]) -> (Term, Term) {
+    let last = last_of(counts);
+    let (mut number, mut has_number) = (w.terms.constant(0, 32), w.terms.truth(true));
+    for d in (0..3).rev() {
+        let count = w.terms.constant(u64::from(counts[d]), 32);
+        if Some(d) != last {
+            let below = w.terms.compare(Compare::ULess, global[d], count);
+            has_number = w.terms.both(has_number, below);
+        }
+        if last.is_some_and(|last| d <= last) {
+            number = w.terms.word(Word::Mul, number, count);
+            number = w.terms.word(Word::Add, number, global[d]);
+        }
+    }
+    (number, has_number)
 }
 
 /// Whether one of `others` happens, at the same bytes, and, where that is asked, with two equal terms.

@@ -16,7 +16,7 @@ use super::report::Places;
 use super::submission::Submission;
 use super::uses::Uses;
 use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom, Atoms};
+use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
 use crate::analysis::evaluate::{Environment, Evaluator};
 use crate::reason::RewriteReason;
 
@@ -40,8 +40,13 @@ pub(super) fn exactly_once(
     let product = |n: [u32; 3]| n.iter().map(|&n| u128::from(n)).product::<u128>();
     let size = one.kernel.interface.local_size;
     let items = product(one.groups) * product(size);
+    if let Places::Blocks { length, counts } = proposal.places {
+        return by_global_ids(list, uses, at, (product(proposal.groups) * u128::from(length), counts));
+    }
     let (places, width) = match proposal.places {
-        Places::Rows { length } => (product(proposal.groups) * u128::from(length), u128::from(length)),
+        Places::Rows { length } | Places::Blocks { length, .. } => {
+            (product(proposal.groups) * u128::from(length), u128::from(length))
+        }
         Places::Grid { width } => {
             let rows = u128::from(proposal.groups[1]) * u128::from(proposal.local[1]);
             (rows * u128::from(width), u128::from(width))
@@ -72,6 +77,55 @@ pub(super) fn exactly_once(
     if idle { Ok(items as u64) } else { Err(wrong) }
 }
 
+/// The same of items that are numbered by their global ids, `x + a (y + b z)` with `x < a` and `y < b`, of which the last that has several values may be any: one number each.
+/// Items with a greater `x` or `y` have no number, and those behind the last `z` that writes need no place, as all these have nothing to do.
+fn by_global_ids(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    (places, counts): (u128, [u32; 3]),
+) -> Result<u64, RewriteReason> {
+    let one = &list[at];
+    let size = one.kernel.interface.local_size;
+    let ids: [u128; 3] = std::array::from_fn(|d| u128::from(one.groups[d]) * u128::from(size[d]));
+    let counts = counts.map(u128::from);
+    let last = (0..3).rev().find(|&d| counts[d] > 1);
+    // All items with a number.
+    let before = last.map_or(1, |last| counts[..last].iter().product::<u128>());
+    let items = last.map_or(1, |last| before * ids[last]);
+    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let in_range = (0..3).all(|d| (1..=ids[d]).contains(&counts[d]));
+    if one.base != [0; 3] || !in_range || ids.iter().product::<u128>() >= MOST_ITEMS {
+        return Err(wrong);
+    }
+    let covered = counts.iter().product::<u128>() <= places && places <= items;
+    let idle = || (0..3).all(|d| counts[d] == ids[d] || none_from(list, uses, at, d, counts[d]));
+    if covered && (idle() || mutant!(OtherIdsAreIdle)) { Ok(items as u64) } else { Err(wrong) }
+}
+
+/// Whether items with this global id or a greater one in a dimension write nothing.
+fn none_from(list: &[Submission], uses: &Uses, at: usize, dim: usize, from: u128) -> bool {
+    let one = &list[at];
+    writes_nothing(list, uses, at, |atoms| {
+        let mut ids = Ids::default();
+        for d in 0..3 {
+            let (groups, size) = (u128::from(one.groups[d]), u128::from(one.kernel.interface.local_size[d]));
+            if d == dim {
+                let (ranges, size) = (Ranges::default(), size as i128);
+                let bounds = Bounds { ranges: &ranges, facts: &[] };
+                ids.global[d] = number(atoms, Atom::Global(d as u8), groups * size as u128 - from, from);
+                ids.group[d] = split(atoms, &ids.global[d], size, true, bounds)?;
+                ids.local[d] = split(atoms, &ids.global[d], size, false, bounds)?;
+            } else {
+                ids.group[d] = number(atoms, Atom::Group(d as u8), groups, 0);
+                ids.local[d] = number(atoms, Atom::Local(d as u8), size, 0);
+                ids.global[d] = ids.local[d].plus(&ids.group[d], size as i128)?;
+            }
+        }
+        Some(ids)
+    })
+}
+
 /// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
 /// away.
 fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
@@ -81,12 +135,13 @@ fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) ->
     let part = from == whole
         || writes_nothing(list, uses, at, |atoms| {
             let inside = number(atoms, Atom::Global(0), whole - from, from % size);
-            (Affine::constant((from / size) as i128), inside)
+            Ids::unfold(atoms, &list[at], &Affine::constant((from / size) as i128), &inside)
         });
     part && (whole == to
         || writes_nothing(list, uses, at, |atoms| {
             let group = number(atoms, Atom::Group(0), (to - whole) / size, whole / size);
-            (group, number(atoms, Atom::Local(0), size, 0))
+            let inside = number(atoms, Atom::Local(0), size, 0);
+            Ids::unfold(atoms, &list[at], &group, &inside)
         }))
 }
 
@@ -96,25 +151,40 @@ fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
     Affine { constant: form.constant + first as i128, ..form }
 }
 
-/// Whether no write happens for the items whose work-groups, and places in them, have these numbers.
+/// The ids of items.
+#[derive(Default)]
+struct Ids {
+    group: [Affine; 3],
+    local: [Affine; 3],
+    global: [Affine; 3],
+}
+
+impl Ids {
+    /// Of items whose work-groups, and places in them, have these numbers.
+    fn unfold(atoms: &mut Atoms, one: &Submission, group: &Affine, inside: &Affine) -> Option<Self> {
+        let local_size = one.kernel.interface.local_size;
+        let group = unfold(atoms, group, one.groups)?;
+        let local = unfold(atoms, inside, local_size)?;
+        let mut global: [Affine; 3] = Default::default();
+        for d in 0..3 {
+            global[d] = local[d].plus(&group[d], i128::from(local_size[d]))?;
+        }
+        Some(Self { group, local, global })
+    }
+}
+
+/// Whether no write happens for the items with these ids.
 fn writes_nothing(
     list: &[Submission],
     uses: &Uses,
     at: usize,
-    numbers: impl FnOnce(&mut Atoms) -> (Affine, Affine),
+    ids: impl FnOnce(&mut Atoms) -> Option<Ids>,
 ) -> bool {
     let one = &list[at];
     let Ok(analysis) = analysis_of(one) else { return false };
     let mut atoms = Atoms::default();
-    let (group, inside) = numbers(&mut atoms);
+    let Some(Ids { group, local, global }) = ids(&mut atoms) else { return false };
     let local_size = one.kernel.interface.local_size;
-    let Some(group) = unfold(&mut atoms, &group, one.groups) else { return false };
-    let Some(local) = unfold(&mut atoms, &inside, local_size) else { return false };
-    let mut global: [Affine; 3] = Default::default();
-    for d in 0..3 {
-        let Some(id) = local[d].plus(&group[d], i128::from(local_size[d])) else { return false };
-        global[d] = id;
-    }
     let sizes = one.sizes();
     let constants = uses.constants(one);
     let env = Environment {

@@ -519,7 +519,7 @@ fn slow_broadcast(next: &Submission, limits: &Limits) -> Option<Reason> {
 }
 
 /// Whether two submissions use one buffer.
-fn have_in_common(a: &Submission, b: &Submission) -> bool {
+pub(super) fn have_in_common(a: &Submission, b: &Submission) -> bool {
     a.args.iter().any(|arg| b.args.iter().any(|other| arg.buffer == other.buffer))
 }
 

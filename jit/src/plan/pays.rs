@@ -33,7 +33,7 @@ pub(super) fn pays(
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<(), RewriteReason> {
-    let Places::Rows { length } = proposal.places else { return Ok(()) };
+    let (Places::Rows { length } | Places::Blocks { length, .. }) = proposal.places else { return Ok(()) };
     if options.force {
         return Ok(());
     }

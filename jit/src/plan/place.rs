@@ -16,6 +16,7 @@
 //! # Refuses
 //! - what would not pay ([`pays`]), no buffer that both sides go through element by element
 
+mod blocks;
 mod lines;
 
 use std::borrow::Cow;
@@ -36,7 +37,9 @@ use super::view::View;
 use crate::analysis::affine::{Atom, AtomId, Bounds};
 use crate::analysis::evaluate::AccessForm;
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Order, Spread};
+use crate::rewrite::{self, Digits, Numbering, Order, Spread};
+
+pub(crate) use blocks::in_blocks;
 
 /// Partners that are tried at one seam.
 const MOST_PARTNERS: usize = 3;
@@ -556,16 +559,22 @@ pub(super) fn place(
     pays(list, uses, (at, last), proposal, options, limits)?;
     let items = exactly_once(list, uses, at, proposal)?;
     let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
-        Places::Rows { length } => (Order::Rows, [length].into_iter().collect()),
+        Places::Rows { length } | Places::Blocks { length, .. } => {
+            (Order::Rows, [length].into_iter().collect())
+        }
         Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
         Places::Line { start } => (Order::Line, [start, start + items as u32].into_iter().collect()),
     };
-    let spread = Spread::of(one.groups);
-    let widths = if order == Order::Line { SmallVec::new() } else { widths(one, words[0]) };
-    let kernel = rewrite::place(&one.kernel, spread, order, local, &widths)?;
+    let (numbering, counts) = match places {
+        Places::Blocks { counts, .. } => (Numbering::GlobalIds(Digits::of(counts)), counts),
+        _ => (Numbering::Invocations(Spread::of(one.groups)), one.groups),
+    };
+    let has_width = !matches!(places, Places::Line { .. } | Places::Blocks { .. });
+    let widths = if has_width { widths(one, words[0]) } else { SmallVec::new() };
+    let kernel = rewrite::place(&one.kernel, numbering, order, local, &widths)?;
     let mut push = one.push.clone();
     push.resize(rewrite::words_at(&one.kernel) as usize, 0);
-    let words = words.into_iter().chain(spread.counts(one.groups));
+    let words = words.into_iter().chain(numbering.counts(counts));
     push.extend(words.flat_map(u32::to_le_bytes));
     let line = !matches!(places, Places::Grid { .. });
     let groups = if line { [groups.iter().product(), 1, 1] } else { groups };

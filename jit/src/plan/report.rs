@@ -303,6 +303,13 @@ pub enum Places {
         /// Items of a row.
         length: u32,
     },
+    /// The same of items that are numbered by their global ids: item `x + counts[0] * (y + counts[1] * z)`.
+    Blocks {
+        /// Items of a work-group.
+        length: u32,
+        /// Global ids in each dimension, from 0 on, of items that have something to do.
+        counts: [u32; 3],
+    },
     /// The invocation at `(x, y)` does item `y * width + x`, where `x < width` and there is such an item.
     Grid {
         /// Items of a row of the grid.
@@ -321,6 +328,12 @@ impl std::fmt::Display for RewriteReport {
         match self.places {
             Places::Rows { length } => {
                 write!(f, "item group * {length} + local + k * {size}, rows of {length}")
+            }
+            Places::Blocks { length, counts: [x, y, _] } => {
+                write!(
+                    f,
+                    "item group * {length} + local + k * {size}, blocks of {length}, numbered by ids of {x} x {y}"
+                )
             }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
             Places::Line { start } => write!(f, "item x - {start}"),

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::free::VIRTUAL;
 use super::writer::{Pushed, Result, Writer};
-use super::{Order, Spread, line_of, quotient, words_at};
+use super::{Digits, Numbering, Order, Spread, line_of, quotient, words_at};
 use crate::analysis::cfg::Cfg;
 use crate::frontend::{
     defs::Defs,
@@ -33,7 +33,7 @@ use crate::kernel::Specialized;
 /// `widths` are the first bytes of words of its push constants that are `w`.
 pub(super) fn wrap(
     kernel: &Specialized,
-    spread: Spread,
+    numbering: Numbering,
     order: Order,
     local: [u32; 3],
     widths: &[u32],
@@ -46,14 +46,17 @@ pub(super) fn wrap(
         return Err("it returns from inside of a loop");
     }
     let mut writer = Writer::new(module)?;
-    let counted = spread.counted();
+    let counted = numbering.counted();
     let words = writer.push_words(words_at(kernel), order.words() + counted.len() as u32)?;
     let (words, counts) = words.split_at(order.words() as usize);
     let mut ids = Ids::find(&writer)?;
     let item = writer.fresh();
     let mut head = Vec::new();
     let size = kernel.interface.local_size;
-    ids.number(&mut writer, &mut head, item, size, (spread, counts));
+    match numbering {
+        Numbering::Invocations(spread) => ids.number(&mut writer, &mut head, item, size, (spread, counts)),
+        Numbering::GlobalIds(digits) => ids.digits(&mut writer, &mut head, item, size, (digits, counts)),
+    }
     for block in &mut function.blocks {
         ids.replace(&mut writer, block)?;
     }
@@ -443,6 +446,48 @@ impl Ids {
             });
             self.values.insert(BuiltIn::GlobalInvocationId as u32, all);
         }
+    }
+
+    /// The same where the item's number has its global ids for digits, of which there are so many in each of these dimensions but the last.
+    fn digits(
+        &mut self,
+        writer: &mut Writer,
+        head: &mut Vec<Instruction>,
+        item: Word,
+        size: [u32; 3],
+        (digits, counts): (Digits, &[Pushed]),
+    ) {
+        let zero = writer.constant(0);
+        let mut global = [zero; 3];
+        let mut rest = item;
+        for (n, &d) in digits.dims().iter().enumerate() {
+            global[d] = rest;
+            if let Some(&several) = counts.get(n).filter(|_| !mutant!(NumbersAreIds)) {
+                let several = writer.load(head, several);
+                global[d] = writer.math(head, Op::UMod, rest, several);
+                rest = writer.math(head, Op::UDiv, rest, several);
+            }
+        }
+        self.set(BuiltIn::GlobalInvocationId, global);
+        let own = [BuiltIn::WorkgroupId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
+        if !own.into_iter().any(|own| self.has(own)) {
+            return;
+        }
+        let (mut groups, mut inside) = (global, [zero; 3]);
+        for d in (0..3).filter(|&d| global[d] != zero && size[d] != 1) {
+            let size = writer.constant(size[d]);
+            groups[d] = writer.math(head, Op::UDiv, global[d], size);
+            inside[d] = writer.math(head, Op::UMod, global[d], size);
+        }
+        let mut index = inside[2];
+        for d in [1, 0] {
+            let size = writer.constant(size[d]);
+            let before = writer.math(head, Op::IMul, index, size);
+            index = writer.math(head, Op::IAdd, before, inside[d]);
+        }
+        self.set(BuiltIn::WorkgroupId, groups);
+        self.set(BuiltIn::LocalInvocationId, inside);
+        self.set(BuiltIn::LocalInvocationIndex, [index, zero, zero]);
     }
 
     /// Replaces the loads of a block.

@@ -28,6 +28,8 @@ mod narrow;
 mod numbers;
 mod order;
 mod packed;
+mod placed_blocks;
+mod placed_blocks_random;
 mod placed_elements;
 mod placed_grids;
 mod placed_lines;

@@ -49,6 +49,8 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("inlining", super::inlining::ALL),
     ("placement", super::placement::ALL),
     ("packed", super::packed::ALL),
+    ("placed_blocks", super::placed_blocks::ALL),
+    ("placed_blocks_random", super::placed_blocks_random::ALL),
     ("placed_grids", super::placed_grids::ALL),
     ("placed_lines", super::placed_lines::ALL),
     ("placed_elements", super::placed_elements::ALL),

@@ -175,6 +175,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
     let mut lines = vec![picture.name(submission).to_owned(), second];
     lines.extend(placed.map(|one| match one.places {
         Places::Rows { length } => format!("done in rows of {length}"),
+        Places::Blocks { length, .. } => format!("done in blocks of {length}"),
         Places::Grid { width } => format!("done in lines of {width}"),
         Places::Line { start } => format!("done from item {start} on"),
     }));
