@@ -109,10 +109,12 @@ impl Evaluator<'_> {
                     return true;
                 }
             }
-            Node::Binary { op: BinaryOp::Or | BinaryOp::UMax, a, b, .. } if word == 0 => {
-                if self.is_never(atoms, a, 0, beside, budget) || self.is_never(atoms, b, 0, beside, budget) {
-                    return true;
-                }
+            Node::Binary { op: BinaryOp::Or | BinaryOp::UMax, a, b, .. }
+                if word == 0
+                    && (self.is_never(atoms, a, 0, beside, budget)
+                        || self.is_never(atoms, b, 0, beside, budget)) =>
+            {
+                return true;
             }
             _ => {}
         }
