@@ -68,7 +68,7 @@ exhibits! {
     }
 
     /// Words on one side, pairs of words on the other.
-    fn inductor_198101() -> Split(2); {
+    fn inductor_198101() -> Fused(1); {
         let mut e = Exhibit::of("inductor_198101");
         let (x, y) = (e.numbers("x", 512), e.poisoned("y", 512));
         e.run("double", 8, &[(0, x), (1, y)], &[]);
