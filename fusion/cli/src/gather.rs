@@ -7,7 +7,7 @@ use crate::pipeline::check::Checked;
 use crate::pipeline::{Pipeline, Promotion};
 use crate::report::json::{BufferOutcome, Changed, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
-use vkfuse::{BufferId, FusionReport, Internalization, Reason};
+use vkfuse::{BufferId, FusionReport, Internalization, Outcome, Reason};
 use vkfuse_jit::plan::has_work;
 
 /// What a fused run did with the list.
@@ -33,10 +33,15 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         Some(pipeline.buffers[index].name.clone())
     };
     let list = List::of(report, name);
-    let find = |id: &BufferId| report.plan.buffers.iter().find(|buffer| buffer.buffer == *id);
+    // A list that had to be one kernel and is not, or whose code is still being built, ran as it was submitted, whatever was planned.
+    let is_as_submitted = matches!(report.outcome, Outcome::Refused { .. } | Outcome::Building)
+        && report.plan.groups.iter().any(|group| group.fused);
+    let find = |id: &BufferId| {
+        report.plan.buffers.iter().find(|buffer| buffer.buffer == *id).filter(|_| !is_as_submitted)
+    };
     Gathered {
         outcome: Some(list.outcome),
-        groups: list.groups,
+        groups: if is_as_submitted { Vec::new() } else { list.groups },
         splits: list.splits,
         trusted: list.trusted,
         changed: list.changed,

@@ -226,7 +226,7 @@ fn not_fused(report: &Report) -> Stop {
         Some(split) => format!(": split after submission {}, {}", split.after, split.reason),
         None => String::new(),
     };
-    let groups = report.groups.len();
+    let groups = if report.splits.is_empty() { report.groups.len() } else { report.splits.len() + 1 };
     Stop {
         status: Status::NotFused,
         message: format!("fusion was forced, and the list became {groups} groups{why}"),

@@ -444,3 +444,33 @@ fn bench_fills_promoted_buffers_that_are_read_before_they_are_written() {
     assert_eq!(status, 0);
     check_bench(&report);
 }
+
+/// A list that has to be one kernel and becomes two runs as it was submitted, and the report says so: nothing is fused or promoted, and
+/// every buffer is compared.
+#[test]
+fn a_forced_list_that_is_refused_is_reported_as_it_ran() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = list_of(
+        folder.path(),
+        &[
+            ("mul", &["a", "a", "t"], 1024),
+            ("mul", &["t", "x", "z"], 1024),
+            ("reverse", &["z", "y"], 1024),
+            ("mul", &["a", "y", "x"], 1024),
+        ],
+    );
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!((status, &report["buffers"]["t"]["got"]), (0, &"private".into()));
+    let text = fs::read_to_string(&file).expect("the list");
+    fs::write(&file, format!("{text}[fusion]\nforce = true\n")).expect("written");
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 4);
+    let groups = report["groups"].as_array().expect("the dispatches");
+    assert_eq!(groups.len(), 4);
+    assert!(groups.iter().all(|group| group["fused"] == false), "{groups:#?}");
+    assert_eq!(report["buffers"]["t"]["got"], "none");
+    assert_eq!(report["outputs"]["t"]["equal"], true);
+}
