@@ -78,7 +78,7 @@ impl Rig {
         buffer
     }
 
-    /// A kernel on 256 items, from so many words of one buffer to so many of another.
+    /// Runs a kernel on 256 items, with the given numbers of words of its two buffers bound.
     fn submit(&self, kernel: VkfuseKernel, x: (VkfuseBuffer, u64), z: (VkfuseBuffer, u64)) {
         let argument = |binding: u32, (buffer, words): (VkfuseBuffer, u64), access: VkfuseAccess| {
             let access = access as u32;

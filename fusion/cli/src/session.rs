@@ -105,7 +105,7 @@ impl<'p> Session<'p> {
         self.buffers_promoting(|_| true)
     }
 
-    /// Fresh buffers with the initial contents, of which only those that `promotes` names may be promoted.
+    /// Fresh buffers with the initial contents. Only those that `promotes` names may be promoted.
     pub(crate) fn buffers_promoting(&self, promotes: impl Fn(usize) -> bool) -> Result<Buffers, Stop> {
         let promotes: Vec<bool> = (0..self.contents.len()).map(promotes).collect();
         let mut buffers = Vec::with_capacity(self.contents.len());

@@ -185,8 +185,8 @@ mod wgsl {
         });
     }
 
-    /// A kernel stores to one of two buffers, as a specialization constant says, and is worked out where that one is read. The other
-    /// has no store left, was not promoted, and keeps its contents.
+    /// A specialization constant selects the buffer that a kernel stores to, and the kernel is recomputed where that buffer is read. The
+    /// other buffer has no store left, was not promoted, and keeps its contents.
     #[test]
     fn a_buffer_without_a_store_left_keeps_its_contents() {
         let rig = rig!();

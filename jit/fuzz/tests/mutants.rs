@@ -62,7 +62,7 @@ impl Run {
             let seed = self.first + place as u64;
             forget();
             let mut pool = Pool::new(seed, KERNELS);
-            // What is kept with a kernel is worked out anew for each mutant that it may depend on.
+            // Values cached with a kernel are recomputed for each mutant that they may depend on.
             let mut fresh: Vec<Option<Pool>> = vec![None; self.mutants.len()];
             for number in 0..LISTS.min(self.lists - place * LISTS) {
                 if work.is_over() {

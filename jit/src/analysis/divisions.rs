@@ -1,7 +1,7 @@
 //! Integer divisions under a condition that have a result without it.
 //!
-//! A division by zero has none, and neither has one of the least signed number by minus one. Front ends that define these divide by a number
-//! that is chosen so that neither happens: `a / select(b, 1, b == 0)`. The numbers of a call may say as much.
+//! Division by zero is undefined, and so is dividing the smallest signed number by -1. Front ends whose language defines both cases select
+//! another divisor for them: `a / select(b, 1, b == 0)`. The numbers of a call may rule them out as well.
 //!
 //! # Requires
 //! - a kernel with one store
@@ -20,7 +20,7 @@ use super::expr::{BinaryOp, CompareOp, Node, NodeId, mask, sign_extend};
 use super::word::{as_signed, as_unsigned};
 use crate::frontend::opcodes;
 
-/// Most choices that a divisor is made of.
+/// Most expressions that are visited for one divisor.
 const MAX_CHOICES: u32 = 32;
 
 /// What is divided by what.
@@ -32,7 +32,7 @@ pub(crate) struct Division {
 }
 
 impl Builder<'_> {
-    /// The divisions that are done under conditions which the only store of the kernel does not have, by block and position.
+    /// The divisions outside of loops whose block does not dominate the kernel's only store, by block and position.
     pub(super) fn divisions(&mut self, accesses: &[Access]) -> AHashMap<(usize, usize), Division> {
         let mut found = AHashMap::new();
         let mut stores = accesses.iter().filter(|access| access.kind != AccessKind::Read);
@@ -84,7 +84,7 @@ impl Evaluator<'_> {
             || mutant!(QuotientsFit)
     }
 
-    /// Whether a word never is this one, at least where another word has the value that is said.
+    /// Whether an expression never equals `word`. With `beside`, only where that other expression has the given value.
     fn is_never(
         &mut self,
         atoms: &mut Atoms,
@@ -125,8 +125,7 @@ impl Evaluator<'_> {
             || as_signed(&value, width).is_some_and(|value| is_apart(value.low, value.high, signed))
     }
 
-    /// Whether a condition that holds, or does not, says that a word is not this one, at least where another one has the value that is
-    /// said.
+    /// Whether a condition that is `holds` implies that `is` does not hold. With `beside`, only where that equality holds.
     fn excludes_word(
         &self,
         condition: NodeId,
@@ -143,7 +142,6 @@ impl Evaluator<'_> {
             }
             _ => None,
         };
-        // What is true of the words is false of the condition.
         match *exprs.get(condition) {
             Node::BoolNot(inner) => self.excludes_word(inner, !holds, is, beside),
             Node::BoolOr(a, b) if !holds => {

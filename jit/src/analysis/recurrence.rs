@@ -8,7 +8,7 @@
 //! - a test that every round which another one follows has passed
 //!
 //! # Guarantees
-//! - each time the loop is entered, it goes round at most as often as the test held
+//! - each time the loop is entered, the test holds at most as often as is returned; the iteration in which it fails is one more
 //!
 //! # Refuses
 //! - first values that are no numbers; values that are loaded in the loop, or chosen in a way that is not followed; long loops

@@ -167,7 +167,7 @@ impl Overrides {
                 let sizes =
                     self.parsed.module.entry_points.iter().filter_map(|one| one.workgroup_size_overrides);
                 let mut sizes = sizes.flatten().flatten();
-                // Of several, nobody says which it is.
+                // With several candidates the right one is unknown.
                 let only = sizes.next().filter(|_| sizes.next().is_none())?;
                 let expressions = &self.parsed.module.global_expressions;
                 let span = match expressions[only] {

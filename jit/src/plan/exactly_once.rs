@@ -77,8 +77,9 @@ pub(super) fn exactly_once(
     if idle { Ok(items as u64) } else { Err(wrong) }
 }
 
-/// The same of items that are numbered by their global ids, `x + a (y + b z)` with `x < a` and `y < b`, of which the last that has several values may be any: one number each.
-/// Items with a greater `x` or `y` have no number, and those behind the last `z` that writes need no place, as all these have nothing to do.
+/// As [`exactly_once`], for items numbered by their global ids: `x + a (y + b z)` with `x < a` and `y < b`, and no limit on the last
+/// dimension that has several values, so that numbers are unique. Items with a greater `x` or `y` have no number, and items behind the
+/// last `z` that writes need no place: neither writes anything.
 fn by_global_ids(
     list: &[Submission],
     uses: &Uses,

@@ -9,9 +9,8 @@
 //!
 //! # Guarantees
 //! - one store is all that the kernel does; the value depends on the item, the arguments and what the loads find
-//! - each load is one that the kernel does for every item that it stores an element for, and so is each division but for those that are
-//!   listed
-//! - of two sides of a branch both can be worked out, if the divisions that are listed have a result for every item
+//! - each load is executed for every item that stores an element, and so is each division that is not in `divisions`
+//! - both sides of a branch can be evaluated, provided that the divisions in `divisions` are defined for every such item
 //!
 //! # Refuses
 //! - loops, local arrays, atomics, barriers, shared memory, parts of elements

@@ -53,7 +53,7 @@ const RUN: [(&str, [u32; 2], u64); 12] = [
     ("var x = p.x; while (x < 300u) { x = x + (x >> 1u); s += x; if (s == 12345u) { break; } }", [8, 0], 10),
 ];
 
-/// Loops of which nobody can say how often they go round, or not of all that are possible.
+/// Loops whose trip count is unknown, or known for some invocations only.
 const UNKNOWN: [&str; 9] = [
     "var n = a[gid.x]; for (var h = n >> 1u; h > 0u; h = n >> 1u) { n = h + (n & 1u); s += h; }",
     "var n = gid.x; for (var h = n >> 1u; h > 0u; h = n >> 1u) { n = h + (n & 1u); s += h; }",
@@ -97,7 +97,7 @@ fn rounds(text: &str, push: &[u32], rounds: u64) {
     assert_eq!(reason, &Reason::LoopRounds { limit: rounds - 1, unbounded: None });
 }
 
-/// Demands that nobody knows how often a kernel goes round.
+/// Asserts that the trip count of a kernel's loop is unknown.
 #[track_caller]
 fn unknown(text: &str, push: &[u32]) {
     let reason = &list(100_000, text, push).planned().plan.report.splits[0].reason;

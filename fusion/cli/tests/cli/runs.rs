@@ -374,7 +374,7 @@ fn what_is_given_in_vain_is_said() {
     }
 }
 
-/// A list of multiplications and reversals of five buffers with 1,024 elements, of which `t` may be promoted.
+/// A list of multiplications and reversals over five buffers of 1,024 elements. `t` may be promoted.
 fn list_of(folder: &std::path::Path, submits: &[(&str, &[&str], u32)]) -> String {
     use std::fmt::Write as _;
     let shaders = root().join("shaders");
@@ -403,6 +403,14 @@ fn list_of(folder: &std::path::Path, submits: &[(&str, &[&str], u32)]) -> String
     file.display().to_string()
 }
 
+/// A list that becomes two dispatches: what the reversal reads depends on `x`, which the last submission writes.
+const IN_TWO: &[(&str, &[&str], u32)] = &[
+    ("mul", &["a", "a", "t"], 1024),
+    ("mul", &["t", "x", "z"], 1024),
+    ("reverse", &["z", "y"], 1024),
+    ("mul", &["a", "y", "x"], 1024),
+];
+
 /// The page times each dispatch by itself. `t` is promoted where the first dispatch is a list of its own, and not in the whole list,
 /// whose second dispatch reads it.
 #[test]
@@ -411,16 +419,8 @@ fn a_page_promotes_what_the_list_promoted() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = list_of(
-        folder.path(),
-        &[
-            ("mul", &["a", "a", "t"], 1024),
-            ("mul", &["t", "x", "z"], 1024),
-            ("reverse", &["z", "y"], 1024),
-            ("mul", &["a", "y", "x"], 1024),
-            ("mul", &["t", "x", "z"], 1024),
-        ],
-    );
+    let again: &[(&str, &[&str], u32)] = &[("mul", &["t", "x", "z"], 1024)];
+    let file = list_of(folder.path(), &[IN_TWO, again].concat());
     let page = folder.path().join("page.html").display().to_string();
     let (status, report) = json(&["run", &file, "--no-cache", "--html", &page]);
     assert_eq!(status, 0);
@@ -453,15 +453,7 @@ fn a_forced_list_that_is_refused_is_reported_as_it_ran() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = list_of(
-        folder.path(),
-        &[
-            ("mul", &["a", "a", "t"], 1024),
-            ("mul", &["t", "x", "z"], 1024),
-            ("reverse", &["z", "y"], 1024),
-            ("mul", &["a", "y", "x"], 1024),
-        ],
-    );
+    let file = list_of(folder.path(), IN_TWO);
     let (status, report) = json(&["run", &file, "--no-cache"]);
     assert_eq!((status, &report["buffers"]["t"]["got"]), (0, &"private".into()));
     let text = fs::read_to_string(&file).expect("the list");

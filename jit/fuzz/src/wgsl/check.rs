@@ -200,7 +200,7 @@ pub fn run_unfused(case: &Case) -> Result<Outcome, String> {
     run_unfused_within(case, Options::default().max_steps)
 }
 
-/// As [`run_unfused`], in at most so many instructions.
+/// As [`run_unfused`], with a limit on the number of instructions.
 ///
 /// # Errors
 /// What the interpreter cannot run, as text, and that it was stopped.

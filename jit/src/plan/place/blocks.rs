@@ -1,18 +1,18 @@
-//! Whole rows in a work-group, where some members do a row an invocation, in a loop, and others an element.
+//! Whole rows in a work-group, where an invocation of some members processes a row in a loop, and an invocation of others one element.
 //!
-//! Items are numbered by their global ids here, `x` first: where a grid has several dimensions, that is the order of what it goes through. If one member has `n` items and another one
-//! `n w`, the first ones go through rows of `w` of the others' elements, if anything. So a work-group takes so many whole rows of each: where each row is one
-//! item, one invocation a row, as before, and all of them go through the elements of the rows.
+//! Items are numbered by their global ids, `x` first, which is the order in which a grid of several dimensions usually walks memory. If
+//! one member has `n` items and another `n w`, an item of the first is taken for a row of `w` items of the second. A work-group then
+//! processes several whole rows of every member: one invocation a row where a row is one item, and all invocations where it is many.
 //!
 //! # Requires
 //! - a group, and a submission that does not join it in another way
 //!
 //! # Guarantees
-//! - as of all that is placed: each item is done exactly once ([`exactly_once`](super::super::exactly_once)), or has nothing to do
+//! - as for every placement, each item is executed exactly once ([`exactly_once`](super::super::exactly_once)) or writes nothing
 //!
 //! # Refuses
-//! - members that are not free, or that were placed and changed otherwise
-//! - submissions that have no buffer in common with the group; numbers of items of which the least does not divide the others; what would not pay
+//! - members that are not data-parallel, or that were placed and changed otherwise
+//! - submissions without a buffer in common with the group; item counts that are no multiples of the smallest; placements that would be slower
 
 use std::borrow::Cow;
 
@@ -28,10 +28,11 @@ use crate::analysis::affine::{Affine, Atom};
 use crate::reason::RewriteReason;
 use crate::rewrite;
 
-/// So many work-groups fill a device: with more rows than that a work-group takes several.
+/// Work-groups that fill a device. With more rows than this, a work-group takes several.
 const FILLING_GROUPS: u64 = 512;
-/// Rows that are longer than so many rounds of a work-group have work-groups of so many invocations.
+/// Longest row, in iterations of its work-group, for which the members' own work-group size is kept.
 const SHORT_ROUNDS: u64 = 8;
+/// Work-group size for longer rows.
 const WIDE: u32 = 256;
 
 /// Tries to let the next submission join by placing all members on whole rows; `Err(None)` if they have none. As
@@ -48,11 +49,11 @@ pub(crate) fn in_blocks(
         return Err(None);
     }
     let members = group.start..group.end() + 1;
-    // What has nothing in common would only be side by side.
+    // Without a buffer in common the members would only run side by side.
     if !(group.start..group.end()).any(|at| have_in_common(&list[at], &list[group.end()])) {
         return Err(None);
     }
-    // What was placed before is placed again.
+    // Members that were placed before are placed again.
     let mut fresh = Cow::Borrowed(list);
     let mut undone = Vec::new();
     for at in known.iter().map(|one| one.submission).filter(|at| members.contains(at)) {
@@ -69,7 +70,7 @@ pub(crate) fn in_blocks(
         boxes.push((at, ids(&fresh, uses, at).ok_or(None)?));
     }
     let blocks = Blocks::of(&fresh, &boxes, limits).ok_or(None)?;
-    // What is placed is proven, also where other things are trusted.
+    // Placements are proven under either policy.
     let options = &FuseOptions { policy: Policy::Prove, ..*options };
     let mut placed = fresh.to_vec();
     let mut rewrites = Vec::new();
@@ -90,7 +91,7 @@ pub(crate) fn in_blocks(
     Ok(Placed::of(&fresh, placed, rewrites, &[undone, idle].concat()))
 }
 
-/// How many global ids a submission has in each dimension, from 0 on, that may write something.
+/// For each dimension, the number of global ids, counted from 0, that may write anything.
 fn ids(list: &[Submission], uses: &Uses, at: usize) -> Option<[u32; 3]> {
     let one = &list[at];
     if one.base != [0; 3] || rewrite::why_not_free(&one.kernel).is_some() {
@@ -113,7 +114,7 @@ fn ids(list: &[Submission], uses: &Uses, at: usize) -> Option<[u32; 3]> {
     (!counts.contains(&0)).then_some(counts)
 }
 
-/// The first global id in a dimension for which a form of nothing else is above zero.
+/// The first global id of a dimension for which a form of that id alone is positive.
 fn below(view: &View, condition: &Affine, dim: usize) -> Option<i128> {
     let d = dim as u8;
     let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| condition.coefficient(id));
@@ -159,9 +160,9 @@ impl Blocks {
         if size > largest {
             return None;
         }
-        // As few rows as fill the device, but no fewer than give every invocation an element.
+        // Enough work-groups to fill the device, and enough rows for every invocation to have an element.
         let wanted = (count / FILLING_GROUPS).max(u64::from(size) / length).clamp(1, u64::from(size));
-        // Behind the last row there may be some that nobody has: as far as there are invocations for them.
+        // The last work-group may reach past the last row, as long as the dispatch has invocations there.
         let fits = |each: &u64| {
             boxes.iter().all(|&(at, counts)| {
                 let items = items(counts);
@@ -185,7 +186,7 @@ impl Blocks {
         [self.size, 1, 1]
     }
 
-    /// Where a member with so many global ids is placed.
+    /// The placement of a member with these counts of global ids.
     fn proposal(&self, at: usize, counts: [u32; 3]) -> Proposal {
         let items = counts.iter().map(|&n| u64::from(n)).product::<u64>();
         let length = (items / self.count * self.each) as u32;
