@@ -17,7 +17,7 @@ use crate::Reason;
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::dependence::{Relation, relate};
-use crate::analysis::evaluate::{AccessForm, Evaluator};
+use crate::analysis::evaluate::Evaluator;
 use crate::kernel::BindingKind;
 use crate::plan::grouping::group::{Group, site};
 use crate::plan::grouping::in_range::stays;
@@ -29,6 +29,7 @@ use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 use crate::plan::output::recipe::{Internal, SlotOf};
 use crate::plan::output::report::{BufferReport, TrustedReport};
+use crate::plan::promotion::element::Element;
 use crate::plan::promotion::reaching_definitions::check_covered;
 use crate::plan::promotion::unroll;
 use crate::plan::promotion::unroll::Written;
@@ -95,30 +96,6 @@ pub(crate) struct Use {
     pub(crate) slots: Vec<SlotOf>,
     /// Some access pair inside this member is ordered by the member's own barriers.
     pub(crate) widen_barriers: bool,
-}
-
-/// One access to the buffer under consideration.
-pub(crate) struct Element {
-    pub(crate) member: usize,
-    pub(crate) binding: usize,
-    pub(crate) access: usize,
-    pub(crate) kind: AccessKind,
-    pub(crate) form: AccessForm,
-    /// Byte offset in the memory object of the element the access lies in.
-    start: Affine,
-    /// The same of the array's first element.
-    array: i128,
-    /// Loops of the member that can be written out.
-    pub(in crate::plan) loops: Rc<[Written]>,
-}
-
-#[cfg(test)]
-impl Element {
-    /// An access of which only the form matters.
-    pub(in crate::plan) fn bare(member: usize, kind: AccessKind, form: AccessForm) -> Self {
-        let start = form.offset.clone();
-        Self { member, binding: 0, access: 0, kind, form, start, array: 0, loops: Rc::from([]) }
-    }
 }
 
 /// Decides about one buffer of a group of at least two members. `room` is what the device

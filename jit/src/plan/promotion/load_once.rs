@@ -27,8 +27,9 @@ use crate::plan::input::options::FuseOptions;
 use crate::plan::input::submission::{BufferId, Internalization, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::output::recipe::SlotOf;
+use crate::plan::promotion::element::Element;
 use crate::plan::promotion::internalize;
-use crate::plan::promotion::internalize::{Element, Granted, Owned, elements, places};
+use crate::plan::promotion::internalize::{Granted, Owned, elements, places};
 use crate::plan::promotion::reaching_definitions::{Instance, instances, is_found};
 
 /// Most loads of one buffer that are compared with each other.

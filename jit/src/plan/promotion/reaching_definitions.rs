@@ -22,7 +22,7 @@ use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::options::{FuseOptions, Policy};
 use crate::plan::input::submission::{BufferId, Internalization, Submission};
 use crate::plan::output::report::TrustedReport;
-use crate::plan::promotion::internalize::Element;
+use crate::plan::promotion::element::Element;
 
 /// Most combinations of counter values looked at per access.
 const MAX_INSTANCES: i128 = 256;

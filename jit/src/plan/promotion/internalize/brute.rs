@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::analysis::affine::Ranges;
 use crate::analysis::brute::{self, Random};
+use crate::analysis::evaluate::AccessForm;
 use crate::analysis::expr::NodeId;
 
 const GROUPS: u32 = 3;
