@@ -51,7 +51,11 @@ fn forms_of_real_programs_give_the_same_bytes_fused() {
                 }
                 let is_inside = |members: &[usize]| members.contains(&(at - 1)) && members.contains(&at);
                 // What is worked out by its reader is in no dispatch of its own.
-                let gone = plan.report.inlined.iter().any(|one| one.gone && (one.producer == at - 1 || one.producer == at));
+                let gone = plan
+                    .report
+                    .inlined
+                    .iter()
+                    .any(|one| one.gone && (one.producer == at - 1 || one.producer == at));
                 row[2] += 1;
                 row[3] += usize::from(gone || plan.steps.iter().any(|step| is_inside(&step.members)));
             }

@@ -76,7 +76,8 @@ impl Forms {
         let mut detail = stream(self.seed, number ^ 0x0f0f_0000_0000);
         let mut random = stream(self.seed, number / self.sizes);
         let packed = random.one_in(4);
-        let width = *detail.pick(if packed { &[4, 8, 12, 16, 32] } else { &[1, 3, 7, 8, 16, 17, 24, 32, 33] });
+        let width =
+            *detail.pick(if packed { &[4, 8, 12, 16, 32] } else { &[1, 3, 7, 8, 16, 17, 24, 32, 33] });
         let dims = [width, 1 + detail.below(6) as u32, 1 + detail.below(4) as u32];
         let is_legal = !random.one_in(3);
         let wishes = wishes(&mut random, 8);
@@ -231,7 +232,11 @@ impl Forms {
                     "if (gid.x >= p.x || gid.y >= p.z * p.w) {{ return; }}
                      let c = gid.x; let r = gid.y; let i = r * p.x + c; {store}"
                 );
-                (body, *random.pick(&[[4, 4, 1], [8, 2, 1], [16, 1, 1], [8, 8, 1]]), [width, height * depth, 1])
+                (
+                    body,
+                    *random.pick(&[[4, 4, 1], [8, 2, 1], [16, 1, 1], [8, 8, 1]]),
+                    [width, height * depth, 1],
+                )
             }
             3 => {
                 forms.push("three dimensions");
@@ -279,7 +284,8 @@ impl Forms {
         let to = draft.target(from);
         let total = draft.dims.iter().product::<u32>();
         let four = |of: &str| {
-            let lanes: Vec<String> = (0..4).map(|n| format!("a[{}]", of.replace('N', &n.to_string()))).collect();
+            let lanes: Vec<String> =
+                (0..4).map(|n| format!("a[{}]", of.replace('N', &n.to_string()))).collect();
             format!("vec4<u32>({})", lanes.join(", "))
         };
         let (names, body, form): (&[(&str, u64)], String, _) = match draft.random.below(4) {
@@ -304,13 +310,7 @@ impl Forms {
         draft.elements = Some(to);
     }
 
-    fn submit(
-        &mut self,
-        draft: &mut Draft,
-        text: Text,
-        names: &[(&str, u64)],
-        mut forms: Vec<&'static str>,
-    ) {
+    fn submit(&mut self, draft: &mut Draft, text: Text, names: &[(&str, u64)], mut forms: Vec<&'static str>) {
         let sizes = draft.sizes();
         let from = match draft.random.below(8) {
             0 | 1 => "by value",
@@ -473,6 +473,9 @@ fn several(form: usize, each: u32, size: u32, work: &str) -> (String, &'static s
             format!("var i = {first}; {rounds} {{ if (i < p.y) {{ {work} i += {size}u; }} }}"),
             "steps under a guard",
         ),
-        _ => (format!("{rounds} {{ let i = gid.x * {each}u + e; if (i < p.y) {{ {work} }} }}"), "next to each other"),
+        _ => (
+            format!("{rounds} {{ let i = gid.x * {each}u + e; if (i < p.y) {{ {work} }} }}"),
+            "next to each other",
+        ),
     }
 }
