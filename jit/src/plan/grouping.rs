@@ -5,5 +5,6 @@ pub(in crate::plan) mod cause;
 pub(in crate::plan) mod group;
 pub(in crate::plan) mod in_range;
 pub(in crate::plan) mod mapping;
+pub(in crate::plan) mod overlap;
 pub(in crate::plan) mod seam;
 pub(in crate::plan) mod view;

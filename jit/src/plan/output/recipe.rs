@@ -9,7 +9,7 @@ use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::Internalization;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 23;
+pub(crate) const CODE_VERSION: u32 = 24;
 
 /// How the ids of the members follow from those of the fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
