@@ -9,3 +9,4 @@ mod kernels;
 mod print;
 mod round_trip;
 mod speed;
+mod verify;
