@@ -6,7 +6,7 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
-use super::Exporter;
+use super::declarations::Exporter;
 use super::places::{self, Position};
 use crate::ir::entity::{Construct, Func, Local, Place, Region, SecondaryMap, Value};
 use crate::ir::function::{Def, Function};

@@ -4,8 +4,8 @@ use ahash::AHashMap;
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::control::Frame;
-use super::{Importer, Result, Slot, Unsupported, id_at};
+use super::declarations::{Importer, Result, Slot, Unsupported, id_at};
+use super::frame::{Entry, Frame};
 use crate::ir::entity::{
     Construct, DecorationSet, Func, Inst, Place, PrimaryMap, Region, SecondaryMap, Type, Value,
 };
@@ -40,7 +40,7 @@ pub(super) fn import(importer: &mut Importer<'_>, source: &dr::Function, name: F
     };
     body.params()?;
     let region = body.f.body;
-    body.run(region, 0, super::control::Entry::From(0))?;
+    body.run(region, 0, Entry::From(0))?;
     let Body { f, .. } = body;
     importer.module.functions[name] = f;
     Ok(())

@@ -2,7 +2,7 @@
 //! continues the loop as parameters.
 
 use super::body::{Body, Carrier};
-use super::{Result, Slot, Unsupported};
+use super::declarations::{Result, Slot, Unsupported};
 use crate::ir::entity::{Construct, Place, Region, Value};
 use crate::ir::function::{Def, Root};
 use crate::ir::region::{ConstructKind, End};

@@ -7,29 +7,13 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 
 use super::body::Body;
-use super::{Result, Unsupported, id_at};
+use super::declarations::{Result, Unsupported, id_at};
+use super::frame::{Entry, Frame};
 use crate::ir::entity::{Construct, Region, Value};
 use crate::ir::region::{Case, ConstructData, ConstructKind, EdgeArgs, End, Node, Until};
 
 /// Most constructs inside each other.
 const DEEPEST: usize = 200;
-
-/// A construct around the present block.
-#[derive(Clone, Debug)]
-pub(super) enum Frame {
-    If { construct: Construct, merge: Word },
-    Switch { construct: Construct, merge: Word, cases: Vec<(Word, Region)> },
-    Loop { construct: Construct, merge: Word, header: Word, latch: Word, continuing: Option<Region> },
-}
-
-/// How control comes to a block.
-#[derive(Clone, Debug)]
-pub(super) enum Entry {
-    /// From the end of this block.
-    From(Word),
-    /// From several, with a value for each phi.
-    With(EdgeArgs),
-}
 
 /// What a branch to a label is.
 enum Way {

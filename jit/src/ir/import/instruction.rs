@@ -5,7 +5,7 @@ use rspirv::spirv::{MemoryAccess, MemorySemantics, Op};
 use smallvec::SmallVec;
 
 use super::body::Body;
-use super::{Importer, Result, Slot, Unsupported, id_at, literal_at};
+use super::declarations::{Importer, Result, Slot, Unsupported, id_at, literal_at};
 use crate::frontend::opcodes::{self, ATOMIC, PURE};
 use crate::ir::entity::Region;
 use crate::ir::inst::{Access, Arg, Args, Flags, Operation};
