@@ -30,15 +30,15 @@ use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::view::{View, ask};
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{Arg, BufferId, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::Again;
 use crate::plan::output::report::{InlineReport, Report};
-use crate::plan::rewrites::proposal::Placed;
+use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Ids, Parts, Slots};
@@ -85,19 +85,19 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
 /// as it was submitted.
 pub(crate) fn across(
     asked: &[Submission],
-    (list, uses): (&[Submission], &Uses),
+    problem: Problem<'_>,
     group: &Group,
     rejection: &Rejection,
     known: &Report,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<Inlined, Option<RewriteReason>> {
+    let Problem { list, uses, options, limits } = problem;
     let next = group.end();
     if !is_tried(&list[next], rejection, options) {
         return Err(None);
     }
     // What is worked out is proven, also where other things are trusted.
-    let proven = &FuseOptions { policy: Policy::Prove, ..*options };
+    let proven = problem.proven();
+    let problem = problem.with_options(&proven);
     let mut list = Cow::Borrowed(list);
     let mut own_uses = None;
     let mut inlined: Vec<InlineReport> = Vec::new();
@@ -116,7 +116,7 @@ pub(crate) fn across(
             break;
         }
         let uses = own_uses.as_ref().unwrap_or(uses);
-        let in_place = texels::in_place(&list, uses, group.start, producer, proven);
+        let in_place = texels::in_place(Problem { list: &list, uses, ..problem }, group.start, producer);
         let source = match &in_place {
             Some(source) => source,
             None if is_placed => &asked[producer],
@@ -132,7 +132,7 @@ pub(crate) fn across(
         let (is_own, robust) = (false, limits.robust);
         let done = &done;
         let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
-        let made = seam.inline(proven).map_err(Some)?;
+        let made = seam.inline(&proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(Again {
             by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
@@ -144,7 +144,8 @@ pub(crate) fn across(
         inlined.push(made.report);
         drop_unused(asked, list.to_mut(), next, &mut inlined);
         let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
-        let (group, placed) = match grow(&list, uses, group.start, next, proven, limits) {
+        let problem = Problem { list: &list, uses, ..problem };
+        let (group, placed) = match grow(problem, group.start, next) {
             Ok(group) => (group, None),
             Err(Some(stopped)) if stopped.0.end() == next => {
                 let (mut before, rejection) = *stopped;
@@ -155,9 +156,8 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                let differs = |at: usize| known.inlined.iter().chain(&inlined).any(|one| one.changes(at));
-                let known = (&known.rewrites[..], &differs as &dyn Fn(usize) -> bool);
-                match place::across(asked, (&list, uses), &mut before, known, proven, limits) {
+                let known = Known { rewrites: &known.rewrites, inlined: [&known.inlined, &inlined] };
+                match place::across(asked, problem, &mut before, known) {
                     Ok(placed) => (before, Some(placed)),
                     Err(why) => {
                         return Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason)))));
@@ -208,21 +208,15 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
 }
 
 /// The group up to `next`, which it includes; or the group before it, and why it stays apart.
-fn grow(
-    list: &[Submission],
-    uses: &Uses,
-    start: usize,
-    next: usize,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Result<Group, Option<Box<(Group, Rejection)>>> {
+fn grow(problem: Problem<'_>, start: usize, next: usize) -> Result<Group, Option<Box<(Group, Rejection)>>> {
+    let Problem { list, options, limits, .. } = problem;
     let mut budget = Budget::new(&list[start]);
-    let Ok(mut group) = Group::new(list, uses, start, limits) else { return Err(None) };
+    let Ok(mut group) = Group::new(problem, start) else { return Err(None) };
     while group.end() <= next {
         let joined = budget
             .add(&list[group.end()], options.float, limits)
             .map_err(Rejection::from)
-            .and_then(|()| group.join(list, uses, options, limits));
+            .and_then(|()| group.join(problem));
         if let Err(rejection) = joined {
             return Err(Some(Box::new((group, rejection))));
         }

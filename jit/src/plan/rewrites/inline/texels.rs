@@ -14,7 +14,7 @@ use crate::kernel::Specialized;
 use crate::plan::grouping::in_range::{FACTS, most};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::reason::RewriteReason;
@@ -125,13 +125,8 @@ impl Seam<'_> {
 /// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
 ///
 /// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
-pub(super) fn in_place(
-    list: &[Submission],
-    uses: &Uses,
-    start: usize,
-    next: usize,
-    options: &FuseOptions,
-) -> Option<Submission> {
+pub(super) fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submission> {
+    let Problem { list, uses, options, .. } = problem;
     let one = &list[next];
     let definition = Definition::of(&one.kernel).ok().filter(|definition| definition.texels.is_some())?;
     let from = definition.binding;
@@ -139,7 +134,7 @@ pub(super) fn in_place(
         return None;
     }
     let producer = (start..next).rev().find(|&at| writes(&list[at], &one.args[from]))?;
-    let before = in_place(list, uses, start, producer, options);
+    let before = in_place(problem, start, producer);
     let source = before.as_ref().unwrap_or(&list[producer]);
     let definition = Definition::of(&source.kernel).ok().filter(|definition| definition.texels.is_some())?;
     let done = Done::new();
