@@ -130,7 +130,6 @@ const CIRCLES: &[&[&str]] = &[
     &["frontend/overrides", "frontend/wgsl"],
     &["frontend/passes/formulas", "frontend/passes/formulas/products"],
     &["frontend/specialize", "frontend/survey"],
-    &["plan/rewrites/inline", "plan/rewrites/inline/elements", "plan/rewrites/inline/texels"],
     &[
         "rewrite",
         "rewrite/close",
