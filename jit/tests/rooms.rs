@@ -97,7 +97,6 @@ const CIRCLES: &[&[&str]] = &[
         "analysis/trip_counts",
     ],
     &["analysis/interleave", "analysis/interleave/components"],
-    &["certify/group", "certify/trace"],
     &[
         "emit",
         "emit/coarsening",
@@ -125,11 +124,8 @@ const CIRCLES: &[&[&str]] = &[
         "emit/vectorize",
         "emit/weak",
     ],
-    &["frontend/error", "frontend/spec"],
-    &["frontend/layout", "frontend/reflect"],
     &["frontend/overrides", "frontend/wgsl"],
     &["frontend/passes/formulas", "frontend/passes/formulas/products"],
-    &["frontend/specialize", "frontend/survey"],
     &[
         "rewrite",
         "rewrite/close",
@@ -141,7 +137,6 @@ const CIRCLES: &[&[&str]] = &[
         "rewrite/rounds/stores",
         "rewrite/wrap",
     ],
-    &["validate", "validate/images", "validate/trial"],
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.
