@@ -96,7 +96,6 @@ const CIRCLES: &[&[&str]] = &[
         "analysis/recurrence",
         "analysis/trip_counts",
     ],
-    &["analysis/interleave", "analysis/interleave/components"],
     &[
         "emit",
         "emit/coarsening",
