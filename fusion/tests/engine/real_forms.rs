@@ -21,10 +21,6 @@ use vkfuse::{
     Buffer, Event, FloatMode, FusionProperties, FusionWrapper, Outcome, Promote, Reason, SetBinding,
 };
 
-fn one() -> u64 {
-    std::env::var("ONE").map_or(1, |one| one.parse().unwrap())
-}
-
 fn groups(count: u32) -> Size {
     Size::Groups([count, 1, 1])
 }
@@ -91,7 +87,7 @@ impl Line {
     fn assert_values(&self, rig: &Rig, properties: &FusionProperties, wanted: &[f32], what: &str) -> Ran {
         let (unfused, fused) = (self.list.run_unfused(rig), self.list.run_fused(rig, properties));
         fused.assert_equals(&unfused);
-        assert_eq!(fused.stats.dispatches, one(), "{what}: {:#?}", fused.report().plan);
+        assert_eq!(fused.stats.dispatches, 1, "{what}: {:#?}", fused.report().plan);
         let out = *self.places.last().unwrap();
         let (front, n) = (self.front as usize, self.n as usize);
         for ran in [&unfused, &fused] {
@@ -158,7 +154,7 @@ fn blocks_with_strides() {
                 list.submit(submit.push(n).push(stride).push(offset));
             }
             let ran = list.check_equal(&rig);
-            assert_eq!(ran.stats.dispatches, one(), "{kernel}, {stride}: {:#?}", ran.report().plan);
+            assert_eq!(ran.stats.dispatches, 1, "{kernel}, {stride}: {:#?}", ran.report().plan);
             for i in 0..len {
                 let stored = i >= offset && (i - offset) % stride == 0 && (i - offset) / stride < n;
                 let wanted = if stored { (4.0 * value(i)).to_bits() } else { list.preset(out)[i as usize] };
@@ -292,7 +288,7 @@ fn one_order(rig: &Rig, kernel: &str, n: u32, order: &str, promote: Promote) {
             let event = rig.queue.fuse(|queue| record(queue)).unwrap();
             event.wait().unwrap();
             let report = event.report().unwrap();
-            assert_eq!(report.dispatches as u64, one(), "{what}: {:#?}", report.plan);
+            assert_eq!(report.dispatches, 1, "{what}: {:#?}", report.plan);
         } else {
             record(&rig.queue).unwrap();
             rig.queue.wait().unwrap();
@@ -328,7 +324,7 @@ fn tails() {
         }
         let ran = list.check_equal(&rig);
         let report = ran.report();
-        assert_eq!(ran.stats.dispatches, one() + 1, "{:#?}", report.plan);
+        assert_eq!(ran.stats.dispatches, 2, "{:#?}", report.plan);
         assert_eq!(report.plan.splits[0].reason, overlap);
         let by = (4 << extra) as f32;
         assert_eq!(ran.floats(last), (0..n).map(|i| by * value(from + i)).collect::<Vec<_>>());
@@ -347,7 +343,7 @@ const ROWS: [(u32, u32); 6] = [(30, 256), (1, 256), (7, 320), (5, 100), (3, 1000
 /// many as an argument says, stay apart from them. A loop of two does not, nor do other numbers of elements.
 fn dispatches((rows, columns): (u32, u32), kernel: &str, each: u32) -> u64 {
     let two = kernel.contains("written_out") || (kernel.ends_with("asked") && each == 2);
-    if (rows, columns) == (5, 100) && two { 2 } else { one() }
+    if (rows, columns) == (5, 100) && two { 2 } else { 1 }
 }
 
 #[test]
@@ -459,7 +455,7 @@ fn loops(rig: &Rig, count: u32, promote: Promote, first: &str, after: &[&str]) {
         let wanted = if after[0] == "views/double" { 2.0 * twice } else { twice + after.len() as f32 };
         assert_eq!(*found, wanted, "{what}, {i}");
     }
-    assert_eq!(ran.stats.dispatches, one(), "{what}: {:#?}", ran.report().plan);
+    assert_eq!(ran.stats.dispatches, 1, "{what}: {:#?}", ran.report().plan);
 }
 
 /// Two kernels that double from `front` on as many elements as a uniform buffer says.
@@ -529,7 +525,7 @@ impl Sized {
         let report = event.report().unwrap();
         assert_eq!(
             (event.outcome(), report.dispatches),
-            (Outcome::Fused, one() as usize),
+            (Outcome::Fused, 1),
             "{:?}: {:#?}",
             self.kernels,
             report.plan
