@@ -36,6 +36,7 @@ mod numbers;
 mod order;
 mod overlaps;
 mod push_buffers;
+mod real_forms;
 mod rename;
 mod requirements;
 #[cfg(feature = "wgsl")]
