@@ -7,7 +7,7 @@
 //! | `VKFUSE_SECOND_LISTS` | how many lists at most; a hundred by default, all of a file |
 //! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads, each with a context of its own; one for each processor by default |
-//! | `VKFUSE_SECOND_SEED` | first seed without a file; `SEED:LIST` prints what becomes of that one list |
+//! | `VKFUSE_SECOND_SEED` | first seed without a file, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` prints what becomes of that one list |
 //! | `VKFUSE_SECOND_VALIDATION` | `0` runs without the validation layers |
 //! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end |
 //!
@@ -141,7 +141,7 @@ impl Session {
                     }
                 }
                 let done = part.tally.all.lists;
-                if done % 1000 == 0 {
+                if done % 500 == 0 {
                     let seconds = self.start.elapsed().as_secs();
                     let _ = writeln!(io::stderr(), "a thread has done {done} lists in {seconds} s");
                 }

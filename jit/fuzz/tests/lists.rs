@@ -5,7 +5,7 @@
 //! | `VKFUSE_SECOND_LISTS` | how many lists; a few hundred by default |
 //! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
-//! | `VKFUSE_SECOND_SEED` | first seed; `SEED:LIST` judges that one list of that seed and prints it |
+//! | `VKFUSE_SECOND_SEED` | first seed, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` judges that one list of that seed and prints it |
 //! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end with how many there were of each class |
 //! | `VKFUSE_SECOND_DUMP` | a folder for the wrong list, shortened: sources, modules, buffers, and a pipeline file |
 //!
@@ -92,7 +92,7 @@ impl Run {
                     }
                 }
                 let done = self.done.fetch_add(1, Relaxed) + 1;
-                if done.is_multiple_of(1000) {
+                if done.is_multiple_of(500) {
                     let seconds = self.start.elapsed().as_secs();
                     let _ = writeln!(std::io::stderr(), "{done} lists in {seconds} s");
                 }
@@ -131,7 +131,10 @@ fn plans_of_random_lists_are_right() {
         let pool = Pool::new(first, KERNELS);
         let list = List::new(&pool, first, only, REPEATS);
         match judged(&pool, &list) {
-            Ok(verdict) => println!("{}\n{verdict:?}", describe(&pool, &list)),
+            Ok(verdict) => {
+                pool.rejected.iter().for_each(|what| println!("not taken: {what}"));
+                println!("{}\n{verdict:?}", describe(&pool, &list));
+            }
             Err(failure) => println!("{}", report(&pool, &list, &failure, &text)),
         }
         return;
