@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `VKFUSE_FORM_LISTS` | how many lists; 150 by default |
+//! | `VKFUSE_FORM_LISTS` | how many lists; 100 by default |
 //! | `VKFUSE_FORM_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_FORM_SEAMS` | `1` prints each seam of a legal list that is not inside a dispatch |
 //! | `VKFUSE_FUZZ_SEED` | seed; `SEED:LIST` checks that one list of that seed and prints it |
@@ -40,7 +40,7 @@ fn forms_of_real_programs_give_the_same_bytes_fused() {
         println!("{}\n{:?}", explain(&case), check(&case));
         return;
     }
-    let (lists, seed) = (number("VKFUSE_FORM_LISTS", 150), number("VKFUSE_FUZZ_SEED", 0) as u64);
+    let (lists, seed) = (number("VKFUSE_FORM_LISTS", 100), number("VKFUSE_FUZZ_SEED", 0) as u64);
     let (start, seconds) = (Instant::now(), number("VKFUSE_FORM_SECONDS", usize::MAX) as u64);
     let prints_seams = number("VKFUSE_FORM_SEAMS", 0) == 1;
     let mut forms = Forms::new(seed);
@@ -111,7 +111,7 @@ fn forms_of_real_programs_give_the_same_bytes_fused() {
         reasons.iter().take(REASONS).for_each(|(why, count)| println!("{count:>12} {why}"));
     }
     println!("{} lists in {} s", rows["all"][0], start.elapsed().as_secs());
-    if lists < 150 {
+    if lists < 100 {
         return;
     }
     // The check means something only if most of what may be fused is.
