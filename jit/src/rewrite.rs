@@ -3,10 +3,10 @@
 //! A *free* kernel may have each of its items done by any invocation. [`place`] makes of it a kernel of another shape,
 //! whose invocations do its items in the order of a partner's elements: [`Order`]. That is a kernel like any other:
 //! analysed, planned and emitted as if a user had submitted it. Whether a placed kernel does each item exactly once
-//! depends on the numbers of a call, and is the planner's to show (`plan::place`).
+//! depends on the numbers of a call, and is the planner's to show (`plan::rewrites::place`).
 //!
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
-//! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::inline`).
+//! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::rewrites::inline`).
 
 mod close;
 mod definition;
@@ -27,7 +27,7 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Ids, Part, Slots};
+pub(crate) use inline::{Coordinate, Digit, Ids, Part, Parts, Slots};
 pub(crate) use texel::Texels;
 
 /// What a rewrite that changes the shape alone does not do.
@@ -280,10 +280,15 @@ pub(crate) fn is_nothing(kernel: &Specialized) -> bool {
     kernel.normal.as_ref().is_ok_and(|normal| wrap::is_nothing(&normal.module))
 }
 
-/// Whether elements that the one loads from a binding have the bits of those that the other stores.
-pub(crate) fn fits(consumer: &Specialized, ty: u32, producer: &Specialized, definition: &Definition) -> bool {
-    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return false };
-    inline::same_bits(own, ty, theirs, definition.ty)
+/// How elements that the one loads from a binding are made of those that the other stores, if they have their bits.
+pub(crate) fn parts(
+    consumer: &Specialized,
+    ty: u32,
+    producer: &Specialized,
+    definition: &Definition,
+) -> Option<Parts> {
+    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return None };
+    inline::parts(own, ty, theirs, definition.ty)
 }
 
 /// Whether a push constant that is zero keeps the floats of the two apart.
