@@ -3,11 +3,12 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_FORM_LISTS` | how many lists; 100 by default |
+//! | `VKFUSE_FORM_SIZES` | how many lists in a row have the same kernels, at other sizes; 1 by default |
 //! | `VKFUSE_FORM_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_FORM_SEAMS` | `1` prints each seam of a legal list that is not inside a dispatch |
 //! | `VKFUSE_FUZZ_SEED` | seed; `SEED:LIST` checks that one list of that seed and prints it |
 //!
-//! Ends with a table: of each form how many seams are inside a dispatch, and why others are not.
+//! Ends with a table: of each form how many seams over which a value is handed on are inside a dispatch, and why others are not.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use vkfuse_fuzz::wgsl::{Forms, Legality, Tally, check, explain, limits};
-use vkfuse_jit::plan::{FuseOptions, plan};
+use vkfuse_jit::plan::{FuseOptions, Submission, plan};
 
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
@@ -27,29 +28,37 @@ const AT_ONCE: usize = 500;
 /// Reasons of a form that are printed.
 const REASONS: usize = 6;
 
-/// Of a form, or of all: lists with it, those of them that are one dispatch, seams of legal lists beside it, and those of them that are
-/// inside a dispatch.
+/// Of a form, or of all: lists with it, those of them that are one dispatch, seams of legal lists beside it over which a value is handed
+/// on, and those of them that are inside a dispatch.
 type Row = [usize; 4];
+
+/// Whether the second has an argument that the first writes.
+fn hands_on(first: &Submission, second: &Submission) -> bool {
+    let mut written =
+        first.args.iter().zip(&first.kernel.interface.bindings).filter(|(_, binding)| binding.writes);
+    written.any(|(arg, _)| second.args.iter().any(|other| other.buffer == arg.buffer))
+}
 
 #[test]
 fn forms_of_real_programs_give_the_same_bytes_fused() {
+    let sizes = number("VKFUSE_FORM_SIZES", 1);
     if let Ok(name) = std::env::var("VKFUSE_FUZZ_SEED")
         && let Some((Ok(seed), Ok(list))) = name.split_once(':').map(|(s, l)| (s.parse(), l.parse()))
     {
-        let case = Forms::new(seed).case(list);
+        let case = Forms::new(seed).sizes(sizes).case(list);
         println!("{}\n{:?}", explain(&case), check(&case));
         return;
     }
     let (lists, seed) = (number("VKFUSE_FORM_LISTS", 100), number("VKFUSE_FUZZ_SEED", 0) as u64);
     let (start, seconds) = (Instant::now(), number("VKFUSE_FORM_SECONDS", usize::MAX) as u64);
     let prints_seams = number("VKFUSE_FORM_SEAMS", 0) == 1;
-    let mut forms = Forms::new(seed);
+    let mut forms = Forms::new(seed).sizes(sizes);
     let mut tally = Tally::default();
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut reasons: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for list in (0..lists).take_while(|_| start.elapsed().as_secs() < seconds) {
         if list.is_multiple_of(AT_ONCE) {
-            forms = Forms::new(seed);
+            forms = Forms::new(seed).sizes(sizes);
         }
         let (case, made) = forms.formed(list);
         let verdict = check(&case).unwrap_or_else(|failure| {
@@ -77,6 +86,9 @@ fn forms_of_real_programs_give_the_same_bytes_fused() {
                 continue;
             }
             for at in 1..made.len() {
+                if !hands_on(&case.submissions[at - 1], &case.submissions[at]) {
+                    continue;
+                }
                 if form != "all" && !made[at - 1].contains(&form) && !made[at].contains(&form) {
                     continue;
                 }
