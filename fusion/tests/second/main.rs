@@ -5,9 +5,10 @@
 //! | `VKFUSE_SECOND_CORPUS` | a file of lists, as `vkfuse-fuzz`'s example `corpus` writes; without it glslang makes some |
 //! | `VKFUSE_SECOND_PART` | `I/N`: only every N-th pool of that file, from the I-th on, for several processes |
 //! | `VKFUSE_SECOND_LISTS` | how many lists at most; a hundred by default, all of a file |
+//! | `VKFUSE_SECOND_PER_POOL` | without a file: lists that have the same kernels to choose from; 50 by default |
 //! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads, each with a context of its own; one for each processor by default |
-//! | `VKFUSE_SECOND_SEED` | first seed without a file; `SEED:LIST` prints what becomes of that one list |
+//! | `VKFUSE_SECOND_SEED` | first seed without a file, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` prints what becomes of that one list |
 //! | `VKFUSE_SECOND_VALIDATION` | `0` runs without the validation layers |
 //! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end |
 //!
@@ -25,7 +26,7 @@ use device::Device;
 use vkfuse_fuzz::corpus::{Corpus, Section};
 use vkfuse_fuzz::{Bounds, List, Pool, Tally, Work, describe, has_front_end};
 
-/// Without a file: kernels of a pool, lists over it, and how many of these submit the same.
+/// Without a file: kernels of a pool, lists over it by default, and how many of these submit the same.
 const KERNELS: usize = 10;
 const LISTS: usize = 50;
 const REPEATS: usize = 5;
@@ -36,6 +37,10 @@ fn variable(name: &str) -> Option<String> {
 
 fn number(name: &str, default: usize) -> usize {
     variable(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn per_pool() -> usize {
+    number("VKFUSE_SECOND_PER_POOL", LISTS).max(1)
 }
 
 /// Where lists come from.
@@ -59,7 +64,7 @@ impl Source {
     fn len(&self, lists: usize) -> usize {
         match self {
             Self::File { corpus, part, parts } => corpus.len().saturating_sub(*part).div_ceil(*parts),
-            Self::Seeds(_) => lists.div_ceil(LISTS),
+            Self::Seeds(_) => lists.div_ceil(per_pool()),
         }
     }
 
@@ -71,7 +76,7 @@ impl Source {
             Self::Seeds(first) => {
                 let seed = first + number as u64;
                 let pool = Pool::new(seed, KERNELS);
-                let lists = (0..LISTS).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
+                let lists = (0..per_pool()).map(|number| (number, List::new(&pool, seed, number, REPEATS)));
                 let lists = lists.filter(|(_, list)| list.is_for_devices(&pool)).collect();
                 Section { seed, pool, lists }
             }
@@ -141,7 +146,7 @@ impl Session {
                     }
                 }
                 let done = part.tally.all.lists;
-                if done % 1000 == 0 {
+                if done % 500 == 0 {
                     let seconds = self.start.elapsed().as_secs();
                     let _ = writeln!(io::stderr(), "a thread has done {done} lists in {seconds} s");
                 }

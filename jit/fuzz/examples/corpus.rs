@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p vkfuse-fuzz --example corpus -- FILE FIRST-SEED POOLS LISTS-PER-POOL`
 //!
-//! `VKFUSE_SECOND_THREADS` and `VKFUSE_SECOND_SECONDS` say how many threads work, and when to begin no further pool.
+//! Lists of seeds from 4294967296 on are over rows of a few elements alone. `VKFUSE_SECOND_THREADS` and `VKFUSE_SECOND_SECONDS` say how many threads work, and when to begin no further pool.
 
 use std::path::Path;
 

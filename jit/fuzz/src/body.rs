@@ -60,6 +60,7 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
         subgroups: false,
         bindings: Vec::new(),
         share: (1, 1),
+        stores: 1,
         form: None,
         globals: Vec::new(),
         body: Vec::new(),

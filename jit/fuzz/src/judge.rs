@@ -358,7 +358,9 @@ impl Reference {
                 let storage = b.kind == BindingKind::StorageBuffer;
                 storage
                     && is_loaded(b.buffer)
-                    && handed.contains(&(b.buffer.0 as u32))
+                    && handed.iter().any(|&(object, byte)| {
+                        object == b.buffer.0 as u32 && (b.offset..b.offset + b.len).contains(&byte)
+                    })
                     && incoherent.contains(&(b.at.set, b.at.binding))
             });
             if let Some(b) = bad {
@@ -394,7 +396,7 @@ impl Reference {
     }
 
     /// Judges groups and barriers; gives for each step the objects that members hand over.
-    fn placed(&self, plan: &Plan, trace: &Trace, lens: &[usize]) -> Result<Vec<Vec<u32>>, Failure> {
+    fn placed(&self, plan: &Plan, trace: &Trace, lens: &[usize]) -> Result<Vec<Vec<(u32, u64)>>, Failure> {
         let mut handed = vec![Vec::new(); plan.steps.len()];
         for (number, step) in plan.steps.iter().enumerate() {
             let Some(touches) = Touches::of(&self.case.submissions, plan, step, trace, lens) else {

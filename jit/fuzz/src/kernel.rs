@@ -76,6 +76,8 @@ pub(crate) struct Kernel {
     pub(crate) bindings: Vec<Binding>,
     /// It has so many times the work of others, and each invocation does so many times the work.
     pub(crate) share: (u32, u32),
+    /// Elements that an item stores to each buffer.
+    pub(crate) stores: u32,
     /// What it does to rows, for the table.
     pub(crate) form: Option<&'static str>,
     /// Variables of the module and functions.

@@ -47,7 +47,7 @@ pub use compile::{has_front_end, validate};
 pub use dump::{describe, dump};
 pub use judge::{Class, Failure, Reference, Verdict, defined, is_open, judge};
 pub use list::List;
-pub use pool::Pool;
+pub use pool::{Pool, ROWS};
 pub use shrink::shrunk;
 pub use tally::{Counts, Tally};
 pub use work::{Bounds, Work};

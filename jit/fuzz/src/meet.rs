@@ -125,17 +125,18 @@ impl Touches {
         Some(Self { members, objects, grain })
     }
 
-    /// Objects of which one member writes bytes that another one has to do with.
-    pub(crate) fn handed(&self) -> Vec<u32> {
+    /// Bytes that one member writes and another one has to do with, each by its object: the first ones of their grains.
+    pub(crate) fn handed(&self) -> Vec<(u32, u64)> {
         let n = self.members.len();
-        let shares = |cells: &Vec<Cell>| {
-            cells.chunks_exact(n).any(|row| {
-                let busy =
-                    row.iter().filter(|c| !c.reads.item.is_empty() || !c.writes.item.is_empty()).count();
-                busy > 1 && row.iter().any(|c| !c.writes.item.is_empty())
-            })
+        let is_shared = |row: &[Cell]| {
+            let busy = row.iter().filter(|c| !c.reads.item.is_empty() || !c.writes.item.is_empty()).count();
+            busy > 1 && row.iter().any(|c| !c.writes.item.is_empty())
         };
-        (0..self.objects.len()).filter(|&o| shares(&self.objects[o])).map(|o| o as u32).collect()
+        let of = |(object, cells): (usize, &Vec<Cell>)| {
+            let shared = cells.chunks_exact(n).enumerate().filter(|(_, row)| is_shared(row));
+            shared.map(|(at, _)| (object as u32, at as u64 * self.grain)).collect::<Vec<_>>()
+        };
+        self.objects.iter().enumerate().flat_map(of).collect()
     }
 
     /// The first pair of accesses that the plan does not keep in order. `barriers`: submissions behind which one stands.

@@ -34,7 +34,7 @@ pub(crate) struct Port {
     pub(crate) header: u32,
     /// Bytes of a block of fixed size, or of one element.
     pub(crate) least: u32,
-    /// Bytes of an element, if the block is one open array.
+    /// Bytes of the elements of an item, if the block is one open array.
     pub(crate) step: Option<u32>,
 }
 
@@ -55,6 +55,9 @@ pub(crate) struct PoolKernel {
     pub(crate) features: Vec<&'static str>,
 }
 
+/// The first seed of pools whose kernels all go over rows of a few elements; before, a fifth of the pools have such kernels.
+pub const ROWS: u64 = 1 << 32;
+
 /// Kernels, and the blocks that buffers of their lists hold.
 #[derive(Clone)]
 pub struct Pool {
@@ -66,10 +69,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// So many kernels that follow from a seed.
+    /// So many kernels that follow from a seed. Those of seeds from [`ROWS`] on go over rows of a few elements.
     pub fn new(seed: u64, kernels: usize) -> Self {
         let mut random = Random::new(seed, 1);
-        let theme = Theme::random(&mut random);
+        let theme = Theme::random(&mut random, seed >= ROWS);
         let mut pool = Self {
             kernels: Vec::new(),
             blocks: theme.blocks.clone(),
@@ -144,7 +147,7 @@ pub(crate) fn build(source: Source) -> Result<PoolKernel, String> {
             header: b.block.header_bytes(),
             least: b.block.bytes(1),
             step: (b.block.arrays.len() == 1 && b.block.arrays[0].len.is_none())
-                .then(|| b.block.bytes(2) - b.block.bytes(1)),
+                .then(|| (b.block.bytes(2) - b.block.bytes(1)) * kernel.stores),
         })
         .collect();
     let (local, two_dimensions, constant) = (kernel.local, kernel.two_dimensions, kernel.constant);

@@ -41,12 +41,12 @@ pub(crate) struct Theme {
 }
 
 impl Theme {
-    pub(crate) fn random(random: &mut Random) -> Self {
+    pub(crate) fn random(random: &mut Random, rows: bool) -> Self {
         let mut theme = Self::any(random);
         if random.percent(40) {
             theme.become_chain(random);
         }
-        if random.percent(20) {
+        if random.percent(20) || rows {
             theme.rows = Some(random.one(&[2, 3, 4, 4]));
             theme.blocks = vec![rows::words(), rows::words()];
             theme.two_dimensions = false;

@@ -102,6 +102,24 @@ pub(crate) fn loaded(words: &[u32]) -> HashSet<(u32, u32)> {
             }
             Some(Op::Store | Op::Name | Op::MemberName | Op::EntryPoint | Op::Variable | Op::ArrayLength) => {
             }
+            // Some of their words are numbers.
+            Some(
+                Op::Constant
+                | Op::SpecConstant
+                | Op::TypeInt
+                | Op::TypeFloat
+                | Op::TypeVector
+                | Op::TypeMatrix
+                | Op::TypePointer
+                | Op::MemberDecorate
+                | Op::ExecutionMode
+                | Op::CompositeExtract
+                | Op::CompositeInsert
+                | Op::VectorShuffle
+                | Op::Switch
+                | Op::Line,
+            ) => {}
+            Some(Op::Load) => drop(found.insert(roots.get(&operand(3)).copied().unwrap_or(operand(3)))),
             // Whatever else has the pointer among its words may load.
             _ => found.extend(inst.iter().skip(1).map(|id| roots.get(id).copied().unwrap_or(*id))),
         }

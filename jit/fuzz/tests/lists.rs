@@ -3,9 +3,10 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_SECOND_LISTS` | how many lists; a few hundred by default |
+//! | `VKFUSE_SECOND_PER_POOL` | how many of them have the same kernels to choose from; 48 by default |
 //! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
-//! | `VKFUSE_SECOND_SEED` | first seed; `SEED:LIST` judges that one list of that seed and prints it |
+//! | `VKFUSE_SECOND_SEED` | first seed, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` judges that one list of that seed and prints it |
 //! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end with how many there were of each class |
 //! | `VKFUSE_SECOND_DUMP` | a folder for the wrong list, shortened: sources, modules, buffers, and a pipeline file |
 //!
@@ -24,7 +25,7 @@ use vkfuse_fuzz::{
     Bounds, Class, Failure, List, Pool, Tally, Verdict, Work, describe, dump, has_front_end, judge, shrunk,
 };
 
-/// Kernels of a pool, and lists over it.
+/// Kernels of a pool, and lists over it by default.
 const KERNELS: usize = 14;
 const LISTS: usize = 48;
 const REPEATS: usize = 2;
@@ -61,6 +62,7 @@ fn report(pool: &Pool, list: &List, failure: &Failure, name: &str) -> String {
 struct Run {
     first: u64,
     lists: usize,
+    per_pool: usize,
     go_on: bool,
     start: Instant,
     done: AtomicUsize,
@@ -76,7 +78,7 @@ impl Run {
             let seed = self.first + place as u64;
             let pool = Pool::new(seed, KERNELS);
             tally.rejected += pool.rejected.len();
-            for number in 0..LISTS.min(self.lists - place * LISTS) {
+            for number in 0..self.per_pool.min(self.lists - place * self.per_pool) {
                 if work.is_over() {
                     break;
                 }
@@ -92,7 +94,7 @@ impl Run {
                     }
                 }
                 let done = self.done.fetch_add(1, Relaxed) + 1;
-                if done.is_multiple_of(1000) {
+                if done.is_multiple_of(500) {
                     let seconds = self.start.elapsed().as_secs();
                     let _ = writeln!(std::io::stderr(), "{done} lists in {seconds} s");
                 }
@@ -131,20 +133,25 @@ fn plans_of_random_lists_are_right() {
         let pool = Pool::new(first, KERNELS);
         let list = List::new(&pool, first, only, REPEATS);
         match judged(&pool, &list) {
-            Ok(verdict) => println!("{}\n{verdict:?}", describe(&pool, &list)),
+            Ok(verdict) => {
+                pool.rejected.iter().for_each(|what| println!("not taken: {what}"));
+                println!("{}\n{verdict:?}", describe(&pool, &list));
+            }
             Err(failure) => println!("{}", report(&pool, &list, &failure, &text)),
         }
         return;
     }
     let run = Run {
         first,
+        per_pool: number("VKFUSE_SECOND_PER_POOL", LISTS).max(1),
         lists: number("VKFUSE_SECOND_LISTS", 5 * LISTS),
         go_on: number("VKFUSE_SECOND_ALL", 0) == 1,
         start: Instant::now(),
         done: AtomicUsize::new(0),
         wrong: Mutex::default(),
     };
-    let parts = Bounds::from_env("VKFUSE_SECOND").run(run.lists.div_ceil(LISTS), |work| run.part(work));
+    let parts =
+        Bounds::from_env("VKFUSE_SECOND").run(run.lists.div_ceil(run.per_pool), |work| run.part(work));
     let mut tally = Tally::default();
     parts.iter().for_each(|part| tally.merge(part));
     let seconds = run.start.elapsed().as_secs();

@@ -20,6 +20,9 @@ impl Body<'_> {
     /// A kernel of rows of so many elements: `p.n` rows, of which each has a value and elements side by side.
     pub(super) fn rows(&mut self, length: u32) -> Vec<Stmt> {
         (self.kernel.two_dimensions, self.kernel.grouped) = (false, self.random.percent(30));
+        if self.kernel.local[1] > 1 {
+            self.kernel.local = self.theme.local;
+        }
         self.kernel.vulkan_memory_model = self.is_glsl() && self.random.percent(25);
         // What is read, a value of each row, and what is written.
         let kind = self.random.below(8);
@@ -92,6 +95,7 @@ impl Body<'_> {
             _ => {}
         }
         stmts.extend(lines.into_iter().map(Stmt::line));
+        self.kernel.stores = if kind < 2 { 1 } else { length };
         self.kernel.share = if kind < 4 { (1, 1) } else { (length, each) };
         self.kernel.form = Some(
             [
