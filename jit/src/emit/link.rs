@@ -22,13 +22,28 @@ use super::builder::{Builder, Code};
 use super::ids::{Inputs, VirtualIds};
 use super::interface::Bindings;
 use super::internal::InternalVariable;
+use super::pipeline::Emission;
 use super::push::PushVariable;
 use super::settled;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
+use inside::Kept;
 use seam::Hiding;
 
+/// Links the members of the recipe, in order.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let Emission { recipe, kernels, shared, linked, .. } = emission;
+    for (member, kernel) in recipe.members.iter().zip(kernels.iter()) {
+        if member.kernel != kernel.hash {
+            return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
+        }
+        linked.push(link(shared, recipe, member, kernel)?);
+    }
+    Ok(())
+}
+
 /// What members share.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) builder: Builder,
     pub(crate) inputs: Inputs,
@@ -40,7 +55,25 @@ pub(crate) struct Shared {
     pub(crate) halves: bool,
 }
 
+impl Shared {
+    /// Nothing but what the recipe itself says; `halves`: they may be computed with.
+    pub(super) fn new(recipe: &Recipe, halves: bool) -> Self {
+        let mut builder = Builder::new();
+        let push = PushVariable::new(&mut builder, recipe);
+        Self {
+            builder,
+            inputs: Inputs::default(),
+            bindings: Bindings::default(),
+            push,
+            internal: vec![None; recipe.internal.len()],
+            kept: vec![None; recipe.kept.len()],
+            halves,
+        }
+    }
+}
+
 /// A linked member.
+#[derive(Clone)]
 pub(crate) struct Linked {
     pub(crate) function: Word,
     pub(crate) ids: VirtualIds,
@@ -91,7 +124,7 @@ pub(super) struct Linker<'a> {
 }
 
 /// Links one member into the shared module.
-pub(crate) fn link(
+fn link(
     shared: &mut Shared,
     recipe: &Recipe,
     member: &Member,
@@ -230,14 +263,14 @@ impl Linker<'_> {
         self.roles.get(&id).copied().unwrap_or(Role::Same)
     }
 
-    /// The vanished variable behind a pointer, and the indices into it.
-    fn vanished(&self, pointer: Word) -> Option<(Role, Word, Vec<Word>)> {
+    /// The vanished variable behind a pointer, by its role, and the indices into it.
+    fn vanished(&self, pointer: Word) -> Option<(Role, Vec<Word>)> {
         let (base, indices) = match self.chains.get(&pointer) {
             Some((base, indices)) => (*base, indices.clone()),
             None => (pointer, Vec::new()),
         };
         match self.role(base) {
-            role @ (Role::Push | Role::Internal(_)) => Some((role, base, indices)),
+            role @ (Role::Push | Role::Internal(_)) => Some((role, indices)),
             Role::Same | Role::Virtual => None,
         }
     }
@@ -267,7 +300,7 @@ impl Linker<'_> {
                 }
             }
             Op::Load => {
-                if let Some((role, _, indices)) = first.and_then(|p| self.vanished(p)) {
+                if let Some((role, indices)) = first.and_then(|p| self.vanished(p)) {
                     return match role {
                         Role::Internal(binding) => self.internal_load(inst, binding, &indices, code),
                         _ => self.push_load(inst, &indices, code),
@@ -275,7 +308,7 @@ impl Linker<'_> {
                 }
             }
             Op::Store => {
-                if let Some((Role::Internal(binding), _, indices)) = first.and_then(|p| self.vanished(p)) {
+                if let Some((Role::Internal(binding), indices)) = first.and_then(|p| self.vanished(p)) {
                     return self.internal_store(inst, binding, &indices, code);
                 }
             }
@@ -305,7 +338,7 @@ impl Linker<'_> {
         };
         let hiding = self.hiding(ty);
         if inst.class.opcode == Op::Load
-            && let Some((variable, path, again)) = self.kept(ty)?
+            && let Some(Kept { variable, path, again }) = self.kept(ty)?
         {
             let builder = &mut self.shared.builder;
             // What is hidden is hidden from each place anew.

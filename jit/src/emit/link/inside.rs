@@ -11,6 +11,15 @@ use crate::emit::builder::Code;
 use crate::emit::internal::InternalVariable;
 use crate::plan::recipe::{SlotOf, Target};
 
+/// Where a load or store keeps what it brings in.
+pub(super) struct Kept {
+    pub(super) variable: InternalVariable,
+    /// Indices into it.
+    pub(super) path: Vec<Word>,
+    /// It is there already.
+    pub(super) again: bool,
+}
+
 impl Linker<'_> {
     fn result(&mut self, inst: &Instruction) -> Result<(Word, Word), JitError> {
         let (Some(ty), Some(result)) = (inst.result_type, inst.result_id) else {
@@ -102,9 +111,8 @@ impl Linker<'_> {
         }
     }
 
-    /// The variable and the place in it of what the present load or store, of type `ty`, brings in, if it is kept; and whether it
-    /// is there already.
-    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<(InternalVariable, Vec<Word>, bool)>, JitError> {
+    /// Where what the present load or store, of type `ty`, brings in is kept, if it is.
+    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<Kept>, JitError> {
         let kept = self
             .accesses
             .get(&self.at)
@@ -125,7 +133,7 @@ impl Linker<'_> {
         } else {
             vec![self.shared.builder.constant(slot)]
         };
-        Ok(Some((variable, path, load.again)))
+        Ok(Some(Kept { variable, path, again: load.again }))
     }
 
     /// The element of an array that the present access goes through.
@@ -203,7 +211,7 @@ impl Linker<'_> {
     /// Keeps what the present store has stored, if it is to be kept.
     pub(super) fn keep_stored(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
         let (new, ty) = self.stored(inst)?;
-        if let Some((variable, path, _)) = self.kept(ty)? {
+        if let Some(Kept { variable, path, .. }) = self.kept(ty)? {
             variable.store(&mut self.shared.builder, code, &path, ty, new);
         }
         Ok(())
