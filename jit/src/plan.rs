@@ -26,6 +26,7 @@ mod mapping;
 mod members;
 mod must_write;
 mod narrow;
+mod overlap;
 mod pays;
 mod place;
 mod push;
@@ -308,6 +309,13 @@ pub(crate) fn plan_in_order(
                 }
             }
         }
+        let boundary = group.as_ref().and_then(|group| overlap::boundary(&list, group, options, limits));
+        if let Some(boundary) = boundary
+            && !plan.report.is_rewritten(boundary..list.len())
+            && let Some(part) = grow_to(&list, &uses, start..boundary, options, limits)
+        {
+            (group, rejection, tried) = (Some(part), Some(Reason::Overlaps.into()), None);
+        }
         let end = match group {
             Some(mut group) if group.end() - start > 1 => {
                 let end = group.end();
@@ -364,6 +372,21 @@ fn grow(
         }
         Err(reason) => (None, Some(reason.into())),
     }
+}
+
+/// A group of exactly these submissions, if they are one.
+fn grow_to(
+    list: &[Submission],
+    uses: &Uses,
+    members: std::ops::Range<usize>,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Option<Group> {
+    let mut group = Group::new(list, uses, members.start, limits).ok()?;
+    while group.end() < members.end {
+        group.join(list, uses, options, limits).ok()?;
+    }
+    Some(group)
 }
 
 /// Takes in all that joins a group; what ends it.

@@ -71,6 +71,9 @@ pub enum Reason {
     /// Fused and apart were both measured on this device, and apart is faster.
     #[error("fused was measured, and is slower than apart")]
     MeasuredSlower,
+    /// Nothing is handed on across the boundary, and a device that neither side fills runs two dispatches at once.
+    #[error("nothing is handed on here, and two dispatches overlap on this device")]
+    Overlaps,
     /// Kernels with different local sizes of which one depends on its own.
     #[error("different local sizes")]
     LocalSize {
@@ -541,6 +544,7 @@ anchors! {
     SampledWritten "sampled-written",
     SlowBroadcast "slow-broadcast",
     MeasuredSlower "measured-slower",
+    Overlaps "overlaps",
     LocalSize "local-size",
     BaseGroups "base-groups",
     Overlap "overlap",

@@ -136,6 +136,7 @@ impl Context {
             subgroup_size: gpu.caps().full_subgroups(options.subgroups),
             max_subgroups: gpu.caps().max_subgroups,
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
+            overlapping_invocations: gpu.caps().overlapping_invocations(),
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: gpu.caps().float_controls,
             robust: options.robust || gpu.caps().robust,

@@ -425,6 +425,12 @@ impl Caps {
         (!self.is_cpu).then_some(16 << 20)
     }
 
+    /// See [`Limits::overlapping_invocations`](crate::jit::Limits::overlapping_invocations). The largest GPUs hold some 270,000
+    /// invocations at once. A processor runs one dispatch after the other.
+    pub(crate) fn overlapping_invocations(&self) -> u64 {
+        if self.is_cpu { 0 } else { 1 << 16 }
+    }
+
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
     pub(crate) fn supports(&self, capability: u32) -> bool {
         self.spirv_capabilities.binary_search(&capability).is_ok()

@@ -9,7 +9,7 @@ use vkfuse::{
     FusionWrapper, GroupReport, InterleaveFacts, Internalization, Kernel, LoopFacts, NarrowFacts, Outcome,
     Promote, Queue, QueueOptions, ShapeFacts,
 };
-use vkfuse_fuzz::wgsl::{Case, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused};
+use vkfuse_fuzz::wgsl::{Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused};
 use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items
@@ -29,6 +29,8 @@ pub(crate) enum Source {
     Seams(Seams),
     /// Kernels over a grid.
     Grids(Grids),
+    /// Forms that real programs submit.
+    Forms(Forms),
 }
 
 impl Source {
@@ -39,6 +41,7 @@ impl Source {
             Self::Pools(generator) => generator.of_pool(list),
             Self::Seams(seams) => Some(seams.case(list)),
             Self::Grids(grids) => Some(grids.case(list)),
+            Self::Forms(forms) => Some(forms.case(list)),
         }
     }
 }
@@ -128,6 +131,7 @@ impl Device {
         let source = match kind {
             "seams" => Source::Seams(Seams::new(seed).sizes(sizes)),
             "grids" => Source::Grids(Grids::new(seed).sizes(sizes)),
+            "forms" => Source::Forms(Forms::new(seed).sizes(sizes)),
             "turns" => Source::Turns(generator()),
             "pools" => Source::Pools(generator()),
             _ => Source::Lists(generator()),

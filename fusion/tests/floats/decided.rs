@@ -164,8 +164,9 @@ fn text((buffers, body): Kernel<'_>) -> String {
     let buffers = buffers.split(' ').map(bound).enumerate().map(|(binding, (name, ty, _))| {
         format!("@group(0) @binding({binding}) var<storage, read_write> {name}: array<{ty}>;\n")
     });
+    let enable = if body.contains("f16") { "enable f16;\n" } else { "" };
     format!(
-        "struct P {{ p: u32, q: u32 }}\nvar<immediate> args: P;\n{}\n@compute @workgroup_size(16)\n\
+        "{enable}struct P {{ p: u32, q: u32 }}\nvar<immediate> args: P;\n{}\n@compute @workgroup_size(16)\n\
          fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>, \
          @builtin(workgroup_id) group: vec3<u32>) {{ let i = id.x; let p = args.p; let q = args.q; \
          if (i >= 64u) {{ return; }} {body} }}",
@@ -254,5 +255,37 @@ fn numbers_decide_no_other_floats_when_fused() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(apart.is_empty(), "not one dispatch, so nothing was compared: {apart:#?}");
+    assert_eq!(context.validation_messages(), 0, "the validation layers complained");
+}
+
+/// Quotients, roots and functions of singles beside a kernel of halves: what a module asks for one width of floats may change what
+/// a driver makes of another.
+#[test]
+fn halves_beside_singles_change_no_bits() {
+    let Some((context, queue)) = super::device() else { return };
+    let halves: Kernel<'_> = ("h:vec2<f16>=t", "h[i] = h[i] * h[i] + vec2<f16>(f16(i));");
+    if context.kernel_from_wgsl("halves", &text(halves)).is_err() {
+        println!("not run: the device has no halves");
+        return;
+    }
+    let mut wrong = Vec::new();
+    for value in [
+        "1.0 / x[i]",
+        "1.0 / sqrt(abs(x[i]))",
+        "x[i] / w[i ^ 1u]",
+        "inverseSqrt(abs(x[i]))",
+        "exp(x[i])",
+        "tanh(x[i])",
+    ] {
+        let body = format!("y[i] = {value};");
+        let singles: Kernel<'_> = ("x w y", &body);
+        for list in [[singles, halves], [halves, singles]] {
+            let (alone, _) = run(&context, &queue, &list, [4, 4], false);
+            let (fused, one) = run(&context, &queue, &list, [4, 4], true);
+            assert!(one, "{value}: not one dispatch, so nothing was compared");
+            wrong.extend(differences(&alone, &fused).map(|what| format!("{value}: {what}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(context.validation_messages(), 0, "the validation layers complained");
 }

@@ -13,6 +13,7 @@ pub(crate) const CELLS: usize = usize::MAX - 1;
 
 mod control;
 mod memory;
+pub(crate) mod rows;
 mod values;
 
 /// What disturbs a kernel that nothing disturbs.
@@ -58,6 +59,8 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
         dress: if language == Language::Glsl { Dress::random(random) } else { Dress::default() },
         subgroups: false,
         bindings: Vec::new(),
+        share: (1, 1),
+        form: None,
         globals: Vec::new(),
         body: Vec::new(),
     };
@@ -73,6 +76,10 @@ pub(crate) fn kernel(random: &mut Random, theme: &Theme) -> Kernel {
         budget: 0,
         calm: false,
     };
+    if let Some(length) = theme.rows {
+        body.kernel.body = body.rows(length);
+        return body.kernel;
+    }
     body.calm = body.random.percent(theme.calm);
     body.declare();
     let straight = body.random.percent(theme.straight);

@@ -175,6 +175,7 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
             ports: Vec::new(),
             local: [1; 3],
             two_dimensions: false,
+            share: (1, 1),
             constant: constant == 1,
             features,
         });

@@ -45,6 +45,7 @@ pub fn gpu() -> Limits {
         },
         loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
         late_stores: 16,
+        overlapping_invocations: 1 << 16,
         ..desktop()
     }
 }

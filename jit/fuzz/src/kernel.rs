@@ -74,6 +74,10 @@ pub(crate) struct Kernel {
     pub(crate) dress: Dress,
     pub(crate) subgroups: bool,
     pub(crate) bindings: Vec<Binding>,
+    /// It has so many times the work of others, and each invocation does so many times the work.
+    pub(crate) share: (u32, u32),
+    /// What it does to rows, for the table.
+    pub(crate) form: Option<&'static str>,
     /// Variables of the module and functions.
     pub(crate) globals: Vec<String>,
     pub(crate) body: Vec<Stmt>,

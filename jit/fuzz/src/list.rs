@@ -295,6 +295,8 @@ fn numbers(pool: &Pool, detail: &mut Random, shots: &mut [Shot]) -> u32 {
         if detail.percent(8) {
             count = detail.between(0, most);
         }
+        let (times, each) = kernel.share;
+        count = (count * times).div_ceil(each);
         shot.groups = if kernel.two_dimensions && detail.percent(60) && count % 2 == 0 {
             [2, count / 2, 1]
         } else {

@@ -48,6 +48,8 @@ pub(crate) struct PoolKernel {
     pub(crate) ports: Vec<Port>,
     pub(crate) local: [u32; 3],
     pub(crate) two_dimensions: bool,
+    /// It has so many times the work of others, and each invocation does so many times the work.
+    pub(crate) share: (u32, u32),
     /// Whether the specialization constant 0 is there.
     pub(crate) constant: bool,
     pub(crate) features: Vec<&'static str>,
@@ -77,7 +79,7 @@ impl Pool {
         let mut tries = 0;
         while pool.kernels.len() < kernels && tries < 4 * kernels {
             tries += 1;
-            let source = if random.percent(20) && !theme.two_dimensions {
+            let source = if random.percent(20) && !theme.two_dimensions && theme.rows.is_none() {
                 spirv::source(&mut random, &theme)
             } else {
                 let kernel = body::kernel(&mut random, &theme);
@@ -152,7 +154,8 @@ pub(crate) fn build(source: Source) -> Result<PoolKernel, String> {
         Treatment::Debug | Treatment::Small => "-Od, -Os",
         _ => "spirv-opt",
     });
-    Ok(PoolKernel { source, words, module, entry, ports, local, two_dimensions, constant, features })
+    let share = kernel.share;
+    Ok(PoolKernel { source, words, module, entry, ports, local, two_dimensions, share, constant, features })
 }
 
 /// Loads a module.
@@ -172,6 +175,9 @@ fn features(kernel: &Kernel, text: &str) -> Vec<&'static str> {
             features.push(name);
         }
     };
+    if let Some(form) = kernel.form {
+        add(true, form);
+    }
     add(kernel.language == Language::Glsl, "GLSL");
     add(kernel.language == Language::Hlsl, "HLSL");
     add(kernel.grouped, "work-group ids");

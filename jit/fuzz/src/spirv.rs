@@ -36,6 +36,7 @@ pub(crate) fn source(random: &mut Random, theme: &Theme) -> Result<PoolKernel, S
         ports: vec![port(0), port(1)],
         local: theme.local,
         two_dimensions: false,
+        share: (1, 1),
         constant: false,
         features: vec!["SPIR-V assembly"],
     })

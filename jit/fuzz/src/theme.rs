@@ -1,5 +1,6 @@
 //! What the kernels of a pool have in common.
 
+use crate::body::rows;
 use crate::layout::Block;
 use crate::place::{Family, ROOM};
 use crate::random::Random;
@@ -35,6 +36,8 @@ pub(crate) struct Theme {
     pub(crate) turned: u32,
     /// Kernels take a number from one small buffer that nobody writes.
     pub(crate) cells: bool,
+    /// Kernels go over rows of so many elements, and do nothing else.
+    pub(crate) rows: Option<u32>,
 }
 
 impl Theme {
@@ -42,6 +45,12 @@ impl Theme {
         let mut theme = Self::any(random);
         if random.percent(40) {
             theme.become_chain(random);
+        }
+        if random.percent(20) {
+            theme.rows = Some(random.one(&[2, 3, 4, 4]));
+            theme.blocks = vec![rows::words(), rows::words()];
+            theme.two_dimensions = false;
+            theme.local = random.one(&[[4, 1, 1], [8, 1, 1], [16, 1, 1]]);
         }
         theme
     }
@@ -127,6 +136,7 @@ impl Theme {
             late,
             turned,
             cells,
+            rows: None,
         }
     }
 }

@@ -9,12 +9,13 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `written` (kernels written for a list), `seams` and `grids`
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `written` (kernels written for a list), `seams`, `grids` and `forms`
 //! (lists of other kinds), `check`, `tally`.
 
 mod bench;
 mod case;
 mod check;
+mod forms;
 mod generator;
 mod grids;
 mod list;
@@ -35,6 +36,7 @@ mod written;
 
 pub use case::{Case, Family, Legality};
 pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused, run_unfused_within};
+pub use forms::Forms;
 pub use generator::Generator;
 pub use grids::Grids;
 pub use pool::{Load, PoolKernel, load};

@@ -10,8 +10,12 @@
 //! - a module with one entry point
 //!
 //! # Guarantees
-//! - of each kind of control that the kernel does not speak of itself, the module asks for what the device can do, for every
-//!   width of floats in it
+//! - of each kind of control that the kernel does not speak of itself, a module with floats asks for what the device can do, for
+//!   every width, whether the module has floats of that width or not
+//!
+//! A mode for one width can change what a driver makes of another: with `DenormPreserve 16`, an H200 (580.159.04) divides and takes
+//! roots of 32-bit floats by other instructions, with other last bits. A fused kernel has the widths of all its members, so the modes
+//! of a module must not depend on the widths that it happens to have.
 //!
 //! # Leaves alone
 //! - modules with float controls 2, which say per instruction what is meant
@@ -38,19 +42,6 @@ pub struct FloatWidths {
 impl FloatWidths {
     /// None of them.
     pub const NONE: Self = Self { f16: false, f32: false, f64: false };
-
-    fn of(module: &Module) -> Self {
-        let has = |width| {
-            let types = module.types_global_values.iter();
-            let mut floats = types.filter(|inst| inst.class.opcode == Op::TypeFloat);
-            floats.any(|inst| inst.operands.first() == Some(&Operand::LiteralBit32(width)))
-        };
-        Self { f16: has(16), f32: has(32), f64: has(64) }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self { f16: self.f16 && other.f16, f32: self.f32 && other.f32, f64: self.f64 && other.f64 }
-    }
 
     fn bits(self) -> u8 {
         u8::from(self.f16) | u8::from(self.f32) << 1 | u8::from(self.f64) << 2
@@ -116,12 +107,14 @@ pub(crate) fn ask(module: &mut Module, controls: FloatControls) {
     let Some(entry) = module.entry_points.first().and_then(|inst| inst.operands.get(1)?.id_ref_any()) else {
         return;
     };
-    let used = FloatWidths::of(module);
+    let mut types = module.types_global_values.iter();
+    if types.all(|inst| inst.class.opcode != Op::TypeFloat) {
+        return;
+    }
     let FloatControls { special, denormals, rounding } = controls;
     let mut asked = false;
-    for ((modes, capability), can) in KINDS.into_iter().zip([special, denormals, rounding]) {
+    for ((modes, capability), widths) in KINDS.into_iter().zip([special, denormals, rounding]) {
         let spoken_of = |inst: &Instruction| matches!(inst.operands.get(1), Some(Operand::ExecutionMode(mode)) if modes.contains(mode));
-        let widths = used.and(can);
         if widths == FloatWidths::NONE || module.execution_modes.iter().any(spoken_of) {
             continue;
         }

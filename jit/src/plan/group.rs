@@ -189,6 +189,11 @@ impl Group {
         self.rounds.iter().copied().sum::<Result<u128, usize>>().ok()
     }
 
+    /// Iterations of all loops of one member together, if they are known.
+    pub(super) fn iterations(&self, position: usize) -> Option<u128> {
+        self.rounds.get(position.checked_sub(self.start)?)?.ok()
+    }
+
     /// The first loop of its members, and then of the next one, whose rounds are not known.
     fn unbounded(
         &self,

@@ -280,6 +280,15 @@ pub struct InlineReport {
     pub gone: bool,
 }
 
+impl Report {
+    /// Whether one of these submissions was placed or works out another, or one was placed for it.
+    pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
+        let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));
+        let mut placed = self.rewrites.iter();
+        inlined || placed.any(|one| submissions.contains(&one.submission) || submissions.contains(&one.partner))
+    }
+}
+
 impl InlineReport {
     /// Whether the submission at a place is not what was asked for any more: it works out another, or has nothing to do.
     pub(crate) fn changes(&self, at: usize) -> bool {

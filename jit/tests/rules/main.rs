@@ -27,6 +27,7 @@ mod loops;
 mod narrow;
 mod numbers;
 mod order;
+mod overlaps;
 mod packed;
 mod placed_blocks;
 mod placed_blocks_random;

@@ -35,6 +35,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("certain", super::certain::ALL),
     ("numbers", super::numbers::ALL),
     ("order", super::order::ALL),
+    ("overlaps", super::overlaps::ALL),
     ("recurrences", super::recurrences::ALL),
     ("views", super::views::ALL),
     ("kinds", super::kinds::ALL),

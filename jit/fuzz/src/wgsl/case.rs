@@ -31,6 +31,8 @@ pub enum Family {
     Seams,
     /// Kernels over a grid that read neighbours ([`Grids`](super::Grids)).
     Grids,
+    /// Forms that real programs submit ([`Forms`](super::Forms)).
+    Forms,
 }
 
 impl Family {
@@ -59,6 +61,7 @@ impl Family {
             Self::Reused => "reused",
             Self::Seams => "seams",
             Self::Grids => "grids",
+            Self::Forms => "forms",
         }
     }
 }

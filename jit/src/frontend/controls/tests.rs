@@ -51,7 +51,7 @@ const FLOAT: &str = "%5 = OpTypeFloat 32\n";
 fn every_kind_is_asked_for_where_there_is_a_float() {
     assert_asked(
         module(TargetEnv::Vulkan_1_1, "", "", FLOAT),
-        EVERYTHING,
+        FloatControls { special: SINGLE, denormals: SINGLE, rounding: SINGLE },
         "OpCapability Shader
          OpCapability SignedZeroInfNanPreserve
          OpCapability DenormPreserve
@@ -116,8 +116,12 @@ fn what_the_kernel_says_itself_stands() {
          OpCapability RoundingModeRTE
          OpExecutionMode %1 LocalSize 1 1 1
          OpExecutionMode %1 DenormFlushToZero 32
+         OpExecutionMode %1 SignedZeroInfNanPreserve 16
          OpExecutionMode %1 SignedZeroInfNanPreserve 32
-         OpExecutionMode %1 RoundingModeRTE 32",
+         OpExecutionMode %1 SignedZeroInfNanPreserve 64
+         OpExecutionMode %1 RoundingModeRTE 16
+         OpExecutionMode %1 RoundingModeRTE 32
+         OpExecutionMode %1 RoundingModeRTE 64",
     );
 }
 
@@ -126,9 +130,23 @@ fn without_floats_or_without_a_device_that_can_nothing_is_asked_for() {
     let plain = "OpCapability Shader\nOpExecutionMode %1 LocalSize 1 1 1";
     assert_asked(module(TargetEnv::Vulkan_1_2, "", "", ""), EVERYTHING, plain);
     assert_asked(module(TargetEnv::Vulkan_1_2, "", "", FLOAT), FloatControls::default(), plain);
+}
+
+/// A member with singles alone and one with halves beside it ask for the same.
+#[test]
+fn modes_do_not_depend_on_the_widths_of_a_module() {
     let halves = FloatWidths { f16: true, ..FloatWidths::NONE };
-    let controls = FloatControls { special: halves, denormals: halves, rounding: halves };
-    assert_asked(module(TargetEnv::Vulkan_1_2, "", "", FLOAT), controls, plain);
+    let controls = FloatControls { special: ALL, denormals: halves, rounding: halves };
+    let head = "OpCapability Float16\n";
+    let types = "%5 = OpTypeFloat 32\n%7 = OpTypeFloat 16\n";
+    let modes = |mut module: Module| {
+        ask(&mut module, controls);
+        tools::validate(&module.assemble()).expect("a valid module");
+        module.execution_modes.iter().map(Disassemble::disassemble).collect::<Vec<_>>()
+    };
+    let both = modes(module(TargetEnv::Vulkan_1_2, head, "", types));
+    assert_eq!(modes(module(TargetEnv::Vulkan_1_2, "", "", FLOAT)), both);
+    assert_eq!(both.len(), 6);
 }
 
 /// Float controls 2 say it for each instruction. Installed tools may not know them yet.
