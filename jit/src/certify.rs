@@ -32,9 +32,9 @@ pub use text::Question;
 
 use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
-use crate::plan::again::Again;
+use crate::plan::output::again::Again;
+use crate::plan::output::again::Counted;
 use crate::plan::recipe::{Recipe, Target, Unroll};
-use crate::plan::rounds::Counted;
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
 use by_rounds::ByRounds;

@@ -3,10 +3,10 @@
 //! A *free* kernel may have each of its items done by any invocation. [`place`] makes of it a kernel of another shape,
 //! whose invocations do its items in the order of a partner's elements: [`Order`]. That is a kernel like any other:
 //! analysed, planned and emitted as if a user had submitted it. Whether a placed kernel does each item exactly once
-//! depends on the numbers of a call, and is the planner's to show (`plan::place`).
+//! depends on the numbers of a call, and is the planner's to show (`plan::rewrites::place`).
 //!
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
-//! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::inline`).
+//! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::rewrites::inline`).
 
 mod close;
 mod definition;

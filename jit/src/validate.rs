@@ -28,8 +28,8 @@ use std::fmt;
 
 use ahash::{AHashMap, AHashSet};
 
-use crate::plan::rename::{Overwriting, Renamed};
-use crate::plan::reorder::Dependences;
+use crate::plan::rewrites::rename::{Overwriting, Renamed};
+use crate::plan::rewrites::reorder::Dependences;
 use crate::plan::{
     FuseOptions, InterleaveFacts, Limits, Members, NarrowFacts, Plan, PlanError, Submission, closed, plan_as,
     plan_in_order,

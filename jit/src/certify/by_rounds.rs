@@ -12,7 +12,7 @@ use super::text::Question;
 use super::trace::{Member, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Submission;
-use crate::plan::rounds::Counted;
+use crate::plan::output::again::Counted;
 
 /// A submission and what it is by rounds.
 pub(super) struct ByRounds<'a> {

@@ -10,7 +10,7 @@ use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
 use super::trace::{Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
-use crate::plan::again::Again;
+use crate::plan::output::again::Again;
 use crate::plan::{Arg, Submission};
 
 /// One producer and the submission it was inlined in, as that was before.

@@ -1,7 +1,7 @@
 //! Branches that go one way in every invocation, without their question.
 //!
 //! # Requires
-//! - branches whose other way is empty (`plan::settled`)
+//! - branches whose other way is empty (`plan::dispatch::settled`)
 //!
 //! # Guarantees
 //! - what an invocation does is what it did

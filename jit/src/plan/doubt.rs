@@ -7,9 +7,10 @@
 //! # Guarantees
 //! - where nothing is in doubt, no way but the usual one is named
 
-use super::step::Step;
-use super::submission::{FuseOptions, Policy};
-use super::{Plan, inline};
+use crate::plan::input::options::{FloatMode, FuseOptions, Policy};
+use crate::plan::output::plan::Plan;
+use crate::plan::output::step::Step;
+use crate::plan::rewrites::inline;
 use crate::reason::{Reason, RewriteReason};
 
 /// Below this many bytes, what a dispatch takes to start counts for more than what it does: one dispatch is never slower.
@@ -61,7 +62,7 @@ pub fn doubts(plan: &Plan, options: &FuseOptions) -> Vec<Way> {
     };
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
-    let differs = options.policy != Policy::Prove || options.float != super::FloatMode::Strict;
+    let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
     if total < LEAST_BYTES || differs || options.force || options.apart {
         return Vec::new();
     }

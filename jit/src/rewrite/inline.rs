@@ -14,7 +14,7 @@
 //! - other types of elements than words, other execution modes, push constants that are read as a whole
 //!
 //! # Leaves alone
-//! - whether some item stores what is read: that depends on the numbers of a call (`plan::inline`)
+//! - whether some item stores what is read: that depends on the numbers of a call (`plan::rewrites::inline`)
 
 mod ids;
 mod import;

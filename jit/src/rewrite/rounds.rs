@@ -14,7 +14,7 @@
 //!
 //! # Leaves alone
 //! - whether rounds have to do with each other's bytes, and whether a round that is not reached would do something
-//!   ([`Rounds::must_last`]): both depend on the numbers of a call (`plan::rounds`)
+//!   ([`Rounds::must_last`]): both depend on the numbers of a call (`plan::rewrites::rounds`)
 
 mod looped;
 mod stores;

@@ -1,0 +1,474 @@
+//! A finished group into a step: unified bindings and push constants, recipe, key, report.
+
+use std::sync::Arc;
+
+use ahash::AHashSet;
+use smallvec::SmallVec;
+
+use crate::Reason;
+use crate::analysis::dependence::Shape;
+use crate::kernel::{BindingKind, FloatControls, Specialized};
+use crate::plan::dispatch::interleave::SideBySide;
+use crate::plan::dispatch::shape::Chosen;
+use crate::plan::dispatch::{interleave, lanes, lockstep, narrow, settled, shape};
+use crate::plan::grouping::group::{DemandKind, Group};
+use crate::plan::grouping::mapping::Layout;
+use crate::plan::grouping::seam;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::options::{FloatMode, FuseOptions};
+use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
+use crate::plan::input::uses::Uses;
+use crate::plan::input::wish::wish;
+use crate::plan::output::plan::Plan;
+use crate::plan::output::push::PushBlock;
+use crate::plan::output::recipe::{
+    Converges, Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Packed, Recipe, Remap,
+    Settled, Target, UnifiedBinding, Unroll,
+};
+use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
+use crate::plan::output::step::{Bound, Source, Step};
+use crate::plan::promotion::internalize::{Granted, Room};
+use crate::plan::promotion::load_once::Kept;
+use crate::plan::promotion::unroll::Needed;
+use crate::plan::promotion::{internalize, load_once, unroll};
+
+/// The user's module as it is.
+pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step {
+    let interface = &one.kernel.interface;
+    let bindings = one
+        .args
+        .iter()
+        .zip(&interface.bindings)
+        .map(|(arg, binding)| Bound {
+            at: binding.at,
+            kind: binding.kind,
+            buffer: arg.buffer,
+            offset: arg.offset,
+            len: arg.len,
+            reads: binding.reads,
+            writes: binding.writes,
+        })
+        .collect();
+    let size = interface.push.as_ref().map_or(0, |p| p.size as usize).next_multiple_of(4);
+    let mut push: SmallVec<[u8; 64]> = SmallVec::from_slice(&one.push);
+    push.resize(size, 0);
+    let recipe = Step::plain_recipe(&one.kernel, float, one.base);
+    Step {
+        key: *blake3::hash(&recipe).as_bytes(),
+        recipe,
+        bindings,
+        push,
+        groups: one.groups,
+        members: (position..position + 1).into(),
+        floats: FloatControls::default(),
+        source: Source::Plain { kernel: one.kernel.clone(), float, base: one.base },
+        origins: Vec::new(),
+    }
+}
+
+/// One submission through the emitter, because its group counts have to be folded.
+pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, limits: &Limits) -> Step {
+    step(list, group, options, limits, Parts::default()).0
+}
+
+/// A group of several submissions: internalizes, emits the step and reports.
+pub(crate) fn fused(
+    list: &[Submission],
+    uses: &Uses,
+    mut group: Group,
+    options: &FuseOptions,
+    limits: &Limits,
+    plan: &mut Plan,
+) {
+    let members = group.start..group.end();
+    let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
+    let shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
+    let mut room = Room { shared, facts: limits.into() };
+    let mut granted = Vec::new();
+    let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();
+    for buffer in buffers_of(&list[members.clone()]) {
+        if reported.contains(&buffer) {
+            continue;
+        }
+        let mut report =
+            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        if let Some(grant) = internalize::decide(list, uses, &mut group, buffer, options, room, &mut report) {
+            if grant.internal.kind == Internalization::Local {
+                room.shared = room.shared.saturating_sub(grant.bytes);
+            }
+            granted.push(grant);
+        }
+        if report.asked != Promote::None || report.reason.is_some() {
+            report.asked =
+                if report.asked == Promote::None { first_wish(list, uses, buffer) } else { report.asked };
+            plan.report.buffers.push(report);
+        }
+    }
+    #[cfg(feature = "certify")]
+    plan.verdicts.append(&mut group.verdicts(list));
+    let (barriers, barrier_reports) = group.barriers(options);
+    let chosen = shape::choose(list, &mut group, &granted, options, limits);
+    let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items_of_one());
+    // Items side by side pass their elements on as values.
+    let kept = match &chosen {
+        Some(_) => Vec::new(),
+        None => load_once::choose(list, uses, &mut group, &granted, limits),
+    };
+    let needed: Needed =
+        granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
+    let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
+        let private = interleave::registers(&granted);
+        unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
+    } else {
+        Vec::new()
+    };
+    let settled = match &chosen {
+        Some(_) => Vec::new(),
+        None => settled::branches(list, uses, &mut group),
+    };
+    let parts = interleave::Parts { granted: &granted, kept: &kept, unrolled: &unrolled, settled: &settled };
+    let narrow = match &chosen {
+        Some(_) => None,
+        None => narrow::choose(list, &group, parts, !barriers.is_empty(), limits),
+    };
+    let together = match (&chosen, narrow) {
+        (Some(_), _) | (_, Some(_)) => Ok(None),
+        _ => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
+    };
+    let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
+    let lockstep = match (&chosen, together) {
+        (None, None) if narrow.is_none() && barriers.is_empty() => {
+            lockstep::choose(list, &group, &granted, limits)
+        }
+        _ => None,
+    };
+    let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
+    let parts =
+        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow };
+    let (step, full) = step(list, &group, options, limits, parts);
+    plan.report.groups.push(GroupReport {
+        members: members.into(),
+        fused: true,
+        work_group: step.local_size(),
+        items_per_invocation: items_per_invocation
+            .max(step.items_in_lockstep())
+            .max(step.invocations_by_one()),
+        loads_kept,
+        work_groups: step.work_groups_side_by_side(),
+        push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
+        alone: alone.or(full),
+        barriers: barrier_reports,
+    });
+    plan.report.trusted.append(&mut group.trusted);
+    plan.steps.push(step);
+}
+
+pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
+    plan.report.groups.push(GroupReport {
+        members: (position..position + 1).into(),
+        fused: false,
+        work_group: list[position].kernel.interface.local_size,
+        items_per_invocation: 1,
+        loads_kept: 0,
+        work_groups: 1,
+        push_buffer_bytes: 0,
+        alone: None,
+        barriers: Vec::new(),
+    });
+}
+
+/// Reports the buffers of producers that do not run any more: nothing is written to them.
+pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>, plan: &mut Plan) {
+    let uses = Uses::of(asked);
+    for one in plan.report.inlined.iter().filter(|one| one.gone && members.contains(&one.submission)) {
+        let wish = wish(asked, &uses, one.buffer).unwrap_or_default();
+        let got = match wish {
+            Promote::Local => Internalization::Local,
+            _ => Internalization::Private,
+        };
+        plan.report.buffers.push(BufferReport { buffer: one.buffer, asked: wish, got, reason: None });
+    }
+}
+
+/// Reports the wishes no fused group has answered.
+pub(crate) fn report_wishes(list: &[Submission], uses: &Uses, plan: &mut Plan) {
+    let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();
+    for &buffer in uses.buffers() {
+        let asked = first_wish(list, uses, buffer);
+        if asked == Promote::None || reported.contains(&buffer) {
+            continue;
+        }
+        let reason = wish(list, uses, buffer).err().unwrap_or(Reason::NotFused);
+        plan.report.buffers.push(BufferReport {
+            buffer,
+            asked,
+            got: Internalization::None,
+            reason: Some(reason),
+        });
+    }
+}
+
+fn first_wish(list: &[Submission], uses: &Uses, buffer: BufferId) -> Promote {
+    let mut wishes = uses.of_buffer(buffer).iter().map(|&(s, binding)| list[s].args[binding].promote);
+    wishes.find(|&wish| wish != Promote::None).unwrap_or_default()
+}
+
+fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
+    let mut seen = ahash::AHashSet::new();
+    list.iter().flat_map(|s| &s.args).map(|a| a.buffer).filter(|&b| seen.insert(b)).collect()
+}
+
+/// What was decided of a group.
+#[derive(Default)]
+struct Parts<'a> {
+    granted: &'a [Granted],
+    barriers: Vec<usize>,
+    chosen: Option<Chosen>,
+    unrolled: Vec<Vec<Unroll>>,
+    settled: Vec<Vec<Settled>>,
+    kept: Vec<Kept>,
+    together: Option<SideBySide>,
+    lockstep: Option<(Lockstep, Shape)>,
+    narrow: Option<u32>,
+}
+
+/// How sub-groups come together before a member with sub-group operations that comes behind others.
+fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges> {
+    let behind = kernels.get(1..).unwrap_or_default();
+    let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops);
+    let how = if limits.narrow.uniform { Converges::Asked } else { Converges::AtMerges };
+    is_needed.then_some(how)
+}
+
+/// The step of a group, and why its work-groups are not side by side if there is no room for their number.
+fn step(
+    list: &[Submission],
+    group: &Group,
+    options: &FuseOptions,
+    limits: &Limits,
+    parts: Parts<'_>,
+) -> (Step, Option<AloneReason>) {
+    let Parts { granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow } = parts;
+    let range = group.start..group.end();
+    let mut push = PushBlock::default();
+    let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
+    let mut members = Vec::with_capacity(range.len());
+    for position in range.clone() {
+        let submission = &list[position];
+        members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
+    }
+    // An address may lead into any of the buffers.
+    let addressed = list[range.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
+    let unified: Vec<UnifiedBinding> = bindings
+        .iter()
+        .enumerate()
+        .map(|(n, bound)| UnifiedBinding {
+            kind: bound.kind,
+            read_only: !addressed && !bindings.iter().any(|b| overlaps(b, bound) && b.writes),
+            coherent: addressed
+                || group
+                    .demands
+                    .iter()
+                    .any(|d| d.buffer == Some(bound.buffer) && d.kind != DemandKind::Invocation),
+            restrict: !addressed && !bindings.iter().enumerate().any(|(m, b)| m != n && overlaps(b, bound)),
+        })
+        .collect();
+    let kernels: Vec<_> = list[range.clone()].iter().map(|s| s.kernel.clone()).collect();
+    let mut zero = None;
+    if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
+        let hidden = seam::hidden(&members, &kernels, &unified);
+        let needs_zero = hidden.iter().any(|h| !h.is_empty());
+        zero = needs_zero.then(|| push.add_zero());
+        members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
+    }
+    let mut groups = group.layout.shape.groups;
+    let (mut interleave, mut alone) = (None, None);
+    let limit = limits.max_push_bytes;
+    let uniform = unified.iter().filter(|binding| binding.kind == BindingKind::UniformBuffer).count() as u32;
+    let has_buffer = uniform < limits.max_uniform_buffers;
+    if let Some(SideBySide { groups: several, axis, count }) = together {
+        let needed = push.size() + 4;
+        // A buffer that is needed anyway takes this number, too.
+        let fits = needed <= limit || has_buffer && push.size() > limit;
+        if count.is_multiple_of(several) || fits {
+            let total = (!count.is_multiple_of(several)).then(|| push.add_total(count));
+            interleave = Some(Interleave { groups: several, axis, total });
+            groups[usize::from(axis)] = count.div_ceil(several);
+        } else {
+            alone = Some(AloneReason::PushConstants { needed, limit });
+        }
+    }
+    let subgroup = match (&chosen, narrow) {
+        (Some(_), _) => None,
+        // Then barriers are theirs, if that is all that is left of a work-group.
+        (_, Some(several)) => lanes::fitting(list, group, limits.narrow.subgroup)
+            .filter(|size| group.layout.shape.local[0] / several == *size || mutant!(LeftAreOneSubgroup)),
+        _ => lanes::choose(list, group, &unrolled, limits),
+    };
+    let shared =
+        list[range.clone()].iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
+            + interleave::bytes(granted, Internalization::Local);
+    let packed = narrow.filter(|_| subgroup.is_some());
+    let registers = narrow.is_some() && subgroup.is_some() && limits.narrow.shuffles;
+    if registers && options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
+        // What went through shared memory was seen through by nobody.
+        zero.get_or_insert_with(|| push.add_zero());
+    }
+    let has_room = push.size() + 4 <= limit || has_buffer && push.size() > limit;
+    let packed = packed.and_then(|several| narrow::packed(group, several, (shared, has_room), limits));
+    let packed = packed.map(|several| {
+        let count = groups[0];
+        groups[0] = count.div_ceil(several);
+        Packed { groups: several, total: (!count.is_multiple_of(several)).then(|| push.add_total(count)) }
+    });
+    // Who reads in memory what the group writes there.
+    let is_read_again =
+        |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
+    let late_stores = Some(limits.late_stores).filter(|&most| most > 1 && bindings.iter().any(is_read_again));
+    let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
+    let lockstep = lockstep.filter(|_| subgroup.is_none() && behind.is_none());
+    let local_size = lockstep.map_or(group.layout.shape.local, |(_, shape)| shape.local);
+    if let Some((_, shape)) = lockstep {
+        groups = shape.groups;
+    }
+    let lockstep = lockstep.map(|(how, _)| how);
+    let mut recipe = Recipe {
+        float: options.float,
+        mapping: group.layout.mapping,
+        local_size,
+        members,
+        bindings: unified,
+        internal: granted.iter().map(|g| g.internal.clone()).collect(),
+        push: push.slots.clone(),
+        behind,
+        zero,
+        barriers: barriers.iter().map(|b| b - group.start).collect(),
+        coarsening: chosen.as_ref().and_then(|c| c.coarsening),
+        flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
+        kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
+        interleave,
+        lockstep,
+        narrow,
+        subgroup,
+        packed,
+        registers,
+        late_stores,
+        converges: converges(&kernels, limits),
+    };
+    for (index, one) in (0..).zip(kept) {
+        for load_once::KeptLoad { member, access, slot, again } in one.loads {
+            recipe.members[member - group.start].kept.push(KeptLoad { access, index, slot, again });
+        }
+    }
+    recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
+    recipe.members.iter_mut().zip(settled).for_each(|(member, branches)| member.settled = branches);
+    if let Some(chosen) = chosen {
+        recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
+    }
+    let encoded = recipe.encode();
+    let origins = std::mem::take(&mut push.origins);
+    let step = Step {
+        key: *blake3::hash(&encoded).as_bytes(),
+        recipe: encoded,
+        bindings,
+        push: push.into_bytes(),
+        groups,
+        members: range.into(),
+        floats: FloatControls::default(),
+        source: Source::Fused { kernels, recipe: Arc::new(recipe) },
+        origins,
+    };
+    (step, alone)
+}
+
+fn overlaps(a: &Bound, b: &Bound) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+fn member(
+    submission: &Submission,
+    position: usize,
+    layout: &Layout,
+    granted: &[Granted],
+    bindings: &mut SmallVec<[Bound; 8]>,
+    push: &mut PushBlock,
+) -> Member {
+    let mut targets = Vec::with_capacity(submission.args.len());
+    let mut widen_barriers = false;
+    for (number, (arg, binding)) in
+        submission.args.iter().zip(&submission.kernel.interface.bindings).enumerate()
+    {
+        let internal = granted.iter().enumerate().find(|(_, g)| g.buffer == arg.buffer);
+        if let Some((index, grant)) = internal {
+            let found = grant.uses.iter().find(|u| u.member == position && u.binding == number);
+            widen_barriers |=
+                grant.internal.kind == Internalization::Local && found.is_some_and(|u| u.widen_barriers);
+            targets.push(Target::Internal {
+                index: index as u16,
+                slots: found.map(|u| u.slots.clone()).unwrap_or_default(),
+                lengths: lengths(submission, number, arg.len, push),
+            });
+            continue;
+        }
+        let same = |b: &Bound| {
+            b.kind == binding.kind && b.buffer == arg.buffer && b.offset == arg.offset && b.len == arg.len
+        };
+        let index = bindings.iter().position(same).unwrap_or_else(|| {
+            bindings.push(Bound {
+                at: (bindings.len() as u32).into(),
+                kind: binding.kind,
+                buffer: arg.buffer,
+                offset: arg.offset,
+                len: arg.len,
+                reads: false,
+                writes: false,
+            });
+            bindings.len() - 1
+        });
+        bindings[index].reads |= binding.reads;
+        bindings[index].writes |= binding.writes;
+        targets.push(Target::Bound(index as u16));
+    }
+    Member {
+        kernel: submission.kernel.hash,
+        targets,
+        push: push.add_member(submission, position).unwrap_or_default(),
+        remap: remap(submission, layout, push),
+        widen_barriers,
+        wide: Vec::new(),
+        unroll: Vec::new(),
+        hidden: Hidden::default(),
+        kept: Vec::new(),
+        settled: Vec::new(),
+    }
+}
+
+/// Slots with the lengths a kernel asks of a binding that is no longer one.
+fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlock) -> Vec<u16> {
+    let Ok(normal) = &submission.kernel.normal else {
+        return Vec::new();
+    };
+    let queries = normal.analysis.lengths.iter().filter(|query| query.binding == binding);
+    queries
+        .map(|query| {
+            let elements = len.saturating_sub(u64::from(query.offset)) / u64::from(query.stride.max(1));
+            push.add_u32(u32::try_from(elements).unwrap_or(u32::MAX))
+        })
+        .collect()
+}
+
+fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
+    if layout.keeps_groups(submission) {
+        return None;
+    }
+    let guard = layout.needs_guard(submission);
+    let counts = layout.counts(submission);
+    Some(Remap {
+        counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
+        total: guard.then(|| {
+            let total = layout.total(submission) as u32;
+            if layout.free { push.add_total(total) } else { push.add_u32(total) }
+        }),
+        local_size: submission.kernel.interface.local_size,
+    })
+}

@@ -1,0 +1,65 @@
+//! Whether local ids follow from sub-groups, so that barriers at which it is enough that each sub-group waits for itself are its own
+//! (`emit::lanes`, `emit::weak`).
+//!
+//! # Requires
+//! - a finished group, its loops written out
+//!
+//! # Guarantees
+//! - a work-group of one dimension that is a whole number of sub-groups, whose members know nothing of sub-groups themselves
+//! - some member has a loop with a barrier in it whose rounds are written out: others have none to weaken, and keep their ids
+
+use crate::analysis::cfg::Cfg;
+use crate::plan::grouping::group::Group;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::submission::Submission;
+use crate::plan::output::recipe::{Mapping, Unroll};
+use rspirv::spirv::Op;
+
+/// The size of the sub-groups, if it is to matter.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    unrolled: &[Vec<Unroll>],
+    limits: &Limits,
+) -> Option<u32> {
+    let members = &list[group.start..group.end()];
+    fitting(list, group, limits.subgroup_size)
+        .filter(|size| group.layout.shape.local[0] / size <= limits.max_subgroups)
+        .filter(|_| members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops)))
+}
+
+/// The size of the sub-groups, if work-groups are whole numbers of them and nobody but the emitter knows of them.
+pub(crate) fn fitting(list: &[Submission], group: &Group, size: u32) -> Option<u32> {
+    let members = &list[group.start..group.end()];
+    let local = group.layout.shape.local;
+    let fits = size > 1 && local[1..] == [1, 1] && local[0].is_multiple_of(size);
+    let plain = group.layout.mapping != Mapping::Items
+        && group.trusted.is_empty()
+        && !members.iter().any(|one| {
+            let interface = &one.kernel.interface;
+            interface.has_subgroup_ops || interface.uses_device_addresses || interface.local_size != local
+        });
+    (fits && plain).then_some(size)
+}
+
+/// Whether there is a barrier in a loop of a member whose rounds are all written out.
+fn waits(member: &Submission, loops: &[Unroll]) -> bool {
+    let whole = loops.iter().filter(|how| matches!(how, Unroll::Whole { .. }));
+    let mut whole = whole.map(|how| how.index() as usize).peekable();
+    if !member.kernel.interface.has_barrier || whole.peek().is_none() {
+        return false;
+    }
+    let Some(function) =
+        member.kernel.normal.as_ref().ok().and_then(|normal| normal.module.functions.first())
+    else {
+        return false;
+    };
+    let cfg = Cfg::new(function);
+    whole.filter(|&index| index < cfg.loops.len()).any(|index| {
+        let mut blocks = function.blocks.iter().enumerate();
+        blocks.any(|(number, block)| {
+            let mut waits = block.instructions.iter().filter(|inst| inst.class.opcode == Op::ControlBarrier);
+            cfg.is_in_loop(number, Some(index)) && waits.next().is_some()
+        })
+    })
+}

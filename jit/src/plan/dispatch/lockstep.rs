@@ -1,0 +1,174 @@
+//! How many items of its work-group one invocation does in lockstep (`emit::lockstep`).
+//!
+//! Members that are not one straight line by element numbers, such as stencils over a grid, have no free shape ([`super::shape`]). But a work-group
+//! may have fewer invocations that do several of its items each. Then what neighbours load is loaded once.
+//!
+//! # Requires
+//! - a finished group and its promotions
+//!
+//! # Guarantees
+//! - the same items, each once; the same work-groups, unless nobody can tell whose work-group an item is of. Nothing goes from one item to another
+//! - no number of the call is in the code
+
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, Atom};
+use crate::analysis::dependence::Shape;
+use crate::analysis::evaluate::AccessForm;
+use crate::analysis::lockstep;
+use crate::kernel::BindingKind;
+use crate::plan::grouping::group::{DemandKind, Group};
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::submission::{Internalization, Submission};
+use crate::plan::output::recipe::{Lockstep, Mapping, SlotOf};
+use crate::plan::promotion::internalize::Granted;
+use crate::rewrite;
+
+/// So many work-groups are one at most, in one dimension.
+const MOST_TIMES: u32 = 16;
+
+/// Items of a work-group in `x` at the best.
+const WIDE: u32 = 64;
+
+/// Bytes of a vector.
+const VECTOR: i128 = 16;
+
+/// Most items of a dispatch in one dimension: their numbers, and somewhat more, are below `2^31`.
+const MOST: u64 = 1 << 30;
+
+/// The items of one invocation, if there are several, and the shape of the dispatch then: of items, not of invocations.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    granted: &[Granted],
+    limits: &Limits,
+) -> Option<(Lockstep, Shape)> {
+    let members = &list[group.start..group.end()];
+    let (facts, own) = (limits.shape, group.layout.shape);
+    // Items that are renumbered have quotients for ids, which are not worked out before anything is asked. What is handed from one invocation to another has a barrier, or is taken on trust.
+    let stays = group.layout.mapping != Mapping::Items
+        && group.trusted.is_empty()
+        && group.demands.iter().all(|demand| demand.kind == DemandKind::Invocation);
+    let in_registers = |one: &Granted| {
+        one.internal.kind == Internalization::Private
+            && one.uses.iter().flat_map(|of| &of.slots).all(|slot| matches!(slot, SlotOf::Fixed(_)))
+    };
+    let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
+    let can = facts.lockstep > 1 && fits && stays && granted.iter().all(in_registers);
+    if !can || !members.iter().all(is_free) {
+        return None;
+    }
+    let can_have_vectors =
+        facts.vectors && own.local[0].is_multiple_of(4) && have_vectors(list, group, granted);
+    // Items below each other of a work-group that is wide take lines of memory apart where an index goes by `x` from line to line.
+    let grows = can_have_vectors || !goes_from_line_to_line(group);
+    let shape = larger(members, group, limits).filter(|_| grows).unwrap_or(own);
+    let local = shape.local;
+    let axis = usize::from(local[1] > 1);
+    let left = |items: u32| local.iter().product::<u32>() / items;
+    let divides = |&items: &u32| local[axis].is_multiple_of(items) && left(items) >= facts.lanes;
+    let items = (2..=facts.lockstep).rev().find(divides)?;
+    // In small work-groups vectors gain nothing.
+    let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
+    Some((Lockstep { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
+}
+
+/// Larger work-groups with the same items, if nobody can tell whose work-group an item is of. A device starts only so many work-groups in a time,
+/// whatever their size is, and a part of their invocations is left.
+fn larger(members: &[Submission], group: &Group, limits: &Limits) -> Option<Shape> {
+    let Shape { groups, local } = group.layout.shape;
+    let product = |all: [u32; 3]| all.iter().map(|&n| u64::from(n)).product::<u64>();
+    let is_theirs = |one: &Submission| {
+        let interface = &one.kernel.interface;
+        (interface.item_only || mutant!(WorkGroupsAreNobodys))
+            && interface.local_size == local
+            && one.groups == groups
+    };
+    let facts = limits.shape;
+    let most = u64::from(facts.group_size) * u64::from(facts.lockstep);
+    let most = most.min(limits.max_work_group_invocations.into());
+    if group.layout.mapping != Mapping::Identity || !members.iter().all(is_theirs) {
+        return None;
+    }
+    let times =
+        |d: usize| (1..=MOST_TIMES).filter(move |&n| groups[d].is_multiple_of(n) || mutant!(WorkGroupsCover));
+    let all = times(0).flat_map(|x| times(1).map(move |y| [x, y]));
+    let shapes = all.filter(|[_, y]| *y == 1 || local[1] > 1).map(|[x, y]| Shape {
+        groups: [groups[0] / x, groups[1] / y, groups[2]],
+        local: [local[0] * x, local[1] * y, local[2]],
+    });
+    let fits = |shape: &Shape| {
+        product(shape.local) <= most
+            && product(shape.groups) >= u64::from(limits.interleave.least)
+            && (0..3).all(|d| shape.local[d] <= limits.max_work_group_size[d])
+    };
+    // Lines of memory, and rows that items below each other have in common.
+    let is_wide = |shape: &Shape| (product(shape.local), std::cmp::Reverse(shape.local[0].abs_diff(WIDE)));
+    shapes.filter(fits).max_by_key(is_wide).filter(|shape| product(shape.local) > product(local))
+}
+
+/// Whether neighbours in `x` touch elements that are apart.
+fn goes_from_line_to_line(group: &Group) -> bool {
+    let is_apart = |form: &AccessForm| {
+        let of_x = |id| matches!(group.atoms.get(id), Atom::Global(0) | Atom::Local(0));
+        form.offset.terms.iter().any(|&(id, weight)| of_x(id) && weight.abs() > form.size)
+    };
+    group.forms.iter().flatten().any(is_apart)
+}
+
+/// Whether all buffers start where vectors of four words may, and four items next to each other in `x` store such vectors, wherever they do.
+fn have_vectors(list: &[Submission], group: &Group, granted: &[Granted]) -> bool {
+    let members = &list[group.start..group.end()];
+    let is_inside =
+        |one: &Submission, binding: usize| granted.iter().any(|g| g.buffer == one.args[binding].buffer);
+    let starts = |one: &Submission| {
+        let outside = one.args.iter().enumerate().filter(|&(binding, _)| !is_inside(one, binding));
+        outside.into_iter().all(|(_, arg)| arg.offset.is_multiple_of(VECTOR as u64))
+            || mutant!(BuffersStartAnywhere)
+    };
+    let first = group.layout.shape.local[0];
+    let is_vector = |form: &AccessForm| {
+        let Affine { terms, constant } = &form.offset;
+        let [mut of_group, mut of_local] = [0; 2];
+        let others = terms.iter().all(|&(id, weight)| match group.atoms.get(id) {
+            Atom::Global(0) => {
+                of_local += weight;
+                of_group += weight * i128::from(first);
+                true
+            }
+            Atom::Group(0) => {
+                of_group += weight;
+                true
+            }
+            Atom::Local(0) => {
+                of_local += weight;
+                true
+            }
+            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) | Atom::Round { .. } | Atom::Steps { .. } => {
+                weight % VECTOR == 0
+            }
+            _ => false,
+        });
+        others && of_local == form.size && of_group % VECTOR == 0 && constant % VECTOR == 0
+    };
+    let stores = |(one, forms): (&Submission, &Vec<AccessForm>)| {
+        let Ok(analysis) = analysis_of(one) else { return false };
+        let all = analysis.accesses.iter().zip(forms).filter(|(access, form)| {
+            access.kind != AccessKind::Read && !form.never && !is_inside(one, access.binding)
+        });
+        all.into_iter().all(|(access, form)| {
+            access.kind == AccessKind::Write && access.size == 4 && !form.unknown && is_vector(form)
+        })
+    };
+    members.iter().all(starts) && members.iter().zip(&group.forms).all(stores)
+}
+
+/// Whether it makes no difference which invocation does an item.
+fn is_free(one: &Submission) -> bool {
+    let Ok(normal) = &one.kernel.normal else { return false };
+    let bindings = &one.kernel.interface.bindings;
+    one.base == [0; 3]
+        && rewrite::why_not_free(&one.kernel).is_none()
+        && one.kernel.variants.has_way(|| lockstep::has_way(&normal.module))
+        && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)))
+}

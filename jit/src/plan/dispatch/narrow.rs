@@ -1,0 +1,171 @@
+//! Whether a work-group of a group with barriers is done by fewer invocations, each of which does several of the kernels' (`emit::narrow`).
+//!
+//! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
+//! loads of all that an invocation does are in flight together.
+//!
+//! # Requires
+//! - a finished group and its promotions; work-groups of it that never meet, which is what theorem 2 has shown
+//!
+//! # Guarantees
+//! - a divisor of the work-group's size that the members' control flow and the registers allow
+//! - the same work-groups; no number of the call is in the code
+
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::Atom;
+use crate::analysis::evaluate::AccessForm;
+use crate::kernel::NormalKernel;
+use crate::plan::dispatch::interleave;
+use crate::plan::dispatch::interleave::Parts;
+use crate::plan::grouping::group::Group;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::submission::{Internalization, Submission};
+use crate::plan::output::recipe::{Mapping, Unroll};
+use crate::plan::promotion::internalize::Granted;
+
+/// Most invocations of the kernels that are written side by side: the code grows with them.
+const MOST: u32 = 32;
+
+/// How many invocations of the kernels' work-groups one does, if it does several. `barriers` says whether some stand between members.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &Group,
+    parts: Parts<'_>,
+    barriers: bool,
+    limits: &Limits,
+) -> Option<u32> {
+    let Parts { granted, kept, unrolled, settled } = parts;
+    let facts = limits.narrow;
+    let members = &list[group.start..group.end()];
+    let shape = group.layout.shape;
+    let size = shape.local[0];
+    let is_line = shape.local[1..] == [1, 1] || mutant!(RowsAreLines);
+    let several = size.checked_div(facts.invocations)?;
+    let divides = size.is_multiple_of(facts.invocations) || mutant!(RestIsNobody);
+    let divides = divides && (2..=MOST).contains(&several);
+    let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    if !divides || !is_line || work_groups < u64::from(facts.least) {
+        return None;
+    }
+    if !facts.any_loops && is_read_again(members, group, granted) {
+        return None;
+    }
+    // Then nothing is waited for at a step of a tree, and rounds that not all invocations do cost less than that gains (`docs/performance.md`): of one tree
+    // alone, if they are few.
+    let in_registers = facts.shuffles && facts.packed > 1 && facts.subgroup == facts.invocations;
+    let trees = members.iter().filter(|one| one.kernel.interface.has_barrier).count();
+    let rounds = match (in_registers, trees) {
+        (false, _) => 0,
+        (true, ..=1) => 2,
+        (true, _) => u32::MAX,
+    };
+    let (mut waits, mut loaded) = (barriers, 0);
+    for (number, member) in members.iter().enumerate() {
+        let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
+        let own = waits_by_fewer(member, shape.local, branches.iter().map(|one| one.block as usize))?;
+        let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
+        loaded = loaded.max(in_flight(member, loops));
+        let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
+        if !facts.any_loops && !are_written_out(member, loops, is_waited_for, rounds) {
+            return None;
+        }
+        waits |= own;
+    }
+    let plain = group.layout.mapping != Mapping::Items && group.trusted.is_empty();
+    let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
+        && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
+    (waits && plain && fits).then_some(several)
+}
+
+/// How many of the kernels' work-groups, of one sub-group each, are in one; `shared` is the bytes of shared memory of one, and `has_room` says whether
+/// there is room for a number to pass: that of the work-groups, where it is no multiple.
+pub(crate) fn packed(
+    group: &Group,
+    several: u32,
+    (shared, has_room): (u64, bool),
+    limits: &Limits,
+) -> Option<u32> {
+    let facts = limits.narrow;
+    let shape = group.layout.shape;
+    let left = shape.local[0] / several;
+    let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
+    let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    let mut packed = facts.packed.min(MOST).next_power_of_two();
+    while packed > 1 {
+        let fits = packed <= facts.packed.min(limits.max_subgroups)
+            && left.saturating_mul(packed) <= most
+            && shared.saturating_mul(packed.into()) <= u64::from(limits.max_shared_bytes)
+            && all >= u64::from(facts.least)
+            && packed <= shape.groups[0]
+            && (has_room && facts.uniform || shape.groups[0].is_multiple_of(packed));
+        if fits {
+            return Some(packed);
+        }
+        packed /= 2;
+    }
+    None
+}
+
+/// Whether a member has barriers, if several of its invocations can be done by one.
+fn waits_by_fewer(
+    member: &Submission,
+    local: [u32; 3],
+    settled: impl Iterator<Item = usize>,
+) -> Option<bool> {
+    let interface = &member.kernel.interface;
+    let normal = member.kernel.normal.as_ref().ok()?;
+    if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
+        return None;
+    }
+    normal.waits_by_fewer(&settled.collect::<Vec<_>>()).ok()
+}
+
+/// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.
+fn in_flight(member: &Submission, loops: &[Unroll]) -> u64 {
+    let Ok(normal) = &member.kernel.normal else { return 0 };
+    let reads = normal.analysis.accesses.iter().filter(|access| access.kind != AccessKind::Write);
+    let of_loops = reads.flat_map(|access| {
+        let around = move |how: &&Unroll| access.loops.iter().any(|one| one.0 == how.index() as usize);
+        loops.iter().filter(around).map(|how| access.size * u64::from(how.copies()))
+    });
+    of_loops.max().unwrap_or(0)
+}
+
+/// Whether elements that a member writes to memory are read there by a later one, each invocation its own: what one invocation does of that waits for
+/// memory one after another. Measured (`docs/performance.md`).
+fn is_read_again(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
+    let is_inside = |buffer| granted.iter().any(|g| g.buffer == buffer);
+    let is_own = |form: &AccessForm| {
+        let own = |id| matches!(group.atoms.get(id), Atom::Local(_) | Atom::Global(_) | Atom::Round { .. });
+        form.unknown || form.offset.terms.iter().any(|&(id, _)| own(id))
+    };
+    let mut written = Vec::new();
+    members.iter().zip(&group.forms).any(|(one, forms)| {
+        let Ok(analysis) = analysis_of(one) else { return true };
+        let own = analysis.accesses.iter().zip(forms).filter(|(_, form)| !form.never && is_own(form));
+        let touched = own.map(|(access, _)| (access.kind, one.args[access.binding].buffer));
+        let outside = touched.filter(|(_, buffer)| !is_inside(*buffer));
+        let again =
+            outside.clone().any(|(kind, buffer)| kind != AccessKind::Write && written.contains(&buffer));
+        written.extend(outside.filter(|(kind, _)| *kind != AccessKind::Read).map(|(_, buffer)| buffer));
+        again
+    })
+}
+
+/// Whether a member has something to itself.
+fn keeps(granted: &[Granted], member: usize) -> bool {
+    let private = granted.iter().filter(|one| one.internal.kind == Internalization::Private);
+    private.flat_map(|one| &one.uses).any(|of| of.member == member)
+}
+
+/// Whether all loops of a member are written out, as a whole and without a last round that only some invocations do; of as many `rounds`, one may be such, and
+/// an only round if nobody waits for it: what a work-group does once for its row.
+fn are_written_out(member: &Submission, loops: &[Unroll], waits: bool, rounds: u32) -> bool {
+    let whole = |how: &&Unroll| match how {
+        Unroll::Whole { most, .. } => !how.is_guarded() || *most <= rounds || *most == 1 && !waits,
+        Unroll::Part { .. } => false,
+    };
+    let count = |normal: &NormalKernel| normal.analysis.loops.len();
+    member.kernel.normal.as_ref().is_ok_and(|normal| loops.iter().filter(whole).count() == count(normal))
+}

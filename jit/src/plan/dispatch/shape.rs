@@ -1,0 +1,284 @@
+//! The shape of a dispatch whose members do not care for it: work-group size, items per invocation.
+//!
+//! A member that is item-only does the same for item `i` in whatever invocation `i` is done. If all members of a
+//! group are, and no data goes from one item to another, the planner is free to choose. Equal items of all members
+//! stay in one invocation, in the order of the list, so what was shown for one invocation holds for one item.
+//!
+//! # Requires
+//! - a finished group and its promotions, decided under the shape the user gave
+//!
+//! # Guarantees
+//! - the same values in the same places: which invocation computes them is all that changes
+//! - no number of the call is in the code: totals travel as push constants
+
+use rspirv::spirv::Op;
+
+use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::dependence::Shape;
+use crate::analysis::expr::{IdKind, Node};
+use crate::analysis::if_conversion::RangeGuard;
+use crate::analysis::layout::Type;
+use crate::kernel::{BindingKind, NormalKernel};
+use crate::plan::grouping::group::{DemandKind, Group};
+use crate::plan::grouping::mapping::{Layout, fold};
+use crate::plan::grouping::seam;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::options::FuseOptions;
+use crate::plan::input::planned_push::{MOST_STEPS, number_of};
+use crate::plan::input::submission::{Internalization, Submission};
+use crate::plan::output::push::PushBlock;
+use crate::plan::output::recipe::{Coarsening, Ends, Mapping, SlotOf};
+use crate::plan::promotion::internalize::Granted;
+
+/// Items one invocation does, and which accesses take several elements at once.
+pub(crate) struct Chosen {
+    pub(crate) coarsening: Option<Coarsening>,
+    /// For each member, in the order of its accesses; empty if none is wide.
+    pub(crate) wide: Vec<Vec<bool>>,
+}
+
+/// Gives the group another shape, if it may have one and the device would like it.
+pub(crate) fn choose(
+    list: &[Submission],
+    group: &mut Group,
+    granted: &[Granted],
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Option<Chosen> {
+    let facts = limits.shape;
+    let members = &list[group.start..group.end()];
+    if facts.group_size == 0 && facts.items <= 1 || !is_free(members, group, granted) {
+        return None;
+    }
+    let straight = members.iter().all(|m| is_straight_line(m, granted))
+        && granted.iter().all(|one| reads_what_was_written(members, group.start, one));
+    let items = if facts.items > 1 && straight { facts.items.min(widest(members)) } else { 1 };
+    let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
+    let size = if facts.group_size == 0 { own } else { facts.group_size };
+    let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
+    if items == 1 && (size == own || group.layout.mapping != Mapping::Identity && facts.group_size == 0) {
+        return None;
+    }
+    let total = members.iter().map(total).max().unwrap_or(1);
+    if !totals_fit(members, options, limits) {
+        return None;
+    }
+    let mut layout = |items: u32| {
+        let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
+        let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
+        // Signed comparisons of an item's number are right up to here.
+        (all <= 1 << 31).then(|| {
+            let shape = Shape { groups, local: [size, 1, 1] };
+            group.layout = Layout { mapping: Mapping::Items, shape, free: true };
+        })
+    };
+    layout(items)?;
+    if items == 1 {
+        return Some(Chosen { coarsening: None, wide: Vec::new() });
+    }
+    let wide: Vec<Vec<bool>> = if facts.vectors && items == 4 {
+        members.iter().map(|m| wide(m, granted)).collect()
+    } else {
+        Vec::new()
+    };
+    let wides = wide.iter().flatten().filter(|&&w| w).count();
+    let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
+    if wides == 0 || wides < others {
+        return Some(Chosen {
+            coarsening: Some(Coarsening { items, consecutive: false, ends: Ends::Any }),
+            wide: Vec::new(),
+        });
+    }
+    let ends = match common_end(members) {
+        Some(end) if end.is_multiple_of(u64::from(items)) => Ends::Whole,
+        Some(end) => {
+            let rounds = end / (u64::from(size * items) * u64::from(facts.least.max(1)));
+            let rounds = rounds.min(u64::from(facts.rounds)) as u32;
+            // The items behind the last whole group are those of one invocation each.
+            match rounds > 1 && size >= items && layout(items * rounds).is_some() {
+                true => Ends::Peeled { rounds },
+                false => Ends::Any,
+            }
+        }
+        None => Ends::Any,
+    };
+    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, ends }), wide })
+}
+
+/// Whether it makes no difference which invocation does an item.
+fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
+    let line = |n: [u32; 3]| n[1] == 1 && n[2] == 1;
+    let items_only = members.iter().all(|m| {
+        let interface = &m.kernel.interface;
+        interface.item_only && line(m.groups) && line(interface.local_size)
+    });
+    let fixed = |slot: &SlotOf| matches!(slot, SlotOf::Fixed(_));
+    items_only
+        && group.trusted.is_empty()
+        && group.demands.iter().all(|d| d.kind == DemandKind::Invocation)
+        && granted.iter().all(|g| {
+            g.internal.kind == Internalization::Private && g.uses.iter().flat_map(|u| &u.slots).all(fixed)
+        })
+}
+
+/// Whether the push constants have room for the members' totals, and for the zero that hides floats; or a buffer has, which
+/// is needed without the totals, too.
+fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
+    let mut push = PushBlock::default();
+    if seam::may_need_zero(members, options.float) {
+        push.add_zero();
+    }
+    let mut own = push.clone();
+    for member in members {
+        let _ = push.add_member(member, 0);
+        push.add_total(total(member) as u32);
+        let _ = own.add_member(member, 0);
+    }
+    let limit = limits.max_push_bytes;
+    // The group has been let grow beyond the limit, so there is a buffer.
+    push.size() <= limit || own.size() > limit && push.fits_with_buffer(0, limit)
+}
+
+/// Items of a member, whole work-groups counted.
+pub(crate) fn total(member: &Submission) -> u128 {
+    u128::from(member.groups[0]) * u128::from(member.kernel.interface.local_size[0])
+}
+
+fn normal(member: &Submission) -> Option<&NormalKernel> {
+    member.kernel.normal.as_ref().ok()
+}
+
+fn is_inside(member: &Submission, binding: usize, granted: &[Granted]) -> bool {
+    granted.iter().any(|g| g.buffer == member.args[binding].buffer)
+}
+
+/// Whether the body can be written for several items side by side.
+fn is_straight_line(member: &Submission, granted: &[Granted]) -> bool {
+    let Some(normal) = normal(member) else { return false };
+    // What stays inside is handed over value by value, so it must be taken as a whole.
+    let whole = |access: &Access| {
+        let Some(index) = access.element.and_then(|e| e.index) else { return false };
+        let plain =
+            matches!(normal.types.get(index.ty), Type::Int { .. } | Type::Float { .. } | Type::Vector { .. });
+        plain && access.size == normal.types.span(index.ty, Default::default())
+    };
+    normal.straight_line.is_some()
+        && normal
+            .analysis
+            .accesses
+            .iter()
+            .all(|access| !is_inside(member, access.binding, granted) || whole(access))
+}
+
+/// Whether each read of what stays inside comes after a write, so that there is a value to hand over. It need not where the
+/// read never happens with the numbers of the call.
+fn reads_what_was_written(members: &[Submission], start: usize, one: &Granted) -> bool {
+    let mut written: Vec<&SlotOf> = Vec::new();
+    members.iter().enumerate().all(|(number, member)| {
+        let Some(normal) = normal(member) else { return false };
+        let mut counts = vec![0; member.args.len()];
+        let mut inside =
+            normal.analysis.accesses.iter().filter(|a| member.args[a.binding].buffer == one.buffer);
+        inside.all(|access| {
+            let places = one.uses.iter().find(|u| u.member == start + number && u.binding == access.binding);
+            let slot = places.and_then(|places| places.slots.get(counts[access.binding]));
+            counts[access.binding] += 1;
+            match (access.kind, slot) {
+                (AccessKind::Write, Some(slot)) => {
+                    written.push(slot);
+                    true
+                }
+                (_, slot) => slot.is_some_and(|slot| written.contains(&slot)),
+            }
+        })
+    })
+}
+
+/// Most items whose elements make up sixteen bytes.
+fn widest(members: &[Submission]) -> u32 {
+    let sizes = members.iter().filter_map(normal).flat_map(|n| &n.analysis.accesses).map(|a| a.size);
+    let largest = sizes.max().unwrap_or(4).clamp(1, 16) as u32;
+    (16 / largest.next_power_of_two()).max(1)
+}
+
+/// Accesses to memory at a place that depends on more than arguments.
+fn by_item(member: &Submission, granted: &[Granted]) -> usize {
+    let Some(normal) = normal(member) else { return 0 };
+    let counted = |a: &&Access| !a.terms.is_empty() && !is_inside(member, a.binding, granted);
+    normal.analysis.accesses.iter().filter(counted).count()
+}
+
+/// Which accesses of four neighbouring items are one aligned vector.
+fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
+    let Some(normal) = normal(member) else { return Vec::new() };
+    // Groups of four that are in range as a whole.
+    let covered = covered(member, normal) / 4 * 4;
+    let is_wide = |access: &Access| {
+        let arg = &member.args[access.binding];
+        let binding = &member.kernel.interface.bindings[access.binding];
+        let Some(index) = access.element.and_then(|e| e.index) else { return false };
+        let node = normal.analysis.exprs.get(index.node);
+        binding.kind == BindingKind::StorageBuffer
+            && !is_inside(member, access.binding, granted)
+            && matches!(node, Node::Id { kind: IdKind::Global, dim: 0 })
+            && matches!(normal.types.get(index.ty), Type::Int { width: 32, .. } | Type::Float { width: 32 })
+            && index.stride == 4
+            && access.terms.len() == 1
+            && access.size == 4
+            && access.constant.is_multiple_of(16)
+            && arg.offset.is_multiple_of(16)
+            && access.constant + 4 * covered <= arg.len
+    };
+    normal.analysis.accesses.iter().map(is_wide).collect()
+}
+
+/// Items that pass all guards of a member, as far as they are known.
+fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
+    let guards = normal.straight_line.iter().flat_map(|s| &s.guards);
+    guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
+}
+
+/// The item before which all do all of their work in every member, and behind which nobody does anything, if there is one and that is
+/// known. An item that a guard turns away after it has stored something has done a part of its work.
+fn common_end(members: &[Submission]) -> Option<u64> {
+    let least = |member: &Submission, normal: &NormalKernel, first: bool| {
+        let guards =
+            normal.straight_line.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
+        let mut ends = guards.map(|guard| end(member, normal, guard));
+        ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
+    };
+    let work = |member: &Submission| {
+        let normal = normal(member)?;
+        let (all, some) = (least(member, normal, false)?, least(member, normal, true)?);
+        (all == some || mutant!(EffectsComeAfterGuards)).then_some(all)
+    };
+    let first = members.first().and_then(work)?;
+    let alike = members.iter().all(|member| work(member) == Some(first) || mutant!(EndsAreAlike));
+    alike.then_some(first)
+}
+
+/// The first item that a guard turns away, if that is known.
+fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option<u64> {
+    let limit = number(member, normal, guard.limit, MOST_STEPS)?;
+    let inclusive = matches!(
+        (guard.op, guard.swapped),
+        (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
+            | (Op::ULessThan | Op::SLessThan | Op::UGreaterThanEqual | Op::SGreaterThanEqual, true)
+    );
+    let signed =
+        matches!(guard.op, Op::SLessThan | Op::SLessThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual);
+    // A negative limit turns all away.
+    if signed && (limit as i32) < 0 {
+        return Some(0);
+    }
+    Some(u64::from(limit) + u64::from(inclusive))
+}
+
+/// Value of an unsigned number made of arguments.
+fn number(member: &Submission, normal: &NormalKernel, id: u32, depth: u32) -> Option<u32> {
+    let word = |at: u32| {
+        let bytes = member.push.get(at as usize..at as usize + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    number_of(normal, id, depth, &word)
+}

@@ -1,0 +1,38 @@
+//! How a list is to be fused.
+
+/// What has to be shown before kernels are fused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Policy {
+    /// Fuse only what is proven right.
+    #[default]
+    Prove,
+    /// Take the user's word for what cannot be proven, as SYCL does, and list it.
+    Trust,
+}
+
+/// What drivers may do to floating-point arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum FloatMode {
+    /// No contraction: fused and unfused give the same bits.
+    #[default]
+    Strict,
+    /// As the kernels were compiled.
+    Contract,
+}
+
+/// How to fuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct FuseOptions {
+    /// Proof or trust.
+    pub policy: Policy,
+    /// No barriers, even where one is needed; heeded only under [`Policy::Trust`].
+    pub no_barriers: bool,
+    /// Floating-point mode.
+    pub float: FloatMode,
+    /// Fuse also where that is known to be slower than not to fuse.
+    pub force: bool,
+    /// Kernels run in their own order alone: none is rewritten to fuse.
+    pub no_rewrites: bool,
+    /// Nothing is fused, because it was measured to be slower: every kernel runs by itself.
+    pub apart: bool,
+}

@@ -1,0 +1,509 @@
+//! The recipe of a fused kernel: everything that changes its code, and nothing else.
+//!
+//! A recipe names kernels by content hash and buffers, scalars and slots by number. It holds no
+//! buffer, no address, no size and no value of a push constant unless that value was built into the
+//! code. Its canonical bytes are what the cache key is made of.
+
+use crate::kernel::BindingKind;
+use crate::plan::input::options::FloatMode;
+use crate::plan::input::submission::Internalization;
+
+/// Raised whenever the emitter changes what it makes of a recipe.
+pub(crate) const CODE_VERSION: u32 = 24;
+
+/// How the ids of the members follow from those of the fused kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Mapping {
+    /// They are the same.
+    Identity,
+    /// Work-groups are renumbered in linear order; local ids stay.
+    Groups,
+    /// Invocations are renumbered in linear order; for item-only kernels.
+    Items,
+}
+
+/// What one fused kernel is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    pub(crate) float: FloatMode,
+    pub(crate) mapping: Mapping,
+    pub(crate) local_size: [u32; 3],
+    pub(crate) members: Vec<Member>,
+    pub(crate) bindings: Vec<UnifiedBinding>,
+    pub(crate) internal: Vec<Internal>,
+    pub(crate) push: Vec<PushSlot>,
+    /// Slots from this byte on are in a uniform buffer of the engine's own, which is bound behind `bindings`.
+    pub(crate) behind: Option<u32>,
+    /// Slot of the zero that hides floats; `None`: nothing is hidden.
+    pub(crate) zero: Option<u16>,
+    /// Members after which a barrier stands.
+    pub(crate) barriers: Vec<usize>,
+    /// One invocation does several items.
+    pub(crate) coarsening: Option<Coarsening>,
+    /// Work-groups lie in one dimension, and the mapping renumbers.
+    pub(crate) flat: bool,
+    /// Elements of bindings that are kept once they are loaded.
+    pub(crate) kept: Vec<Internal>,
+    /// One work-group does several side by side.
+    pub(crate) interleave: Option<Interleave>,
+    /// One invocation does several items of its work-group, if there is a way for that.
+    pub(crate) lockstep: Option<Lockstep>,
+    /// One invocation does so many of the kernels' work-group, if there is a way for that: a divisor of its size, which is a line.
+    pub(crate) narrow: Option<u32>,
+    /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
+    pub(crate) subgroup: Option<u32>,
+    /// Several of the kernels' work-groups, of one sub-group each, are in one.
+    pub(crate) packed: Option<Packed>,
+    /// Shared memory of a work-group that is one sub-group is in registers, where that is followed.
+    pub(crate) registers: bool,
+    /// So many stores at a time come after loads behind them, where a driver would keep these in order.
+    pub(crate) late_stores: Option<u32>,
+    /// A member with sub-group operations comes behind others, and finds its sub-groups together.
+    pub(crate) converges: Option<Converges>,
+}
+
+/// How the invocations of a sub-group come together between members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Converges {
+    /// Members return at their ends alone, where all control flow has merged.
+    AtMerges,
+    /// Besides, the module asks for uniform control flow by sub-group (`SubgroupUniformControlFlowKHR`).
+    Asked,
+}
+
+/// The work-groups that one does side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interleave {
+    pub(crate) groups: u32,
+    /// The dimension in which they follow each other.
+    pub(crate) axis: u8,
+    /// Slot of their number in that dimension; `None`: it is a multiple.
+    pub(crate) total: Option<u16>,
+}
+
+/// The work-groups of one sub-group each that are one, along `x`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    pub(crate) groups: u32,
+    /// Slot of their number; `None`: it is a multiple.
+    pub(crate) total: Option<u16>,
+}
+
+/// The items of its work-group that one invocation does in lockstep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lockstep {
+    /// How many: a divisor of the work-group's size in the dimension in which they follow each other.
+    pub(crate) items: u32,
+    pub(crate) axis: u8,
+    /// They are next to each other; otherwise so far apart that neighbours do neighbours.
+    pub(crate) consecutive: bool,
+    /// Rather four next to each other in `x`, whose elements are vectors: buffers start where vectors may, and what is stored lies so.
+    pub(crate) vectors: bool,
+}
+
+impl Lockstep {
+    /// Four items next to each other in `x`, if their elements are to be vectors.
+    pub(crate) fn in_vectors(self) -> Option<Lockstep> {
+        self.vectors.then_some(Lockstep { items: 4, axis: 0, consecutive: true, vectors: true })
+    }
+}
+
+/// The items of one invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Coarsening {
+    pub(crate) items: u32,
+    /// They are next to each other; otherwise a work-group size apart.
+    pub(crate) consecutive: bool,
+    pub(crate) ends: Ends,
+}
+
+impl Coarsening {
+    /// Most items of an invocation.
+    pub(crate) fn items_of_one(self) -> u32 {
+        match self.ends {
+            Ends::Peeled { rounds } => self.items * rounds,
+            Ends::Any | Ends::Whole => self.items,
+        }
+    }
+}
+
+/// Where the items that members have end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Anywhere.
+    Any,
+    /// All items of an invocation are in range for every member, or none has anything to do in any.
+    Whole,
+    /// At one item for all members: those before it do all of their work, and no other does anything. An invocation does several groups of
+    /// items next to each other, and the first invocations those behind the last whole group.
+    Peeled { rounds: u32 },
+}
+
+/// One member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) kernel: [u8; 32],
+    /// What each binding of the kernel became.
+    pub(crate) targets: Vec<Target>,
+    /// Push slots of the leaves of the kernel's block, in order; or the one of the whole block.
+    pub(crate) push: Vec<u16>,
+    /// How its ids are made; `None`: it has the ids of the fused kernel.
+    pub(crate) remap: Option<Remap>,
+    /// Its control barriers also order what was promoted to shared memory.
+    pub(crate) widen_barriers: bool,
+    /// Accesses that take the elements of all items at once, in the order of the kernel's accesses; empty if none does.
+    pub(crate) wide: Vec<bool>,
+    /// Loops of the kernel that are written out.
+    pub(crate) unroll: Vec<Unroll>,
+    /// Where floats come in that the driver's compiler must not see through.
+    pub(crate) hidden: Hidden,
+    /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
+    pub(crate) kept: Vec<KeptLoad>,
+    /// Branches that go one way in every invocation.
+    pub(crate) settled: Vec<Settled>,
+}
+
+/// A branch that goes one way in every invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The block that ends in it, by its number in the kernel's function.
+    pub(crate) block: u32,
+    /// What its condition always is.
+    pub(crate) taken: bool,
+}
+
+/// How a loop is written out; `index` is its number among the kernel's loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unroll {
+    /// All of its rounds. The first `sure` are done by every invocation; the one that is left, if any, after its test.
+    Whole { index: u32, sure: u32, most: u32 },
+    /// `times` by `at_once` rounds, which every invocation does. Then the loop follows as it is.
+    Part { index: u32, times: u32, at_once: u32 },
+}
+
+impl Unroll {
+    /// Whether its last round has a test.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(self, Self::Whole { sure, most, .. } if sure < most)
+    }
+
+    /// How many rounds stand one after another.
+    pub(crate) fn copies(&self) -> u32 {
+        match *self {
+            Self::Whole { most, .. } => most,
+            Self::Part { at_once, .. } => at_once,
+        }
+    }
+
+    /// Which loop it is.
+    pub(crate) fn index(&self) -> u32 {
+        match *self {
+            Self::Whole { index, .. } | Self::Part { index, .. } => index,
+        }
+    }
+}
+
+/// A load or store of which the element is kept, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptLoad {
+    /// Number among the kernel's accesses.
+    pub(crate) access: usize,
+    /// Which of the recipe's kept elements.
+    pub(crate) index: u16,
+    pub(crate) slot: SlotOf,
+    /// It is there already.
+    pub(crate) again: bool,
+}
+
+/// Where hidden floats come into a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    /// By binding of the kernel: through its loads.
+    pub(crate) bindings: Vec<bool>,
+    /// By push slot of the member: through its arguments.
+    pub(crate) push: Vec<bool>,
+}
+
+impl Hidden {
+    /// Whether nothing is hidden.
+    pub(crate) fn is_empty(&self) -> bool {
+        !(self.bindings.contains(&true) || self.push.contains(&true))
+    }
+}
+
+/// Renumbering of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remap {
+    /// Slots of the group counts (or, for items, of the extents in items); `None` where the count is one.
+    pub(crate) counts: [Option<u16>; 3],
+    /// Slot of the number of groups (items); `None` if no guard is needed.
+    pub(crate) total: Option<u16>,
+    /// Local size of the member, for its own global ids.
+    pub(crate) local_size: [u32; 3],
+}
+
+/// What a binding of a member became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A binding of the fused kernel.
+    Bound(u16),
+    /// A variable inside it.
+    Internal {
+        index: u16,
+        /// Where each element access of this binding goes, in the order of the kernel's accesses.
+        slots: Vec<SlotOf>,
+        /// Push slots of the lengths the kernel asks for, in the order of its queries.
+        lengths: Vec<u16>,
+    },
+}
+
+/// Where an element of an internalized buffer lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SlotOf {
+    /// Always here.
+    Fixed(u32),
+    /// At the index, less what the invocation or work-group contributes.
+    Relative {
+        /// Factors of `WorkgroupId` and of `LocalInvocationId` of the fused kernel.
+        group: [i64; 3],
+        local: [i64; 3],
+        /// Added to that.
+        constant: i64,
+        /// Elements from one slot to the next.
+        divisor: u32,
+    },
+    /// In loops that are written out: `first`, and for each loop a number of slots times its round.
+    Unrolled { first: u32, by: Vec<(u32, i64)> },
+}
+
+impl SlotOf {
+    /// The loops on whose rounds it depends, by their numbers in the kernel.
+    pub(crate) fn loops(&self) -> impl Iterator<Item = u32> + '_ {
+        let by = if let Self::Unrolled { by, .. } = self { by.as_slice() } else { &[] };
+        by.iter().map(|&(index, _)| index)
+    }
+}
+
+/// One binding of the fused kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnifiedBinding {
+    pub(crate) kind: BindingKind,
+    /// No member writes it.
+    pub(crate) read_only: bool,
+    /// A barrier hands its contents from one invocation to another.
+    pub(crate) coherent: bool,
+    /// No other binding overlaps it.
+    pub(crate) restrict: bool,
+}
+
+/// One internalized buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Internal {
+    pub(crate) kind: Internalization,
+    pub(crate) slots: u32,
+}
+
+/// One member of the fused push-constant block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PushSlot {
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    /// Type signature; a whole block is marked by a leading `!`.
+    pub(crate) ty: String,
+}
+
+impl Recipe {
+    /// Canonical, length-prefixed bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self {
+            float,
+            mapping,
+            local_size,
+            members,
+            bindings,
+            internal,
+            push,
+            behind,
+            zero,
+            barriers,
+            coarsening,
+            flat,
+            kept,
+            interleave,
+            lockstep,
+            narrow,
+            subgroup,
+            packed,
+            registers,
+            late_stores,
+            converges,
+        } = self;
+        let mut out = Writer(b"vkfuse.fused".to_vec());
+        out.u32(CODE_VERSION);
+        out.u32(u32::from(*float == FloatMode::Strict));
+        out.u32(*mapping as u32);
+        local_size.iter().for_each(|&n| out.u32(n));
+        out.list(members, |out, member| {
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept, settled } =
+                member;
+            out.0.extend_from_slice(kernel);
+            out.list(targets, |out, target| match target {
+                Target::Bound(n) => {
+                    out.u32(0);
+                    out.u32(u32::from(*n));
+                }
+                Target::Internal { index, slots, lengths } => {
+                    out.u32(1);
+                    out.u32(u32::from(*index));
+                    out.list(slots, Writer::slot);
+                    out.list(lengths, |out, &n| out.u32(u32::from(n)));
+                }
+            });
+            out.list(push, |out, &n| out.u32(u32::from(n)));
+            out.u32(u32::from(remap.is_some()));
+            if let Some(Remap { counts, total, local_size }) = remap {
+                counts.iter().chain([total]).for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
+                local_size.iter().for_each(|&n| out.u32(n));
+            }
+            out.u32(u32::from(*widen_barriers));
+            out.list(wide, |out, &wide| out.u32(u32::from(wide)));
+            out.list(unroll, |out, &how| {
+                let numbers = match how {
+                    Unroll::Whole { index, sure, most } => [0, index, sure, most],
+                    Unroll::Part { index, times, at_once } => [1, index, times, at_once],
+                };
+                numbers.into_iter().for_each(|n| out.u32(n));
+            });
+            let Hidden { bindings, push } = hidden;
+            out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));
+            out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
+            if !kept.is_empty() {
+                out.0.extend_from_slice(b"kept");
+                out.list(kept, |out, KeptLoad { access, index, slot, again }| {
+                    out.u32(*access as u32);
+                    out.u32(u32::from(*index));
+                    out.slot(slot);
+                    out.u32(u32::from(*again));
+                });
+            }
+            if !settled.is_empty() {
+                out.0.extend_from_slice(b"settled");
+                out.list(settled, |out, &Settled { block, taken }| {
+                    out.u32(block);
+                    out.u32(u32::from(taken));
+                });
+            }
+        });
+        out.list(bindings, |out, binding| {
+            let UnifiedBinding { kind, read_only, coherent, restrict } = binding;
+            out.u32(match kind {
+                BindingKind::StorageBuffer => 0,
+                BindingKind::UniformBuffer => 1,
+                BindingKind::Other(_) => 2,
+            });
+            [read_only, coherent, restrict].into_iter().for_each(|&b| out.u32(u32::from(b)));
+        });
+        out.list(internal, |out, Internal { kind, slots }| {
+            out.u32(*kind as u32);
+            out.u32(*slots);
+        });
+        out.list(push, |out, PushSlot { offset, size, ty }| {
+            out.u32(*offset);
+            out.u32(*size);
+            out.list(ty.as_bytes(), |out, &b| out.0.push(b));
+        });
+        out.u32(zero.map_or(u32::MAX, u32::from));
+        out.list(barriers, |out, &n| out.u32(n as u32));
+        out.u32(coarsening.map_or(0, |c| c.items));
+        out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
+        out.u32(coarsening.map_or(0, |c| match c.ends {
+            Ends::Any => 0,
+            Ends::Whole => 1,
+            Ends::Peeled { rounds } => rounds,
+        }));
+        out.u32(u32::from(*flat));
+        if !kept.is_empty() {
+            out.0.extend_from_slice(b"kept");
+            out.list(kept, |out, Internal { slots, .. }| out.u32(*slots));
+        }
+        if let Some(Interleave { groups, axis, total }) = interleave {
+            out.0.extend_from_slice(b"side by side");
+            out.u32(*groups);
+            out.u32(u32::from(*axis));
+            out.u32(total.map_or(u32::MAX, u32::from));
+        }
+        if let Some(Lockstep { items, axis, consecutive, vectors }) = lockstep {
+            out.0.extend_from_slice(b"in lockstep");
+            let [consecutive, vectors] = [*consecutive, *vectors].map(u32::from);
+            [*items, u32::from(*axis), consecutive, vectors].into_iter().for_each(|n| out.u32(n));
+        }
+        if let Some(several) = narrow {
+            out.0.extend_from_slice(b"by fewer invocations");
+            out.u32(*several);
+        }
+        if let Some(size) = subgroup {
+            out.0.extend_from_slice(b"sub-groups");
+            out.u32(*size);
+        }
+        if let Some(Packed { groups, total }) = packed {
+            out.0.extend_from_slice(b"packed");
+            out.u32(*groups);
+            out.u32(total.map_or(u32::MAX, u32::from));
+        }
+        if *registers {
+            out.0.extend_from_slice(b"registers of sub-groups");
+        }
+        if let Some(most) = late_stores {
+            out.0.extend_from_slice(b"late stores");
+            out.u32(*most);
+        }
+        if let Some(from) = behind {
+            out.0.extend_from_slice(b"in a buffer");
+            out.u32(*from);
+        }
+        if let Some(how) = converges {
+            out.0.extend_from_slice(b"converges");
+            out.u32(u32::from(*how == Converges::Asked));
+        }
+        out.0
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, n: u32) {
+        self.0.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn i64(&mut self, n: i64) {
+        self.0.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn slot(&mut self, slot: &SlotOf) {
+        match slot {
+            SlotOf::Fixed(n) => {
+                self.u32(0);
+                self.u32(*n);
+            }
+            SlotOf::Relative { group, local, constant, divisor } => {
+                self.u32(1);
+                group.iter().chain(local).chain([constant]).for_each(|&n| self.i64(n));
+                self.u32(*divisor);
+            }
+            SlotOf::Unrolled { first, by } => {
+                self.u32(2);
+                self.u32(*first);
+                self.list(by, |out, &(which, slots)| {
+                    out.u32(which);
+                    out.i64(slots);
+                });
+            }
+        }
+    }
+
+    fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.u32(items.len() as u32);
+        items.iter().for_each(|item| each(self, item));
+    }
+}

@@ -1,0 +1,368 @@
+//! What a plan decided, as data: the same object for users, logs and tests.
+
+use std::ops::Range;
+
+use crate::analysis::interleave::Alone;
+use crate::kernel::SetBinding;
+use crate::plan::input::submission::{BufferId, Internalization, Promote};
+use crate::plan::output::members::Members;
+use crate::{Reason, RewriteReason};
+
+/// Groups, splits, promotions and what was taken on trust.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The dispatches, in order.
+    pub groups: Vec<GroupReport>,
+    /// Where the list was cut, and why.
+    pub splits: Vec<SplitReport>,
+    /// Every buffer a promotion was asked for.
+    pub buffers: Vec<BufferReport>,
+    /// What policy `trust` took without proof.
+    pub trusted: Vec<TrustedReport>,
+    /// Submissions that run in another order than their own, and so in one kernel with others.
+    pub rewrites: Vec<RewriteReport>,
+    /// Submissions that are worked out again where their results are read, in the order in which that was done.
+    pub inlined: Vec<InlineReport>,
+    /// In which order the submissions are done, if not in their own.
+    pub reordered: Option<ReorderReport>,
+    /// Values that stay inside because something else is written over them later in the list.
+    pub renamed: Vec<RenameReport>,
+}
+
+/// A value that needs no memory, because a later submission of the list writes over it.
+///
+/// Behind its last use, each of its bytes is certainly written before it is read, so nobody can tell that it was never there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameReport {
+    /// The buffer in which it would be.
+    pub buffer: BufferId,
+    /// Who writes and reads it: submissions, and which of their arguments it is.
+    pub arguments: Vec<(usize, usize)>,
+    /// Its bytes in the memory object, in order.
+    pub bytes: Vec<Range<u64>>,
+    /// Submissions that write over it.
+    pub overwritten_by: Vec<usize>,
+    /// Where it is instead.
+    pub got: Internalization,
+}
+
+impl std::fmt::Display for RenameReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listed = |mut all: Vec<usize>| {
+            all.dedup();
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let place = match self.got {
+            Internalization::Local => "shared memory",
+            Internalization::Private | Internalization::None => "registers",
+        };
+        let users = listed(self.arguments.iter().map(|one| one.0).collect());
+        let by = listed(self.overwritten_by.clone());
+        write!(f, "value of submissions {users} in {place}, overwritten by {by}")
+    }
+}
+
+/// A list that is done in another order than its own, in which more of it is next to each other.
+///
+/// Of two submissions that touch a byte which one of them may write, the earlier one also is done first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorderReport {
+    /// Positions of all submissions, in the order in which they are done.
+    pub order: Vec<usize>,
+    /// How many dispatches it would be in its own order.
+    pub dispatches: usize,
+}
+
+impl std::fmt::Display for ReorderReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let order: Vec<String> = self.order.iter().map(ToString::to_string).collect();
+        write!(f, "in the order {}, instead of {} dispatches", order.join(", "), self.dispatches)
+    }
+}
+
+/// One dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupReport {
+    /// Positions in the list, in the order in which they are done.
+    pub members: Members,
+    /// Whether several kernels run as one.
+    pub fused: bool,
+    /// Local size of the dispatch.
+    pub work_group: [u32; 3],
+    /// Invocations of the kernels one invocation of the dispatch does. In lockstep it is one where the code has no way for several, which is
+    /// known when it is built.
+    pub items_per_invocation: u32,
+    /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
+    pub loads_kept: u32,
+    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    pub work_groups: u32,
+    /// Bytes of the kernels' push constants that are in a uniform buffer of the engine's own, for want of room for them.
+    pub push_buffer_bytes: u32,
+    /// Why it does its own alone, if several might be worth it on the device.
+    pub alone: Option<AloneReason>,
+    /// One entry between each two members.
+    pub barriers: Vec<BarrierReport>,
+}
+
+/// Why a work-group of a dispatch does not do several work-groups of its kernels side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AloneReason {
+    /// A kernel does not allow it.
+    #[error("submission {submission}: {why}")]
+    Member {
+        /// Position in the list.
+        submission: usize,
+        /// What in it.
+        why: Alone,
+    },
+    /// A kernel with barriers has fewer work-groups than the dispatch.
+    #[error("submission {submission} has barriers and fewer work-groups than others")]
+    Guarded {
+        /// Position in the list.
+        submission: usize,
+    },
+    /// Something was taken on trust.
+    #[error("not all of it is proven")]
+    Trusted,
+    /// There would be too few left for the device.
+    #[error("of {work_groups} work-groups, at least {least} have to be left")]
+    Few {
+        /// Work-groups of the dispatch.
+        work_groups: u64,
+        /// How many have to be left.
+        least: u32,
+    },
+    /// More shared memory than the device has.
+    #[error("{needed} bytes of shared memory of {limit}")]
+    SharedMemory {
+        /// Bytes that it would take.
+        needed: u64,
+        /// What the device has.
+        limit: u32,
+    },
+    /// Loops that are done for one work-group after another would go round more often than the driver lets them, or it is not known
+    /// how often they do.
+    #[error("the driver ends loops after {limit} rounds")]
+    LoopRounds {
+        /// Rounds after which it does.
+        limit: u64,
+    },
+    /// More private variables than are kept in registers.
+    #[error("{needed} bytes of private variables of {limit}")]
+    Registers {
+        /// Bytes that it would take.
+        needed: u64,
+        /// How many are worth it.
+        limit: u32,
+    },
+    /// No push constant is left for the number of work-groups.
+    #[error("{needed} bytes of push constants of {limit}")]
+    PushConstants {
+        /// Bytes that it would take.
+        needed: u32,
+        /// What the device has.
+        limit: u32,
+    },
+}
+
+/// What stands between two members of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BarrierReport {
+    /// The barrier would come after this submission.
+    pub after: usize,
+    /// Whether there is one.
+    pub kept: bool,
+    /// Why.
+    pub reason: BarrierReason,
+}
+
+/// Why there is or is not a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BarrierReason {
+    /// No data is handed over here.
+    #[error("no-dependency")]
+    NoDependency,
+    /// Data is handed over within one invocation only.
+    #[error("same-invocation")]
+    SameInvocation,
+    /// Data is handed over within a work-group.
+    #[error("same-work-group")]
+    SameGroup,
+    /// A barrier was needed for something else at this place or later.
+    #[error("covered-by-another-barrier")]
+    Covered,
+    /// Nothing is proven; the user is trusted (policy `trust`).
+    #[error("trusted")]
+    Trusted,
+    /// A barrier is needed and was switched off (`no_barriers` under `trust`).
+    #[error("switched-off")]
+    SwitchedOff,
+}
+
+/// A cut between two submissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitReport {
+    /// The cut comes after this submission.
+    pub after: usize,
+    /// The buffer that decided.
+    pub buffer: Option<BufferId>,
+    /// Why.
+    pub reason: Reason,
+    /// The accesses that decided, as text.
+    pub detail: String,
+    /// Why no rewrite closed it, if one was tried.
+    pub tried: Option<RewriteReason>,
+}
+
+/// A submission whose items are done in the order in which another goes through its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RewriteReport {
+    /// Position of the submission.
+    pub submission: usize,
+    /// Position of the other; of squares, whose index their width is from, which may be the same.
+    pub partner: usize,
+    /// Which invocation does which item.
+    pub places: Places,
+    /// Local size it runs with.
+    pub work_group: [u32; 3],
+    /// Work-group counts it runs with.
+    pub groups: [u32; 3],
+    /// Its invocations as it was submitted, as often as each has rounds: its items.
+    pub items: u64,
+    /// Rounds of an invocation, if each of them is an item: those of its loop, or stores that are written out. Of work-group `g` round `r` is one of
+    /// work-group `g * rounds + r`, unless they are `beside` each other. Else 1.
+    pub rounds: u32,
+    /// Of rounds that are items: those of an invocation are neighbours, in work-groups that are next to each other. Invocation `x` of a line does
+    /// round `x mod rounds` of invocation `x / rounds`.
+    pub beside: bool,
+    /// Of a group in squares: the sectors of 32 bytes that a thousand of its items touch in lines, and in squares.
+    pub sectors: Option<(u64, u64)>,
+}
+
+/// A submission that works out what another stores, where it would have loaded it.
+///
+/// The other also runs by itself, in the same dispatch, unless nobody needs that any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineReport {
+    /// Position of the submission that loads no more.
+    pub submission: usize,
+    /// Position of the other.
+    pub producer: usize,
+    /// The buffer that was handed over.
+    pub buffer: BufferId,
+    /// The binding that is loaded from no more.
+    pub at: SetBinding,
+    /// Loads that were replaced.
+    pub loads: u32,
+    /// How often one invocation works it out, as far as that is known.
+    pub times: u64,
+    /// Loads that this costs an invocation.
+    pub paid: u64,
+    /// Bytes that are not moved: what was read, and what was written if nobody else needs it.
+    pub saved: u64,
+    /// The other does not run: its buffer was promoted, and all that was loaded from it is worked out.
+    pub gone: bool,
+}
+
+impl Report {
+    /// Whether one of these submissions was placed or works out another, or one was placed for it.
+    pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
+        let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));
+        let mut placed = self.rewrites.iter();
+        inlined || placed.any(|one| submissions.contains(&one.submission) || submissions.contains(&one.partner))
+    }
+}
+
+impl InlineReport {
+    /// Whether the submission at a place is not what was asked for any more: it works out another, or has nothing to do.
+    pub(crate) fn changes(&self, at: usize) -> bool {
+        self.submission == at || self.gone && self.producer == at
+    }
+}
+
+impl std::fmt::Display for InlineReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { loads, times, paid, saved, .. } = self;
+        let plural = if *loads == 1 { "load" } else { "loads" };
+        write!(f, "at {loads} {plural}, {times} times an invocation: {paid} loads for {saved} bytes")
+    }
+}
+
+/// Which invocation does which item of a placed submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// Work-group `r`, local index `l` does items `r * length + l + k * local_size` in round `k` of a loop, up to the next row.
+    Rows {
+        /// Items of a row.
+        length: u32,
+    },
+    /// The same of items that are numbered by their global ids: item `x + counts[0] * (y + counts[1] * z)`.
+    Blocks {
+        /// Items of a work-group.
+        length: u32,
+        /// Global ids in each dimension, from 0 on, of items that have something to do.
+        counts: [u32; 3],
+    },
+    /// The invocation at `(x, y)` does item `y * width + x`, where `x < width` and there is such an item.
+    Grid {
+        /// Items of a row of the grid.
+        width: u32,
+    },
+    /// Invocation `x` of a line does item `x - start`, where there is such an item.
+    Line {
+        /// The invocation that does the first one.
+        start: u32,
+    },
+}
+
+impl std::fmt::Display for RewriteReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size: u32 = self.work_group.iter().product();
+        match self.places {
+            Places::Rows { length } => {
+                write!(f, "item group * {length} + local + k * {size}, rows of {length}")
+            }
+            Places::Blocks { length, counts: [x, y, _] } => {
+                write!(
+                    f,
+                    "item group * {length} + local + k * {size}, blocks of {length}, numbered by ids of {x} x {y}"
+                )
+            }
+            Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
+            Places::Line { start } => write!(f, "item x - {start}"),
+        }?;
+        if self.rounds > 1 {
+            let beside = if self.beside { ", side by side" } else { "" };
+            write!(f, ", each of {} rounds an item{beside}", self.rounds)?;
+        }
+        let Some((before, after)) = self.sectors else { return Ok(()) };
+        write!(f, "; in squares 1000 items touch {after} sectors of 32 bytes, {before} in lines")
+    }
+}
+
+/// What became of a promotion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferReport {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// What was asked for.
+    pub asked: Promote,
+    /// What it got.
+    pub got: Internalization,
+    /// Why it did not get what was asked for.
+    pub reason: Option<Reason>,
+}
+
+/// One thing policy `trust` took without proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedReport {
+    /// Position of the earlier submission.
+    pub first: usize,
+    /// Position of the later one.
+    pub second: usize,
+    /// The buffer; none for memory that is reached by device addresses.
+    pub buffer: Option<BufferId>,
+    /// What prove would have said.
+    pub reason: Reason,
+}

@@ -1,0 +1,214 @@
+//! One dispatch of a plan: what to run and what to bind. On a cache miss, `emit` builds its module.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::kernel::{BindingKind, FloatControls, SetBinding, Specialized};
+use crate::plan::input::options::FloatMode;
+use crate::plan::input::submission::BufferId;
+use crate::plan::output::members::Members;
+use crate::plan::output::origin::SlotOrigin;
+use crate::plan::output::push;
+use crate::plan::output::recipe::{Mapping, Recipe};
+
+/// A byte range of a buffer bound for one dispatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Where.
+    pub at: SetBinding,
+    /// Kind of descriptor.
+    pub kind: BindingKind,
+    /// The memory object.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Whether the dispatch reads it.
+    pub reads: bool,
+    /// Whether the dispatch writes it.
+    pub writes: bool,
+}
+
+/// One dispatch.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Hash of [`Step::recipe`]: everything that changes the code, and nothing else.
+    pub key: [u8; 32],
+    /// The canonical bytes behind the key.
+    pub recipe: Vec<u8>,
+    /// Buffers left in memory; internalized ones are not among them.
+    pub bindings: SmallVec<[Bound; 8]>,
+    /// Push-constant bytes, and those of [`Step::push_buffer`] behind them.
+    pub push: SmallVec<[u8; 64]>,
+    /// Work-group counts.
+    pub groups: [u32; 3],
+    /// Submissions it does, in order.
+    pub members: Members,
+    /// What its module asks for; nothing unless floats are strict.
+    pub(crate) floats: FloatControls,
+    pub(crate) source: Source,
+    /// Where the values of its push constants are from, slot by slot; nothing for a plain step, which has its submission's.
+    pub(crate) origins: Vec<SlotOrigin>,
+}
+
+/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first. Of a dispatch that does several
+/// work-groups side by side, it is the numbers of these that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each invocation has the ids that it has in the member.
+    Same,
+    /// Work-group `n` of the dispatch, in linear order, is work-group `n` of the member; local ids stay.
+    ByGroup,
+    /// Global invocations are numbered in linear order over the member's whole range.
+    ByItem {
+        /// Consecutive numbers that one invocation does, or numbers a work-group size apart.
+        items: u32,
+        /// Whether an invocation's numbers are next to each other.
+        consecutive: bool,
+    },
+}
+
+/// What a step is built from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The user's module as it is, but for the first work-group.
+    Plain { kernel: Arc<Specialized>, float: FloatMode, base: [u32; 3] },
+    /// Several kernels linked.
+    Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
+}
+
+impl Step {
+    /// Name of the entry point of every module built here.
+    pub const ENTRY: &str = "main";
+
+    /// Whether this step runs several kernels as one.
+    pub fn is_fused(&self) -> bool {
+        self.members.len() > 1
+    }
+
+    /// How many bytes of [`Step::push`] are push constants. There are more where the kernels' arguments do not fit together into the
+    /// push constants that the device has.
+    pub fn push_bytes(&self) -> u32 {
+        match &self.source {
+            Source::Fused { recipe, .. } => recipe.behind.unwrap_or(self.push.len() as u32),
+            Source::Plain { .. } => self.push.len() as u32,
+        }
+    }
+
+    /// Size of the sub-groups that it has to be run in, all of them full, if it matters.
+    pub fn subgroup_size(&self) -> Option<u32> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        recipe.subgroup
+    }
+
+    /// Where the bytes of [`Step::push`] behind the push constants have to be bound, as a uniform buffer that nobody writes;
+    /// `None` if there are none.
+    pub fn push_buffer(&self) -> Option<SetBinding> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        recipe.behind.map(|_| (recipe.bindings.len() as u32).into())
+    }
+
+    /// Byte offset in [`Step::push`] of the zero that hides floats from the driver's compiler; `None` if nothing is hidden.
+    pub fn zero_at(&self) -> Option<u32> {
+        match &self.source {
+            Source::Plain { kernel, .. } => kernel.zeros.first().copied(),
+            Source::Fused { recipe, .. } => {
+                Some(recipe.push.iter().find(|slot| slot.ty == push::ZERO)?.offset)
+            }
+        }
+    }
+
+    /// Local size of the dispatch.
+    pub fn local_size(&self) -> [u32; 3] {
+        match &self.source {
+            Source::Plain { kernel, .. } => kernel.interface.local_size,
+            Source::Fused { recipe, .. } => {
+                let mut size = recipe.local_size;
+                if let Some(how) = recipe.lockstep.map(|how| how.in_vectors().unwrap_or(how)) {
+                    size[usize::from(how.axis)] /= how.items;
+                }
+                size[0] /= recipe.narrow.unwrap_or(1);
+                size[0] *= recipe.packed.map_or(1, |how| how.groups);
+                size
+            }
+        }
+    }
+
+    /// Invocations of the kernels' work-group that one of a narrow work-group does.
+    pub fn invocations_by_one(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.narrow.unwrap_or(1),
+        }
+    }
+
+    /// Whether four items next to each other are done in lockstep, with their elements as vectors, where the code has a way for that.
+    pub fn is_in_vectors(&self) -> bool {
+        match &self.source {
+            Source::Plain { .. } => false,
+            Source::Fused { recipe, .. } => recipe.lockstep.is_some_and(|how| how.vectors),
+        }
+    }
+
+    /// Items of its work-group that an invocation does in lockstep.
+    pub(crate) fn items_in_lockstep(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.lockstep.map_or(1, |how| how.items),
+        }
+    }
+
+    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    pub fn work_groups_side_by_side(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => {
+                recipe.interleave.map_or(1, |how| how.groups).max(recipe.packed.map_or(1, |how| how.groups))
+            }
+        }
+    }
+
+    /// Which invocation of the dispatch does what, for a step that runs several kernels.
+    pub fn placement(&self) -> Option<Placement> {
+        let Source::Fused { recipe, .. } = &self.source else { return None };
+        let (items, consecutive) = recipe.coarsening.map_or((1, false), |c| (c.items, c.consecutive));
+        Some(match recipe.mapping {
+            Mapping::Identity => Placement::Same,
+            Mapping::Groups => Placement::ByGroup,
+            Mapping::Items => Placement::ByItem { items, consecutive },
+        })
+    }
+
+    /// Whether its floats have the same bits in whatever code they are computed.
+    pub(crate) fn is_strict(&self) -> bool {
+        match &self.source {
+            Source::Plain { float, .. } => *float == FloatMode::Strict,
+            Source::Fused { recipe, .. } => recipe.float == FloatMode::Strict,
+        }
+    }
+
+    /// Makes the step ask for float controls, if its floats are strict and its module can be decoded.
+    pub(crate) fn ask(&mut self, floats: FloatControls) {
+        let is_opaque = matches!(&self.source, Source::Plain { kernel, .. } if kernel.is_opaque());
+        if self.is_strict() && !floats.is_empty() && !is_opaque {
+            self.floats = floats;
+            self.recipe.extend_from_slice(b"floats");
+            self.recipe.extend_from_slice(&floats.bytes());
+            self.key = *blake3::hash(&self.recipe).as_bytes();
+        }
+    }
+
+    /// Work-groups that are counted from elsewhere than zero on are part of the code.
+    pub(crate) fn plain_recipe(kernel: &Specialized, float: FloatMode, base: [u32; 3]) -> Vec<u8> {
+        let mut recipe = b"vkfuse.plain".to_vec();
+        recipe.push(u8::from(float == FloatMode::Strict));
+        recipe.extend_from_slice(&kernel.hash);
+        if base != [0; 3] {
+            recipe.extend_from_slice(b"base in code");
+            base.iter().for_each(|n| recipe.extend_from_slice(&n.to_le_bytes()));
+        }
+        recipe
+    }
+}

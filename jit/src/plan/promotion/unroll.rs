@@ -1,0 +1,168 @@
+//! Which loops are written out.
+//!
+//! An array that one invocation keeps to itself is registers only if every index into it is known when the kernel is
+//! built. In a loop that does not go round very often it is, once the rounds stand one after the other. Those that every invocation
+//! does need no test any more; where some invocations do one more than others, that one keeps it.
+//!
+//! Longer loops are written out in part: several rounds stand one after another in each round of what is left of the loop, without
+//! tests between them, so that what they load is in flight together.
+//!
+//! # Requires
+//! - numbers of rounds that the analysis has proven: fewest and most of any invocation
+//!
+//! # Guarantees
+//! - who does a round did it before, and in the same order
+
+use ahash::AHashSet;
+
+use crate::analysis::access::KernelAnalysis;
+use crate::analysis::affine::{AtomId, Atoms};
+use crate::analysis::evaluate::Evaluator;
+use crate::analysis::unroll::Round;
+use crate::plan::grouping::group::Group;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::LoopFacts;
+use crate::plan::input::submission::Submission;
+use crate::plan::input::uses::Uses;
+use crate::plan::output::recipe::Unroll;
+
+/// Most instructions that written out rounds may have on average: of so many rounds as many as may be written out.
+const MAX_INSTRUCTIONS: u32 = 64;
+
+/// Most instructions that rounds of a group may have which need not be written out.
+const MAX_OF_ALL: u32 = 1 << 13;
+
+/// Most bytes that an invocation keeps to itself where loops over constants are written out beside them. Measured on an H200: with 256, rows of
+/// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them written out, 164 and 234 without; with 128, rows of 8,192 took 143 and 149.
+const MOST_BESIDE_TREES: u64 = 128;
+
+/// Fewest rounds that are to be left of a loop that is written out in part.
+const LEAST_TIMES: u32 = 2;
+
+/// A loop that can be written out as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// Its number among the kernel's loops.
+    pub(crate) index: u32,
+    /// What counts its rounds.
+    pub(crate) counter: AtomId,
+    /// Rounds that every invocation does.
+    pub(crate) sure: u32,
+    /// Rounds that some invocation does: as many, or one more.
+    pub(crate) most: u32,
+}
+
+/// A loop whose rounds are known.
+struct Counted {
+    written: Written,
+    round: Round,
+}
+
+/// The loops of one member of which the rounds can stand one after another; none lies in another loop.
+fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluator<'_>) -> Vec<Counted> {
+    let outer = analysis.loops.iter().enumerate().filter(|(_, l)| l.parent.is_none());
+    let candidates: Vec<_> = outer.filter_map(|(n, l)| Some((n, l.round?))).collect();
+    let mut found = Vec::new();
+    for (index, round) in candidates {
+        let Some((counter, sure, most)) = evaluator.rounds_between(atoms, index) else { continue };
+        let written = Written { index: index as u32, counter, sure, most };
+        found.push(Counted { written, round });
+    }
+    found
+}
+
+impl Counted {
+    /// Whether all of its rounds can be written out.
+    fn is_short(&self, facts: LoopFacts) -> bool {
+        let Written { sure, most, .. } = self.written;
+        let writable = most == sure || most == sure + 1 && self.round.repeatable;
+        (1..=facts.rounds).contains(&most)
+            && self.round.weight.saturating_mul(most) <= facts.rounds.saturating_mul(MAX_INSTRUCTIONS)
+            && writable
+    }
+}
+
+/// The loops of one member that can be written out as a whole; none lies in another loop.
+pub(crate) fn loops(
+    atoms: &mut Atoms,
+    analysis: &KernelAnalysis,
+    evaluator: &mut Evaluator<'_>,
+    facts: LoopFacts,
+) -> Vec<Written> {
+    let all = counted(atoms, analysis, evaluator);
+    all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
+}
+
+/// Loops of a group, by member and number, that have to be written out as a whole because places depend on their rounds.
+pub(crate) type Needed = AHashSet<(usize, u32)>;
+
+/// All loops of a group that are written out, by member; `needed` are those that have to be as a whole, `private` says how many
+/// bytes an invocation keeps. Beside them, those that fill no register gain too: their loads are in flight together, and
+/// the driver sees which of them are the same. Where they go on to store, many at once are only more to keep.
+pub(crate) fn all(
+    list: &[Submission],
+    uses: &Uses,
+    group: &mut Group,
+    facts: LoopFacts,
+    (needed, private): (&Needed, u64),
+) -> Vec<Vec<Unroll>> {
+    let mut room = MAX_OF_ALL;
+    let trees = LoopFacts { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
+    (group.start..group.end())
+        .map(|position| {
+            let submission = &list[position];
+            let sizes = submission.sizes();
+            let constants = uses.constants(submission);
+            let environment =
+                group.layout.environment(&mut group.atoms, position, submission, &sizes, &constants);
+            let (Ok(analysis), Some(env)) = (analysis_of(submission), environment) else {
+                return Vec::new();
+            };
+            let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
+            let found = counted(&mut group.atoms, analysis, &mut evaluator);
+            let counted = found.iter().filter_map(|one| {
+                let is_needed = needed.contains(&(position, one.written.index));
+                how(one, facts, is_needed || !needed.is_empty() && !one.round.stores)
+            });
+            let mut all: Vec<Unroll> = counted.chain(fixed(analysis, trees)).collect();
+            all.retain(|how| {
+                let weight = analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
+                let places = needed.contains(&(position, how.index()));
+                let fits = weight.saturating_mul(how.copies()) <= room;
+                if fits {
+                    room -= weight * how.copies();
+                }
+                places || fits
+            });
+            all
+        })
+        .collect()
+}
+
+/// Loops whose rounds constants say, such as those of a reduction tree: the driver then knows in each round who takes part.
+fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Unroll> + '_ {
+    let outer = analysis.loops.iter().enumerate().filter(|(_, one)| one.parent.is_none());
+    outer.filter_map(move |(index, one)| {
+        let (round, rounds) = (one.round?, one.fixed?);
+        let short = facts.at_once > 1
+            && (1..=facts.rounds).contains(&rounds)
+            && round.weight.saturating_mul(rounds) <= facts.rounds.saturating_mul(MAX_INSTRUCTIONS);
+        short.then_some(Unroll::Whole { index: index as u32, sure: rounds, most: rounds })
+    })
+}
+
+/// How a loop is written out, if it is; `whole` says that it is as a whole if it is short.
+fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
+    let Written { index, sure, most, .. } = one.written;
+    let at_once = facts.at_once;
+    if one.is_short(facts) && (whole || most <= at_once) {
+        return Some(Unroll::Whole { index, sure, most });
+    }
+    let sure = if mutant!(RoundsOfOneAreOfAll) { most } else { sure };
+    let gains = at_once > 1 && sure / at_once >= LEAST_TIMES && one.round.loads;
+    (gains && one.round.weight <= MAX_INSTRUCTIONS).then(|| Unroll::Part {
+        index,
+        times: sure / at_once,
+        at_once,
+    })
+}

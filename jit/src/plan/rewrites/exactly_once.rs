@@ -1,0 +1,209 @@
+//! Shows that the places of a partner are each item of a placed submission once, but for those that have nothing to do.
+//!
+//! # Requires
+//! - a free submission, and where it is to be placed
+//!
+//! # Guarantees
+//! - the second and the third side condition of theorem 4
+//!
+//! # Refuses
+//! - numbers that wrap, more places than items, and items without a place of which it is not shown that they write nothing
+
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
+use crate::analysis::evaluate::{Environment, Evaluator};
+use crate::plan::grouping::mapping::unfold;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::submission::Submission;
+use crate::plan::input::uses::Uses;
+use crate::plan::output::report::Places;
+use crate::plan::rewrites::proposal::Proposal;
+use crate::reason::RewriteReason;
+
+/// Numbers of items are compared as signed numbers by some kernels.
+const MOST_ITEMS: u128 = 1 << 31;
+
+/// The number of items of a submission, if the places of a partner are each of them exactly once, but for some at the end
+/// that have nothing to do.
+///
+/// The items of a kernel are its invocations `0 … N − 1`, work-group by work-group. Rows: the numbers `r w + j` with `0 ≤ r < R` and
+/// `0 ≤ j < w` are `0 … R w − 1`, once each, and so are the `j` among `l + k L`. Grid: the numbers `y w + x` with `0 ≤ y < Y`
+/// and `0 ≤ x < w` are `0 … Y w − 1`, once each, if the grid is at least `w` wide; those that are not below `N` are left out. Line: the numbers `x - s` with
+/// `s ≤ x < X` are `0 … X − s − 1`, once each.
+pub(in crate::plan) fn exactly_once(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    proposal: &Proposal,
+) -> Result<u64, RewriteReason> {
+    let one = &list[at];
+    let product = |n: [u32; 3]| n.iter().map(|&n| u128::from(n)).product::<u128>();
+    let size = one.kernel.interface.local_size;
+    let items = product(one.groups) * product(size);
+    if let Places::Blocks { length, counts } = proposal.places {
+        return by_global_ids(list, uses, at, (product(proposal.groups) * u128::from(length), counts));
+    }
+    let (places, width) = match proposal.places {
+        Places::Rows { length } | Places::Blocks { length, .. } => {
+            (product(proposal.groups) * u128::from(length), u128::from(length))
+        }
+        Places::Grid { width } => {
+            let rows = u128::from(proposal.groups[1]) * u128::from(proposal.local[1]);
+            (rows * u128::from(width), u128::from(width))
+        }
+        Places::Line { start } => {
+            let line = product(proposal.groups) * product(proposal.local);
+            (line.saturating_sub(u128::from(start)), u128::from(start))
+        }
+    };
+    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };
+    let local = product(proposal.local);
+    if one.base != [0; 3] || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
+        return Err(wrong);
+    }
+    if let Places::Grid { width } = proposal.places {
+        let wide = u64::from(proposal.groups[0]) * u64::from(proposal.local[0]);
+        if wide < u64::from(width) && !mutant!(NarrowGridsCover) {
+            return Err(wrong);
+        }
+    }
+    // A grid leaves out what there is no item for, and so does a line.
+    let is_guarded = !matches!(proposal.places, Places::Rows { .. });
+    if places > items && !is_guarded && !mutant!(MoreItemsThanThereAre) {
+        return Err(wrong);
+    }
+    let idle = places >= items || is_idle(list, uses, at, places, items) || mutant!(TailsAreIdle);
+    if idle { Ok(items as u64) } else { Err(wrong) }
+}
+
+/// As [`exactly_once`], for items numbered by their global ids: `x + a (y + b z)` with `x < a` and `y < b`, and no limit on the last
+/// dimension that has several values, so that numbers are unique. Items with a greater `x` or `y` have no number, and items behind the
+/// last `z` that writes need no place: neither writes anything.
+fn by_global_ids(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    (places, counts): (u128, [u32; 3]),
+) -> Result<u64, RewriteReason> {
+    let one = &list[at];
+    let size = one.kernel.interface.local_size;
+    let ids: [u128; 3] = std::array::from_fn(|d| u128::from(one.groups[d]) * u128::from(size[d]));
+    let counts = counts.map(u128::from);
+    let last = (0..3).rev().find(|&d| counts[d] > 1);
+    // All items with a number.
+    let before = last.map_or(1, |last| counts[..last].iter().product::<u128>());
+    let items = last.map_or(1, |last| before * ids[last]);
+    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let in_range = (0..3).all(|d| (1..=ids[d]).contains(&counts[d]));
+    if one.base != [0; 3] || !in_range || ids.iter().product::<u128>() >= MOST_ITEMS {
+        return Err(wrong);
+    }
+    let covered = counts.iter().product::<u128>() <= places && places <= items;
+    let idle = || (0..3).all(|d| counts[d] == ids[d] || none_from(list, uses, at, d, counts[d]));
+    if covered && (idle() || mutant!(OtherIdsAreIdle)) { Ok(items as u64) } else { Err(wrong) }
+}
+
+/// Whether items with this global id or a greater one in a dimension write nothing.
+fn none_from(list: &[Submission], uses: &Uses, at: usize, dim: usize, from: u128) -> bool {
+    let one = &list[at];
+    writes_nothing(list, uses, at, |atoms| {
+        let mut ids = Ids::default();
+        for d in 0..3 {
+            let (groups, size) = (u128::from(one.groups[d]), u128::from(one.kernel.interface.local_size[d]));
+            if d == dim {
+                let (ranges, size) = (Ranges::default(), size as i128);
+                let bounds = Bounds { ranges: &ranges, facts: &[] };
+                ids.global[d] = number(atoms, Atom::Global(d as u8), groups * size as u128 - from, from);
+                ids.group[d] = split(atoms, &ids.global[d], size, true, bounds)?;
+                ids.local[d] = split(atoms, &ids.global[d], size, false, bounds)?;
+            } else {
+                ids.group[d] = number(atoms, Atom::Group(d as u8), groups, 0);
+                ids.local[d] = number(atoms, Atom::Local(d as u8), size, 0);
+                ids.global[d] = ids.local[d].plus(&ids.group[d], size as i128)?;
+            }
+        }
+        Some(ids)
+    })
+}
+
+/// Whether items `from … to − 1` of a submission write nothing: each of their writes is behind a guard that turns all of them
+/// away.
+fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) -> bool {
+    let size = list[at].kernel.interface.local_size.iter().map(|&n| u128::from(n.max(1))).product::<u128>();
+    let whole = from.next_multiple_of(size).min(to);
+    // The rest of a work-group, and whole ones.
+    let part = from == whole
+        || writes_nothing(list, uses, at, |atoms| {
+            let inside = number(atoms, Atom::Global(0), whole - from, from % size);
+            Ids::unfold(atoms, &list[at], &Affine::constant((from / size) as i128), &inside)
+        });
+    part && (whole == to
+        || writes_nothing(list, uses, at, |atoms| {
+            let group = number(atoms, Atom::Group(0), (to - whole) / size, whole / size);
+            let inside = number(atoms, Atom::Local(0), size, 0);
+            Ids::unfold(atoms, &list[at], &group, &inside)
+        }))
+}
+
+/// A number of so many, from `first` on.
+fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
+    let form = Affine::atom(atoms.intern(atom, count as i128 - 1));
+    Affine { constant: form.constant + first as i128, ..form }
+}
+
+/// The ids of items.
+#[derive(Default)]
+struct Ids {
+    group: [Affine; 3],
+    local: [Affine; 3],
+    global: [Affine; 3],
+}
+
+impl Ids {
+    /// Of items whose work-groups, and places in them, have these numbers.
+    fn unfold(atoms: &mut Atoms, one: &Submission, group: &Affine, inside: &Affine) -> Option<Self> {
+        let local_size = one.kernel.interface.local_size;
+        let group = unfold(atoms, group, one.groups)?;
+        let local = unfold(atoms, inside, local_size)?;
+        let mut global: [Affine; 3] = Default::default();
+        for d in 0..3 {
+            global[d] = local[d].plus(&group[d], i128::from(local_size[d]))?;
+        }
+        Some(Self { group, local, global })
+    }
+}
+
+/// Whether no write happens for the items with these ids.
+fn writes_nothing(
+    list: &[Submission],
+    uses: &Uses,
+    at: usize,
+    ids: impl FnOnce(&mut Atoms) -> Option<Ids>,
+) -> bool {
+    let one = &list[at];
+    let Ok(analysis) = analysis_of(one) else { return false };
+    let mut atoms = Atoms::default();
+    let Some(Ids { group, local, global }) = ids(&mut atoms) else { return false };
+    let local_size = one.kernel.interface.local_size;
+    let sizes = one.sizes();
+    let constants = uses.constants(one);
+    let env = Environment {
+        member: at as u32,
+        group,
+        local,
+        global,
+        groups: one.groups,
+        local_size,
+        push: &one.push,
+        sizes: &sizes,
+        constants: &constants,
+        facts: Vec::new(),
+    };
+    let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+    analysis
+        .accesses
+        .iter()
+        .filter(|access| access.kind != AccessKind::Read)
+        .all(|access| evaluator.access(&mut atoms, access, one.args[access.binding].offset).never)
+}

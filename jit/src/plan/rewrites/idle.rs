@@ -1,0 +1,13 @@
+//! A submission that does nothing.
+
+use smallvec::SmallVec;
+
+use crate::kernel::Specialized;
+use crate::plan::input::submission::Submission;
+use crate::rewrite;
+
+/// A submission that does nothing, of this shape, in the place of one of this kernel.
+pub(in crate::plan) fn idle(kernel: &Specialized, groups: [u32; 3], local: [u32; 3]) -> Option<Submission> {
+    let kernel = rewrite::nothing(kernel, local).ok()?;
+    Some(Submission { kernel, base: [0; 3], groups, args: SmallVec::new(), push: SmallVec::new() })
+}

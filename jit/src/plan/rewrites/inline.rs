@@ -1,0 +1,554 @@
+//! Closes seams by working out again, where it is read, what an earlier kernel stored.
+//!
+//! Where the next submission reads elements that other invocations of a group store (a stencil, a gather, a reversal, a
+//! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then has nothing to
+//! do with that buffer any more. What comes out is an ordinary list: theorems 1 to 3 decide as of any other. The producer also runs
+//! as itself; if its buffer is promoted, nothing of that is left.
+//!
+//! # Requires
+//! - a group, and a submission that does not join it because of a buffer that the group writes
+//!
+//! # Guarantees
+//! - each element that was loaded is one that exactly one item of the producer certainly stores ([`Seam::stored`], [`Seam::replaceable`])
+//! - what that item reads is what it read ([`Seam::unchanged`])
+//!
+//! # Refuses
+//! - what would not pay ([`Seam::pays`])
+
+mod elements;
+pub(in crate::plan) mod texels;
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use crate::Reason;
+use crate::analysis::access::Access;
+use crate::analysis::evaluate::AccessForm;
+use crate::kernel::SetBinding;
+use crate::plan::grouping::budget::Budget;
+use crate::plan::grouping::group::{Group, Rejection};
+use crate::plan::grouping::view::{View, ask};
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::submission::{Arg, BufferId, Promote, Submission};
+use crate::plan::input::uses::Uses;
+use crate::plan::input::wish::wish;
+#[cfg(feature = "certify")]
+use crate::plan::output::again::Again;
+use crate::plan::output::report::{InlineReport, Report};
+use crate::plan::rewrites::proposal::Placed;
+use crate::plan::rewrites::{idle, place, rounds};
+use crate::reason::RewriteReason;
+use crate::rewrite::{self, Definition, Ids, Slots};
+use texels::Sides;
+
+/// Producers that are worked out in one submission.
+const MOST_PRODUCERS: usize = 8;
+/// Rounds of a loop of which nothing is known.
+const UNKNOWN_ROUNDS: i128 = 64;
+/// Loads that one invocation may do again, and operations.
+pub(in crate::plan) const MOST_LOADS: u64 = 40;
+pub(in crate::plan) const MOST_WORK: u64 = 512;
+/// Buffers of so many bytes stay in a device's caches, where reading one thing or another makes no difference.
+const CACHED_BYTES: u64 = 4 << 20;
+
+/// A list in which a submission works others out, and what it is good for.
+pub(crate) struct Inlined {
+    pub(crate) list: Vec<Submission>,
+    pub(crate) uses: Uses,
+    /// The group with the submission, or what still keeps it apart.
+    pub(crate) group: Group,
+    /// What had to be placed for that.
+    pub(crate) placed: Option<Placed>,
+    pub(crate) inlined: Vec<InlineReport>,
+    /// What there is to certify about that.
+    #[cfg(feature = "certify")]
+    pub(crate) again: Vec<Again>,
+}
+
+/// Whether [`across`] tries anything to let the next submission join.
+pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseOptions) -> bool {
+    let is_seam = matches!(
+        rejection.reason,
+        Reason::CrossGroup(_)
+            | Reason::LocalSize { .. }
+            | Reason::SlowBroadcast { .. }
+            | Reason::UniformWritten(_)
+            | Reason::SampledWritten(_)
+    );
+    !options.no_rewrites && is_seam && next.base == [0; 3] && analysis_of(next).is_ok()
+}
+
+/// Tries to let the next submission join by working out what it reads; `Err(None)` if there is nothing to try. `asked` is the list
+/// as it was submitted.
+pub(crate) fn across(
+    asked: &[Submission],
+    (list, uses): (&[Submission], &Uses),
+    group: &Group,
+    rejection: &Rejection,
+    known: &Report,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Inlined, Option<RewriteReason>> {
+    let next = group.end();
+    if !is_tried(&list[next], rejection, options) {
+        return Err(None);
+    }
+    // What is worked out is proven, also where other things are trusted.
+    let proven = &FuseOptions { policy: Policy::Prove, ..*options };
+    let mut list = Cow::Borrowed(list);
+    let mut own_uses = None;
+    let mut inlined: Vec<InlineReport> = Vec::new();
+    #[cfg(feature = "certify")]
+    let mut again = Vec::new();
+    let mut buffer = rejection.buffer;
+    for _ in 0..MOST_PRODUCERS {
+        // What is loaded where one producer stores nothing may be another's.
+        let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
+        let Some((producer, from)) = producer_of(&list, group.start, next, buffer, &done) else { break };
+        // A producer that was placed does the same in loops; its definition is that of its items. But it was not submitted with
+        // what it works out itself.
+        let is_placed = known.rewrites.iter().any(|one| one.submission == producer);
+        let works_out = known.inlined.iter().any(|one| one.submission == producer);
+        if is_placed && works_out {
+            break;
+        }
+        let uses = own_uses.as_ref().unwrap_or(uses);
+        let in_place = texels::in_place(&list, uses, group.start, producer, proven);
+        let source = match &in_place {
+            Some(source) => source,
+            None if is_placed => &asked[producer],
+            None => &list[producer],
+        };
+        let submitted = source;
+        let definition = Definition::of(&source.kernel);
+        // What an invocation stores in several elements is the definition of each of them.
+        let by_rounds = if definition.is_err() { rounds::of(source, uses, producer) } else { None };
+        let source = by_rounds.as_ref().map_or(source, |(one, _)| one);
+        let definition = if by_rounds.is_some() { Definition::of(&source.kernel) } else { definition };
+        let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
+        let (is_own, robust) = (false, limits.robust);
+        let done = &done;
+        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
+        let made = seam.inline(proven).map_err(Some)?;
+        #[cfg(feature = "certify")]
+        again.push(Again {
+            by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
+            ..made.again
+        });
+        #[cfg(not(feature = "certify"))]
+        let _ = submitted;
+        list.to_mut()[next] = made.submission;
+        inlined.push(made.report);
+        drop_unused(asked, list.to_mut(), next, &mut inlined);
+        let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
+        let (group, placed) = match grow(&list, uses, group.start, next, proven, limits) {
+            Ok(group) => (group, None),
+            Err(Some(stopped)) if stopped.0.end() == next => {
+                let (mut before, rejection) = *stopped;
+                let done: Done = inlined.iter().map(|one| (one.producer, one.at)).collect();
+                let is_crossed = matches!(rejection.reason, Reason::CrossGroup(_));
+                if is_crossed && producer_of(&list, before.start, next, rejection.buffer, &done).is_some() {
+                    buffer = rejection.buffer;
+                    continue;
+                }
+                // What goes by elements may take the rows or the tiles that are left.
+                let differs = |at: usize| known.inlined.iter().chain(&inlined).any(|one| one.changes(at));
+                let known = (&known.rewrites[..], &differs as &dyn Fn(usize) -> bool);
+                match place::across(asked, (&list, uses), &mut before, known, proven, limits) {
+                    Ok(placed) => (before, Some(placed)),
+                    Err(why) => {
+                        return Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason)))));
+                    }
+                }
+            }
+            Err(_) => break,
+        };
+        return Ok(Inlined {
+            list: list.into_owned(),
+            uses: own_uses.unwrap_or_default(),
+            group,
+            placed,
+            inlined,
+            #[cfg(feature = "certify")]
+            again,
+        });
+    }
+    Err(None)
+}
+
+/// Drops producers whose elements nobody loads any more, if they need not be in memory: their buffer was promoted. An empty kernel
+/// stands in their place.
+fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlined: &mut [InlineReport]) {
+    let wishes = Uses::of(asked);
+    loop {
+        let uses = Uses::of(list);
+        let mut is_done = true;
+        for one in inlined.iter_mut().filter(|one| !one.gone) {
+            let used = uses.of_buffer(one.buffer);
+            let wish = wish(asked, &wishes, one.buffer);
+            let is_promoted = matches!(wish, Ok(wish) if wish != Promote::None);
+            if !is_promoted || used.iter().any(|&(at, _)| at != one.producer) {
+                continue;
+            }
+            let (shape, kernel) = (&list[next], &list[one.producer].kernel);
+            let Some(idle) = idle::idle(kernel, shape.groups, shape.kernel.interface.local_size) else {
+                continue;
+            };
+            list[one.producer] = idle;
+            one.gone = true;
+            is_done = false;
+        }
+        if is_done {
+            return;
+        }
+    }
+}
+
+/// The group up to `next`, which it includes; or the group before it, and why it stays apart.
+fn grow(
+    list: &[Submission],
+    uses: &Uses,
+    start: usize,
+    next: usize,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> Result<Group, Option<Box<(Group, Rejection)>>> {
+    let mut budget = Budget::new(&list[start]);
+    let Ok(mut group) = Group::new(list, uses, start, limits) else { return Err(None) };
+    while group.end() <= next {
+        let joined = budget
+            .add(&list[group.end()], options.float, limits)
+            .map_err(Rejection::from)
+            .and_then(|()| group.join(list, uses, options, limits));
+        if let Err(rejection) = joined {
+            return Err(Some(Box::new((group, rejection))));
+        }
+    }
+    Ok(group)
+}
+
+/// The last submission before `next`, but for those that are done, that stores what `next` only reads, and the binding that it is read
+/// from: of this buffer, or of any if that is not known.
+fn producer_of(
+    list: &[Submission],
+    start: usize,
+    next: usize,
+    buffer: Option<BufferId>,
+    done: &Done,
+) -> Option<(usize, usize)> {
+    let one = &list[next];
+    let bindings = one.args.iter().zip(&one.kernel.interface.bindings).enumerate();
+    let reads = bindings.filter(|(_, (arg, binding))| {
+        binding.reads && !binding.writes && buffer.is_none_or(|buffer| buffer == arg.buffer)
+    });
+    let found = reads.filter_map(|(number, (arg, _))| {
+        let producer =
+            (start..next).rev().find(|&at| writes(&list[at], arg) && !done.contains(&(at, arg.at)))?;
+        Some((producer, number))
+    });
+    found.max_by_key(|&(producer, _)| producer)
+}
+
+/// Whether a submission writes some byte of an argument.
+fn writes(one: &Submission, arg: &Arg) -> bool {
+    let bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+    { bindings }.any(|(own, binding)| binding.writes && overlap(own, arg))
+}
+
+fn overlap(a: &Arg, b: &Arg) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+/// The elements that a producer certainly stores, each by exactly one item.
+struct Stored {
+    ids: Ids,
+    /// Weights of all digits but the lightest, in elements, and the greatest values of mirrored digits.
+    weights: SmallVec<[u32; 4]>,
+    #[cfg(feature = "certify")]
+    digits: SmallVec<[elements::Weighed; 4]>,
+    /// Index of the first one as the producer has it, and how many there are.
+    first: i128,
+    count: i128,
+    /// Place of the element of index 0 in the memory object, and bytes from one to the next.
+    origin: i128,
+    stride: i128,
+    /// Of texels, there are their coordinates instead.
+    sides: Sides,
+}
+
+impl Stored {
+    fn texels(ids: Ids, sides: Sides) -> Self {
+        Self {
+            ids,
+            weights: SmallVec::new(),
+            #[cfg(feature = "certify")]
+            digits: SmallVec::new(),
+            first: 0,
+            count: 0,
+            origin: 0,
+            stride: 1,
+            sides,
+        }
+    }
+}
+
+/// A producer and a submission that loads what it stores.
+struct Seam<'a> {
+    list: &'a [Submission],
+    uses: &'a Uses,
+    /// The producer as it is worked out.
+    source: &'a Submission,
+    definition: Definition,
+    producer: usize,
+    next: usize,
+    /// The binding that is loaded from.
+    from: usize,
+    /// Submissions whose elements it does not load any more from there.
+    done: &'a Done,
+    /// Each item of it stores over the texel that it loads, and only what it stores is asked for.
+    is_own: bool,
+    /// Accesses outside of what is bound are defined.
+    robust: bool,
+}
+
+/// Producers, and the bindings from which what they store is not loaded any more.
+type Done = SmallVec<[(usize, SetBinding); 4]>;
+
+/// A submission that works out what it loaded.
+struct Made {
+    submission: Submission,
+    report: InlineReport,
+    #[cfg(feature = "certify")]
+    again: Again,
+}
+
+impl Seam<'_> {
+    /// Submission `next` with the definition in the place of its loads.
+    fn inline(&self, options: &FuseOptions) -> Result<Made, RewriteReason> {
+        let &Self { source, producer, from, ref definition, .. } = self;
+        let consumer = &self.list[self.next];
+        if source.base != [0; 3] {
+            return Err(RewriteReason::NoDefinition {
+                producer,
+                what: "work-group ids that start elsewhere",
+            });
+        }
+        self.unchanged()?;
+        self.divides()?;
+        let (mut stored, loads) = match definition.texels {
+            Some(texels) => {
+                let stored = self.stored_texels(texels)?;
+                let loads = self.replaceable_texels(&stored.sides, texels)?;
+                (stored, loads)
+            }
+            None => {
+                let stored = self.stored()?;
+                let loads = self.replaceable(&stored)?;
+                (stored, loads)
+            }
+        };
+        stored.ids.shifted = loads.shift != 0;
+        (stored.ids.from_first, stored.ids.to_last) = (loads.below, loads.above);
+        let report = self.pays(&loads, options)?;
+        let kernel = rewrite::inline(&consumer.kernel, from, &source.kernel, definition, &stored.ids)?;
+        let slots = Slots::of(&consumer.kernel, &source.kernel);
+        let mut push = consumer.push.clone();
+        push.resize(slots.push as usize, 0);
+        push.extend_from_slice(&source.push);
+        push.resize(slots.words as usize, 0);
+        let word = |n: i128| (n as u32).to_le_bytes();
+        if stored.ids.shifted {
+            push.extend_from_slice(&word(loads.shift));
+        }
+        if stored.ids.based {
+            push.extend_from_slice(&word(stored.first));
+        }
+        // As the consumer counts.
+        if stored.ids.from_first {
+            push.extend_from_slice(&word(stored.first - loads.shift));
+        }
+        if stored.ids.to_last {
+            push.extend_from_slice(&word(stored.first + stored.count - loads.shift));
+        }
+        let weights = stored.weights.iter().copied().chain(stored.sides.bases(&stored.ids));
+        weights.for_each(|word| push.extend_from_slice(&word.to_le_bytes()));
+        if rewrite::hides(&consumer.kernel, &source.kernel) {
+            push.extend_from_slice(&[0; 4]);
+        }
+        let own = consumer.args.iter().map(|arg| (arg.at, arg));
+        let theirs = source.args.iter().enumerate().map(|(number, arg)| (slots.at(number), arg));
+        let all: Vec<_> = own.chain(theirs).collect();
+        let args = kernel.interface.bindings.iter().map(|binding| {
+            let found = all.iter().find(|(at, _)| *at == binding.at);
+            found.map(|&(at, arg)| Arg { at, ..arg.clone() })
+        });
+        let args = args.collect::<Option<_>>();
+        let args = args.ok_or_else(|| RewriteReason::NotInlined { what: "an unknown binding".to_owned() })?;
+        Ok(Made {
+            submission: Submission { kernel, base: [0; 3], groups: consumer.groups, args, push },
+            report,
+            #[cfg(feature = "certify")]
+            again: Again {
+                producer,
+                next: self.next,
+                source: source.clone(),
+                by_rounds: None,
+                consumer: consumer.clone(),
+                from,
+                digits: stored.digits.iter().map(|d| (d.is, d.weight / stored.stride, d.count - 1)).collect(),
+                origin: stored.origin,
+                stride: stored.stride,
+                first: stored.first,
+                count: stored.count,
+                below: loads.below,
+                above: loads.above,
+                is_texels: definition.texels.is_some(),
+            },
+        })
+    }
+
+    /// Whether what the producer reads, and what it stores, is still what it was when `next` runs, and while it runs.
+    fn unchanged(&self) -> Result<(), RewriteReason> {
+        let &Self { list, source, producer, next, from, ref definition, done, .. } = self;
+        let target = &list[next].args[from];
+        for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
+            let wrong = Err(RewriteReason::Overwritten { producer, writer: at });
+            if one.kernel.interface.uses_device_addresses {
+                return wrong;
+            }
+            let sources = definition.loads.iter().map(|&binding| &source.args[binding]);
+            if { sources }.any(|arg| writes(one, arg)) && !mutant!(SourcesStay) {
+                return wrong;
+            }
+            let is_own = self.is_own && at == next;
+            let is_target = at > producer && !is_own && !done.contains(&(at, target.at));
+            if is_target && writes(one, target) && !mutant!(TargetsStay) {
+                return wrong;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what the definition divides under conditions can be divided without them, for every item that stores an element.
+    fn divides(&self) -> Result<(), RewriteReason> {
+        let &Self { source, uses, producer, ref definition, .. } = self;
+        if definition.divisions.is_empty() {
+            return Ok(());
+        }
+        let has_result = analysis_of(source).ok().and_then(|analysis| {
+            let guards = &analysis.access(definition.store)?.guards;
+            let mut all = true;
+            ask(source, uses, producer, |evaluator, atoms| {
+                all = definition.divisions.iter().all(|place| {
+                    let division = analysis.divisions.get(place);
+                    division.is_some_and(|division| evaluator.divides(atoms, guards, division))
+                });
+            })?;
+            Some(all)
+        });
+        let what = "a division under a condition, by what may be zero";
+        has_result.filter(|&all| all).map(|_| ()).ok_or(RewriteReason::NoDefinition { producer, what })
+    }
+
+    /// The list with the producer as it is worked out.
+    fn worked_out(&self) -> Cow<'_, [Submission]> {
+        let &Self { list, source, producer, .. } = self;
+        if std::ptr::eq(source, &list[producer]) {
+            return Cow::Borrowed(list);
+        }
+        let mut list = list.to_vec();
+        list[producer] = source.clone();
+        Cow::Owned(list)
+    }
+
+    /// Whether to work it out again is not slower than to store it and to load it.
+    ///
+    /// What moves between memory and caches is counted once for each element: an invocation's neighbours load the same. In memory
+    /// stays what somebody else reads or what was not promoted; then a value made of more bytes than it has itself costs more than it
+    /// saves. What is loaded in no order costs whole lines of the cache, for each thing that the value is made of.
+    fn pays(&self, loads: &Loads, options: &FuseOptions) -> Result<InlineReport, RewriteReason> {
+        let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
+        let target = &list[next].args[from];
+        let wish = wish(list, uses, target.buffer).unwrap_or_default();
+        let users = uses.of_buffer(target.buffer);
+        let kept = wish == Promote::None || users.iter().any(|&(at, _)| at != producer && at != next);
+        let each = definition.loads.len() as u64;
+        let again = each.saturating_mul(loads.times);
+        let work = definition.work.saturating_mul(loads.times);
+        let read: u64 = definition.loads.iter().map(|&binding| size_of(source, binding)).sum();
+        let element = size_of(source, definition.binding);
+        let saved = if kept { element } else { 2 * element };
+        let len = |binding: usize| match source.kernel.interface.bindings[binding].kind.texture() {
+            Some(_) => texels::bytes_of(source, binding),
+            None => source.args[binding].len,
+        };
+        let bytes = (0..source.args.len()).map(len).fold(0, u64::saturating_add);
+        let is_cached = bytes <= CACHED_BYTES;
+        let fits = again <= MOST_LOADS && work <= MOST_WORK;
+        let moves_less = is_cached || read <= saved && (loads.in_order || each <= 1);
+        if !(fits && moves_less || options.force || self.is_own) {
+            return Err(RewriteReason::Costs { loads: again, work, read, saved });
+        }
+        let elements = len(definition.binding).min(target.len) / element.max(1);
+        Ok(InlineReport {
+            submission: next,
+            producer,
+            buffer: target.buffer,
+            loads: loads.count,
+            times: loads.times,
+            paid: again,
+            saved: saved * elements,
+            at: target.at,
+            gone: false,
+        })
+    }
+}
+
+/// Bytes of an element, or of a texel, at a binding.
+fn size_of(of: &Submission, binding: usize) -> u64 {
+    let accesses = analysis_of(of).map_or(&[][..], |analysis| &analysis.accesses);
+    let found = accesses.iter().find(|access| access.binding == binding);
+    found.map_or(0, |access| match access.texel {
+        None => access.size,
+        // Of formats that are not followed, the most that there are.
+        Some(_) => texels::texels_of(&of.kernel, access).map_or(16, |texels| 4 * u64::from(texels.channels)),
+    })
+}
+
+/// The loads of a consumer from one binding.
+struct Loads {
+    /// The producer's index of an element, less the consumer's.
+    shift: i128,
+    /// How many, and how often an invocation does one, as far as that is known.
+    count: u32,
+    times: u64,
+    /// Whether elements before the first or after the last that is stored may be loaded as well.
+    below: bool,
+    above: bool,
+    /// Whether neighbours load neighbouring elements.
+    in_order: bool,
+}
+
+impl Default for Loads {
+    fn default() -> Self {
+        Self { shift: 0, count: 0, times: 0, below: false, above: false, in_order: true }
+    }
+}
+
+impl Loads {
+    /// Counts how often an invocation does a load.
+    fn add_rounds(&mut self, access: &Access, form: &AccessForm, view: &View) {
+        let rounds = access.loops.iter().enumerate().map(|(at, _)| match form.counters.get(at) {
+            Some(&counter) => {
+                let (low, high) = form.ranges.get(&view.atoms, counter);
+                (high - low + 1).clamp(1, 1 << 20)
+            }
+            None => UNKNOWN_ROUNDS,
+        });
+        let rounds = rounds.fold(1i128, i128::saturating_mul);
+        self.times = self.times.saturating_add(u64::try_from(rounds).unwrap_or(u64::MAX));
+    }
+}
