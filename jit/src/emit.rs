@@ -6,7 +6,9 @@
 mod base;
 mod builder;
 mod coarsening;
+mod emission;
 mod entry;
+mod error;
 mod evaluate;
 mod finish;
 mod hide;
@@ -38,27 +40,11 @@ use rspirv::binary::Assemble;
 use crate::frontend::tools;
 use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
-use pipeline::{Emission, Observer};
+use emission::Emission;
+use pipeline::Observer;
 
+pub use error::JitError;
 pub use stages::Stage;
-
-/// A defect of this crate: what a pass made does not stand. Never caused by a kernel alone.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("internal error in pass {pass}: {detail}")]
-pub struct JitError {
-    /// The pass.
-    pub pass: &'static str,
-    /// What is wrong.
-    pub detail: String,
-    /// The module as far as it got, for a bug report.
-    pub words: Vec<u32>,
-}
-
-impl JitError {
-    pub(crate) fn new(pass: &'static str, detail: impl Into<String>) -> Self {
-        Self { pass, detail: detail.into(), words: Vec::new() }
-    }
-}
 
 /// Builds the module of a recipe from the kernels it names, in order. It asks for `floats`.
 pub(crate) fn emit(

@@ -25,10 +25,10 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::ids;
 use super::link::{Linked, Shared};
-use super::pipeline::Emission;
 use super::vectorize::{Limit, Passed, Vectorizer};
 use crate::kernel::Specialized;
 use crate::plan::recipe::{Coarsening, Ends, Recipe};

@@ -10,10 +10,10 @@ use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionContro
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::ids;
 use super::interface::Ordered;
 use super::link::{Linked, Shared};
-use super::pipeline::Emission;
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::recipe::{Member, Recipe, Target};
 

@@ -10,8 +10,8 @@
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, ExecutionModel, Op, StorageClass};
 
+use super::emission::Emission;
 use super::link::Shared;
-use super::pipeline::Emission;
 use super::{JitError, entry};
 use crate::frontend::controls;
 use crate::frontend::pipeline::make_strict;

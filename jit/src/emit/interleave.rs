@@ -26,9 +26,9 @@ use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
-use super::pipeline::Emission;
 use crate::analysis::interleave::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
 use crate::plan::recipe::{Interleave, Recipe};
 use ranges::Ranges;

@@ -17,8 +17,8 @@ use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::link::Shared;
-use super::pipeline::Emission;
 
 /// Makes local ids of those of sub-groups. Work-groups of fewer invocations need that for shuffles alone, and not if they are sub-groups of a
 /// larger one, whose ids [`super::packed`] makes.

@@ -18,10 +18,10 @@ use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry;
 use super::interface::Bindings;
 use super::link::Shared;
-use super::pipeline::Emission;
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes::{self, PURE, is_volatile};
 use crate::plan::recipe::UnifiedBinding;

@@ -19,10 +19,10 @@ use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageC
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::ids::{Inputs, VirtualIds};
 use super::interface::Bindings;
 use super::internal::InternalVariable;
-use super::pipeline::Emission;
 use super::push::PushVariable;
 use super::settled;
 use crate::kernel::{NormalKernel, Specialized};

@@ -26,9 +26,9 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, StorageClass, Wo
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
-use super::pipeline::Emission;
 use crate::plan::recipe::{Lockstep, Recipe};
 use trace::{Ids, Start, Tracer};
 use vectors::{Touch, Vectors};

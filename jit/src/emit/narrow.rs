@@ -17,9 +17,9 @@ use rspirv::dr::{Function, Operand};
 use rspirv::spirv::{Capability, Op, Scope};
 
 use super::JitError;
+use super::emission::Emission;
 use super::interleave;
 use super::link::Shared;
-use super::pipeline::Emission;
 
 /// Makes an entry point of a work-group that has fewer invocations, if there is a way.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {

@@ -18,10 +18,10 @@ use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::lanes;
 use super::link::Shared;
-use super::pipeline::Emission;
 use crate::plan::recipe::Packed;
 
 /// Makes the kernel's work-groups sub-groups, several of them in one.

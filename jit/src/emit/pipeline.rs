@@ -1,21 +1,19 @@
-//! The passes of emission in run order, their state, and their runner.
+//! The passes of emission in run order, and their runner.
 //!
 //! # Guarantees
 //! - a pass is run here and nowhere else, after those that stand before it
 //! - after each pass an observer may see what it left, and stop emission ([`Observer`])
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rspirv::dr::{Module, Operand};
-use rspirv::spirv::{Capability, Word};
+use rspirv::dr::Module;
 
-use super::link::{self, Linked, Shared};
+use super::emission::Emission;
 use super::{JitError, finish};
 use super::{
-    coarsening, entry, interleave, lanes, late_stores, lockstep, narrow, packed, registers, unused, weak,
+    coarsening, entry, interleave, lanes, late_stores, link, lockstep, narrow, packed, registers, unused,
+    weak,
 };
-use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 
 /// From the members' kernels to the functions of the fused one.
@@ -52,57 +50,6 @@ type Run = fn(&mut Emission<'_>) -> Result<(), JitError>;
 
 const fn pass(name: &'static str, wanted: fn(&Recipe) -> bool, run: Run) -> Pass {
     Pass { name, wanted, run }
-}
-
-/// A fused kernel under construction: what the passes read and write.
-#[derive(Clone)]
-pub(super) struct Emission<'a> {
-    pub(super) recipe: &'a Recipe,
-    /// The members' kernels, in order.
-    pub(super) kernels: &'a [Arc<Specialized>],
-    /// Float controls that the module asks for.
-    pub(super) floats: FloatControls,
-    /// The module, and what its members share.
-    pub(super) shared: Shared,
-    /// The members, linked.
-    pub(super) linked: Vec<Linked>,
-    /// The function that is the entry point, once there is one.
-    pub(super) entry: Option<Word>,
-    /// Invocations of a work-group.
-    pub(super) local_size: [u32; 3],
-    /// Each invocation does several of its work-group: [`narrow`] found a way.
-    pub(super) narrowed: bool,
-    /// Some shared memory is in registers of sub-groups: [`registers`] found a variable.
-    pub(super) shuffles: bool,
-}
-
-impl<'a> Emission<'a> {
-    pub(super) fn new(recipe: &'a Recipe, kernels: &'a [Arc<Specialized>], floats: FloatControls) -> Self {
-        let halves = kernels.iter().any(|kernel| computes_with_halves(kernel));
-        Self {
-            recipe,
-            kernels,
-            floats,
-            shared: Shared::new(recipe, halves),
-            linked: Vec::with_capacity(kernels.len()),
-            entry: None,
-            local_size: recipe.local_size,
-            narrowed: false,
-            shuffles: false,
-        }
-    }
-
-    /// The function that is the entry point so far.
-    pub(super) fn entry(&self) -> Result<Word, JitError> {
-        self.entry.ok_or_else(|| JitError::new("pipeline", "there is no entry point yet"))
-    }
-}
-
-/// Whether a kernel has halves for more than memory.
-fn computes_with_halves(kernel: &Specialized) -> bool {
-    let module = kernel.normal.as_ref().ok().map(|normal| &normal.module);
-    let halves = Operand::Capability(Capability::Float16);
-    module.is_some_and(|m| m.capabilities.iter().any(|inst| inst.operands.contains(&halves)))
 }
 
 /// What a pass left.

@@ -25,9 +25,9 @@ use rspirv::spirv::{BuiltIn, Capability, MemorySemantics, Op, Scope, StorageClas
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::hide;
 use super::link::Shared;
-use super::pipeline::Emission;
 use super::weak::{self, Access, Touch};
 use crate::analysis::cfg::Cfg;
 use crate::plan::recipe::Recipe;

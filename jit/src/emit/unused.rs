@@ -17,7 +17,7 @@ use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::JitError;
-use super::pipeline::Emission;
+use super::emission::Emission;
 use crate::frontend::opcodes::{self, is_volatile};
 
 /// Drops what nobody uses.

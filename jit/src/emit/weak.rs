@@ -27,9 +27,9 @@ use rspirv::spirv::{BuiltIn, Op, Scope, StorageClass, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::evaluate::evaluate;
 use super::link::Shared;
-use super::pipeline::Emission;
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes;
 
