@@ -19,7 +19,6 @@ use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageC
 
 use super::JitError;
 use super::builder::{Builder, Code};
-use super::emission::Emission;
 use super::ids::{Inputs, VirtualIds};
 use super::interface::Bindings;
 use super::internal::InternalVariable;
@@ -27,20 +26,7 @@ use super::push::PushVariable;
 use super::settled;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
-use inside::Kept;
 use seam::Hiding;
-
-/// Links the members of the recipe, in order.
-pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
-    let Emission { recipe, kernels, shared, linked, .. } = emission;
-    for (member, kernel) in recipe.members.iter().zip(kernels.iter()) {
-        if member.kernel != kernel.hash {
-            return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
-        }
-        linked.push(link(shared, recipe, member, kernel)?);
-    }
-    Ok(())
-}
 
 /// What members share.
 #[derive(Clone)]
@@ -95,6 +81,15 @@ pub(crate) enum Role {
     Virtual,
 }
 
+/// Where a load or store keeps what it brings in.
+struct Kept {
+    variable: InternalVariable,
+    /// Indices into it.
+    path: Vec<Word>,
+    /// It is there already.
+    again: bool,
+}
+
 pub(super) struct Linker<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) recipe: &'a Recipe,
@@ -124,7 +119,7 @@ pub(super) struct Linker<'a> {
 }
 
 /// Links one member into the shared module.
-fn link(
+pub(super) fn link(
     shared: &mut Shared,
     recipe: &Recipe,
     member: &Member,

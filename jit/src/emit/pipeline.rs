@@ -21,7 +21,7 @@ use crate::plan::recipe::Recipe;
 /// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`narrow`]), and then the passes on what it
 /// leaves do nothing ([`Emission::narrowed`]).
 const PIPELINE: &[Pass] = &[
-    pass("link", |_| true, link::run),
+    pass("link", |_| true, link_all),
     // Barriers become those of sub-groups before they are copied; with fewer invocations only if there is no way for these.
     pass("weak", |recipe| recipe.subgroup.is_some() && recipe.narrow.is_none(), weak::run),
     pass("entry", |recipe| recipe.coarsening.is_none(), entry::run),
@@ -50,6 +50,18 @@ type Run = fn(&mut Emission<'_>) -> Result<(), JitError>;
 
 const fn pass(name: &'static str, wanted: fn(&Recipe) -> bool, run: Run) -> Pass {
     Pass { name, wanted, run }
+}
+
+/// Links the members of the recipe, in order.
+fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let Emission { recipe, kernels, shared, linked, .. } = emission;
+    for (member, kernel) in recipe.members.iter().zip(kernels.iter()) {
+        if member.kernel != kernel.hash {
+            return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
+        }
+        linked.push(link::link(shared, recipe, member, kernel)?);
+    }
+    Ok(())
 }
 
 /// What a pass left.

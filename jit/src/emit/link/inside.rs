@@ -3,22 +3,13 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::Linker;
 use super::seam::Hiding;
+use super::{Kept, Linker};
 use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::internal::InternalVariable;
 use crate::plan::recipe::{SlotOf, Target};
-
-/// Where a load or store keeps what it brings in.
-pub(super) struct Kept {
-    pub(super) variable: InternalVariable,
-    /// Indices into it.
-    pub(super) path: Vec<Word>,
-    /// It is there already.
-    pub(super) again: bool,
-}
 
 impl Linker<'_> {
     fn result(&mut self, inst: &Instruction) -> Result<(Word, Word), JitError> {
