@@ -311,10 +311,14 @@ impl Checker<'_, '_> {
             self.by_rounds(own, &again.source, *counted);
         }
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
-        let pair = if again.is_texels { None } else { Inlined::new(again) };
+        let not_followed = match again {
+            Again { is_texels: true, .. } => Some("texels are not followed"),
+            Again { is_of_parts: true, .. } => Some("vectors of what is stored as scalars are not followed"),
+            _ => None,
+        };
+        let pair = if not_followed.is_some() { None } else { Inlined::new(again) };
         let Some(pair) = pair else {
-            let cause = if again.is_texels { "texels are not followed" } else { "the kernels are not read" };
-            let cause = cause.to_owned();
+            let cause = not_followed.unwrap_or("the kernels are not read").to_owned();
             self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
             return;
         };

@@ -219,6 +219,8 @@ mutants! {
     SourcesStay: "what a kernel reads is not written before it is worked out again",
     TargetsStay: "what a kernel stores is not written over before it is read",
     AllIsStored: "whatever is read of a buffer was stored",
+    PartsAreTheFirst: "the parts of a vector that is worked out are all its first one",
+    PartlyIsStored: "a vector of which some scalars are stored is stored",
     OneMoreIsStored: "a kernel stores an element more than it does",
     GuardsAreOpen: "a kernel stores an element for every item that it has",
     FormatsKeepAll: "an image keeps what is written to it, whatever its format",

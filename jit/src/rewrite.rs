@@ -27,7 +27,7 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Ids, Part, Slots};
+pub(crate) use inline::{Coordinate, Digit, Ids, Part, Parts, Slots};
 pub(crate) use texel::Texels;
 
 /// What a rewrite that changes the shape alone does not do.
@@ -280,10 +280,15 @@ pub(crate) fn is_nothing(kernel: &Specialized) -> bool {
     kernel.normal.as_ref().is_ok_and(|normal| wrap::is_nothing(&normal.module))
 }
 
-/// Whether elements that the one loads from a binding have the bits of those that the other stores.
-pub(crate) fn fits(consumer: &Specialized, ty: u32, producer: &Specialized, definition: &Definition) -> bool {
-    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return false };
-    inline::same_bits(own, ty, theirs, definition.ty)
+/// How elements that the one loads from a binding are made of those that the other stores, if they have their bits.
+pub(crate) fn parts(
+    consumer: &Specialized,
+    ty: u32,
+    producer: &Specialized,
+    definition: &Definition,
+) -> Option<Parts> {
+    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return None };
+    inline::parts(own, ty, theirs, definition.ty)
 }
 
 /// Whether a push constant that is zero keeps the floats of the two apart.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The folders in order. What is not named here (the switches of `mutation`) may be used by all.
 const ROOMS: &[&str] =
-    &["frontend", "analysis", "reason", "kernel", "rewrite", "plan", "emit", "validate", "certify"];
+    &["frontend", "ir", "analysis", "reason", "kernel", "rewrite", "plan", "emit", "validate", "certify"];
 
 fn rank(name: &str) -> Option<usize> {
     let name = if name == "Reason" { "reason" } else { name };

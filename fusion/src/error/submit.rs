@@ -272,12 +272,14 @@ pub enum SubmitError {
         limit: u32,
     },
     /// The kernel declares something that the device cannot do, or that it was not made with.
-    #[error("the kernel needs {what}, which {device} {}", lack(*.enable))]
+    #[error("the kernel needs {what}, which {device} {}", lack(*.enable, *.needs))]
     Requirement {
         /// What: `the SPIR-V capability CooperativeMatrixKHR`, say, or an execution mode or extension.
         what: String,
         /// The feature or extension of Vulkan that the device has and was not made with; nothing where the device does not have it.
         enable: Option<&'static str>,
+        /// The feature or extension of Vulkan that it takes, if there is one for it.
+        needs: Option<&'static str>,
         /// The device's name.
         device: String,
     },
@@ -323,9 +325,10 @@ impl fmt::Display for BindingName {
 }
 
 /// What a device has not, in words.
-fn lack(enable: Option<&'static str>) -> String {
-    match enable {
-        Some(what) => format!("has but was not made with; enable {what}"),
-        None => "lacks".to_owned(),
+fn lack(enable: Option<&'static str>, needs: Option<&'static str>) -> String {
+    match (enable, needs) {
+        (Some(what), _) => format!("has but was not made with; enable {what}"),
+        (None, Some(needs)) => format!("lacks: it takes {needs}"),
+        (None, None) => "lacks".to_owned(),
     }
 }

@@ -83,11 +83,11 @@ pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), 
         });
     }
     if let Some((what, lack)) = lacking(caps, kernel) {
-        let enable = match lack {
-            Lack::Device => None,
-            Lack::Enabled(what) => Some(what),
+        let (enable, needs) = match lack {
+            Lack::Device(needs) => (None, needs),
+            Lack::Enabled(what) => (Some(what), Some(what)),
         };
-        return fail(SubmitError::Requirement { what, enable, device: name() });
+        return fail(SubmitError::Requirement { what, enable, needs, device: name() });
     }
     let (size, limit, invocations) =
         (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);

@@ -11,8 +11,8 @@ use crate::jit::Mode;
 /// Something that a module declares and a device does not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// The device, or its driver, does not have it.
-    Device,
+    /// The device, or its driver, does not have it: the feature or extension that is named, if there is one for it.
+    Device(Option<&'static str>),
     /// The device has it, and was made without what is named.
     Enabled(&'static str),
 }
@@ -31,12 +31,14 @@ struct Tables {
     capabilities: Vec<(u32, &'static str)>,
     modes: Vec<(u32, &'static str)>,
     extensions: Vec<(&'static str, &'static str, bool)>,
+    /// Capabilities and modes that are not there.
+    missing: [Vec<(u32, &'static str)>; 2],
 }
 
 impl Tables {
     fn of(has: &Has<'_>) -> Tables {
-        let (capabilities, modes) = (spirv_caps::supported(has), modes(has));
-        Tables { capabilities, modes, extensions: extensions(has) }
+        let ([capabilities, missing], [modes, no_modes]) = (spirv_caps::supported(has), modes(has));
+        Tables { capabilities, modes, extensions: extensions(has), missing: [missing, no_modes] }
     }
 }
 
@@ -61,16 +63,17 @@ impl Requirements {
 
     /// Why modules may not declare a capability, if they may not.
     pub(crate) fn lacks_capability(&self, number: u32) -> Option<Lack> {
-        lacks(&self.on.capabilities, &self.had.capabilities, number)
+        lacks(&self.on.capabilities, &self.had.capabilities, &self.had.missing[0], number)
     }
 
     /// Which of the modes of an entry point the device does not take, in words, and why.
     pub(crate) fn lacks_mode(&self, asked: &[Mode]) -> Option<(String, Lack)> {
+        let (on, had, missing) = (&self.on.modes, &self.had.modes, &self.had.missing[1]);
         let lacking = asked
             .iter()
             .filter(|mode| !is_plain(mode.number))
-            .find_map(|mode| Some((in_words(mode), lacks(&self.on.modes, &self.had.modes, mode.number)?)));
-        lacking.or_else(|| Some((self.floats.lacking(asked)?, Lack::Device)))
+            .find_map(|mode| Some((in_words(mode), lacks(on, had, missing, mode.number)?)));
+        lacking.or_else(|| Some((self.floats.lacking(asked)?, Lack::Device(None))))
     }
 
     /// Why modules may not declare an extension, if they may not.
@@ -82,24 +85,30 @@ impl Requirements {
         }
         match find(&self.had) {
             Some((_, extension, true)) => Some(Lack::Enabled(extension)),
-            _ => Some(Lack::Device),
+            Some((_, extension, false)) => Some(Lack::Device(Some(extension))),
+            None => Some(Lack::Device(None)),
         }
     }
 }
 
-fn lacks(on: &[(u32, &'static str)], had: &[(u32, &'static str)], number: u32) -> Option<Lack> {
+fn lacks(
+    on: &[(u32, &'static str)],
+    had: &[(u32, &'static str)],
+    missing: &[(u32, &'static str)],
+    number: u32,
+) -> Option<Lack> {
     let find = |all: &[(u32, &'static str)]| {
         all.binary_search_by_key(&number, |(one, _)| *one).ok().map(|at| all[at].1)
     };
     match (find(on), find(had)) {
         (Some(_), _) => None,
         (None, Some(needs)) if !needs.is_empty() => Some(Lack::Enabled(needs)),
-        (None, _) => Some(Lack::Device),
+        (None, _) => Some(Lack::Device(find(missing).filter(|needs| !needs.is_empty()))),
     }
 }
 
-/// Execution modes that need a feature, by number, with the feature; sorted.
-fn modes(has: &Has<'_>) -> Vec<(u32, &'static str)> {
+/// Execution modes that need a feature, by number, with the feature; sorted: those that are there, and those that are not.
+fn modes(has: &Has<'_>) -> [Vec<(u32, &'static str)>; 2] {
     let f = has.features;
     let table = [
         (38, "feature `maintenance4`", f.maintenance4),
@@ -126,7 +135,10 @@ fn modes(has: &Has<'_>) -> Vec<(u32, &'static str)> {
         ),
         (6028, "feature `shaderFloatControls2` of VK_KHR_shader_float_controls2", f.shader_float_controls2),
     ];
-    table.into_iter().filter(|(.., on)| *on).map(|(number, needs, _)| (number, needs)).collect()
+    [true, false].map(|which| {
+        let those = table.into_iter().filter(|(.., on)| *on == which);
+        those.map(|(number, needs, _)| (number, needs)).collect()
+    })
 }
 
 /// Float modes that a device takes: number, width, and how they may differ between widths.

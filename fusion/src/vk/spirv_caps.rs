@@ -47,8 +47,8 @@ pub(super) struct Has<'a> {
 /// What a capability needs that nothing can be switched on for.
 const NOTHING: &str = "";
 
-/// The capabilities that a device with all of this takes, by number, sorted, and what each needs.
-pub(super) fn supported(has: &Has<'_>) -> Vec<(u32, &'static str)> {
+/// The capabilities that a device with all of this takes, by number, sorted, and what each needs; and those that it does not take.
+pub(super) fn supported(has: &Has<'_>) -> [Vec<(u32, &'static str)>; 2] {
     let Has { features: f, newer: n, extensions: e, properties: p, version } = has;
     let ops = p.subgroup_supported_operations.unwrap_or(SubgroupFeatures::empty());
     let group = |needed: SubgroupFeatures| ops.contains(needed);
@@ -503,8 +503,11 @@ pub(super) fn supported(has: &Has<'_>) -> Vec<(u32, &'static str)> {
             f.shader_float16_vector_atomics,
         ),
     ];
-    let mut out: Vec<(u32, &'static str)> =
-        table.iter().filter(|(.., on)| *on).map(|(number, _, needs, _)| (*number, *needs)).collect();
-    out.sort_unstable();
-    out
+    [true, false].map(|which| {
+        let those = table.iter().filter(|(.., on)| *on == which);
+        let mut out: Vec<(u32, &'static str)> =
+            those.map(|(number, _, needs, _)| (*number, *needs)).collect();
+        out.sort_unstable();
+        out
+    })
 }

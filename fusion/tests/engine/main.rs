@@ -14,6 +14,8 @@ mod bad_input;
 mod base_groups;
 mod by_value;
 mod chain;
+#[cfg(feature = "wgsl")]
+mod cooperative_matrices;
 mod fusion_protocol;
 mod given;
 mod image_stencils;

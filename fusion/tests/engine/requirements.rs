@@ -58,12 +58,17 @@ fn run(rig: &Rig, name: &str, words: &[u32]) -> Option<String> {
     let kernel = match rig.context.kernel_from_words(name, words) {
         Ok(kernel) => kernel,
         Err(Error::Submit { problem, .. }) => {
-            let SubmitError::Requirement { what, enable, device } = &problem else {
+            let SubmitError::Requirement { what, enable, needs, device } = &problem else {
                 panic!("{name}: {problem}");
             };
             assert_eq!(*enable, None, "{name}: the device has it, and was made without");
             assert_eq!(device, &rig.context.device_info().name);
-            assert_eq!(problem.to_string(), format!("the kernel needs {what}, which {device} lacks"));
+            let takes = needs.map(|needs| format!(": it takes {needs}")).unwrap_or_default();
+            assert_eq!(problem.to_string(), format!("the kernel needs {what}, which {device} lacks{takes}"));
+            // What can be switched on has a name.
+            if NAMED.iter().any(|named| what.ends_with(named)) {
+                assert!(needs.is_some_and(|needs| needs.contains("feature `")), "{problem}");
+            }
             return Some(what.clone());
         }
         Err(other) => return Some(format!("another error: {other}")),
@@ -91,6 +96,20 @@ fn run(rig: &Rig, name: &str, words: &[u32]) -> Option<String> {
     assert_eq!(y.download().unwrap(), (0..n).map(|i| 8 * i).collect::<Vec<_>>(), "{name}");
     None
 }
+
+/// What is a feature of an extension, so that the error says which.
+const NAMED: &[&str] = &[
+    "CooperativeMatrixKHR",
+    "CooperativeMatrixNV",
+    "CooperativeVectorNV",
+    "BFloat16TypeKHR",
+    "Float8EXT",
+    "AtomicFloat16AddEXT",
+    "AtomicFloat64AddEXT",
+    "GroupNonUniformRotateKHR",
+    "MaximallyReconvergesKHR",
+    "SubgroupUniformControlFlowKHR",
+];
 
 /// Capabilities with the extension that declares each, and whether Mesa's llvmpipe of Debian 12 has it.
 const CAPABILITIES: &[(u32, &str, &str, bool)] = &[

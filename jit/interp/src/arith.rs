@@ -4,6 +4,7 @@
 //! here: division by zero gives 0, shifts take their count modulo the width, conversions saturate.
 
 mod convert;
+mod dot;
 mod float;
 mod glsl;
 pub(super) mod half;
@@ -12,6 +13,7 @@ mod open;
 mod pack;
 
 pub(super) use convert::convert;
+pub(super) use dot::{IntDot, int_dot};
 pub(super) use glsl::ternary;
 pub(super) use open::{other_binary, other_converted, other_ternary, other_unary};
 pub(super) use pack::{Pack, pack};

@@ -99,6 +99,11 @@ pub(super) fn compute(inst: &Inst, program: &Program, r: &mut [u64]) {
             }
             r[dst as usize] = sum;
         }
+        Inst::IntDot { how, dst, a, b, add, n } => {
+            let lanes = |first: u32| &r[first as usize..first as usize + usize::from(n)];
+            let add = if how.saturates { r[add as usize] } else { 0 };
+            r[dst as usize] = arith::int_dot(how, lanes(a), lanes(b), add);
+        }
         Inst::Select { splat, dst, c, a, b, n } => {
             for i in 0..n {
                 let chosen = if r[(if splat { c } else { c + i }) as usize] != 0 { a } else { b };

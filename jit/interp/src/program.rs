@@ -7,7 +7,7 @@
 
 use rspirv::spirv::BuiltIn;
 
-use super::arith::{Binary, Num, Pack, Ternary, Unary, Wide};
+use super::arith::{Binary, IntDot, Num, Pack, Ternary, Unary, Wide};
 use super::error::OracleError;
 use super::texel::{Filter, TexelFormat};
 
@@ -311,6 +311,16 @@ pub(super) enum Inst {
         b: u32,
         b_step: u16,
         n: u32,
+    },
+    /// A dot product of integers, exact up to the width of the result.
+    IntDot {
+        how: IntDot,
+        dst: u32,
+        a: u32,
+        b: u32,
+        /// What is added, if it saturates.
+        add: u32,
+        n: u8,
     },
     /// With `splat`, `c` is one lane for all.
     Select {

@@ -6,6 +6,8 @@
 //! # Guarantees
 //! - where the consumer loads the element of index `j`, it has the definition's value for the item that stores the element of
 //!   index `j + shift`; nothing else of the consumer changes. Where not all elements are stored, it loads the others as before
+//! - where its elements are vectors of what is stored as scalars, or the other way round, it has the values of all that its element is
+//!   made of, or the part of one ([`Parts`])
 //! - where it reads a texel, it has what the image would keep of the definition's value for the item that stores that texel
 //! - the ids that the definition is made of are the digits of that index, or coordinates ([`Ids`])
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
@@ -18,6 +20,7 @@
 
 mod ids;
 mod import;
+mod parts;
 mod texel;
 
 use ahash::AHashMap;
@@ -34,6 +37,8 @@ use crate::analysis::layout::Type;
 use crate::frontend::defs::Defs;
 use crate::kernel::{NormalKernel, SetBinding, Specialized};
 use import::Import;
+pub(crate) use parts::Parts;
+pub(super) use parts::parts;
 
 /// A number that an item's ids are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,6 +199,7 @@ pub(super) fn inline(
         writer,
         import,
         definition,
+        consumer: own,
         producer: theirs,
         size: producer.interface.local_size,
         ids,
@@ -313,6 +319,7 @@ struct Copy<'a> {
     writer: Writer,
     import: Import<'a>,
     definition: &'a Definition,
+    consumer: &'a NormalKernel,
     producer: &'a NormalKernel,
     /// Work-group size of the producer.
     size: [u32; 3],
@@ -353,30 +360,47 @@ impl Copy<'_> {
     /// The instructions in the place of a load of the element of index `own`.
     fn load(&mut self, code: &mut Vec<Instruction>, load: &Instruction, own: Word) -> Result<()> {
         let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
-        self.values.clear();
-        self.dims = None;
-        let u32 = self.writer.u32();
-        let mut number = own;
-        if let Some(shift) = self.shift.filter(|_| !mutant!(ViewsAreInlinedUnshifted)) {
-            let shift = self.writer.load(code, shift);
-            number = self.writer.math(code, Op::IAdd, number, shift);
-        }
-        let definition = self.definition;
-        if let Some(own) =
-            self.import.type_of(definition.index).filter(|_| self.import.is_local(definition.index))
-        {
-            if width(self.producer, own) != Some(32) {
-                return Err("an index of another width than 32 bits");
+        let parts = parts(self.consumer, ty, self.producer, self.definition.ty);
+        let value = match parts.ok_or("elements of another type")? {
+            Parts::Whole => {
+                let number = self.shifted(code, own);
+                let (value, of) = self.element(code, number)?;
+                self.cast(code, value, of, ty)
             }
-            let own = self.import.global(&mut self.writer, own)?;
-            let own = self.cast(code, number, u32, own);
-            self.values.insert(definition.index, own);
-        }
-        let (value, own) = self.definition(code, &Place::Element(number))?;
-        let value = self.cast(code, value, own, ty);
+            Parts::Several(count) => self.several(code, own, count, ty)?,
+            Parts::PartOf(count) => self.part_of(code, own, count, ty)?,
+        };
         let operands = vec![Operand::IdRef(value)];
         code.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
         Ok(())
+    }
+
+    /// An index of the consumer's as the producer counts.
+    fn shifted(&mut self, code: &mut Vec<Instruction>, number: Word) -> Word {
+        match self.shift.filter(|_| !mutant!(ViewsAreInlinedUnshifted)) {
+            Some(shift) => {
+                let shift = self.writer.load(code, shift);
+                self.writer.math(code, Op::IAdd, number, shift)
+            }
+            None => number,
+        }
+    }
+
+    /// What the producer stores in its element of this index, and its type.
+    fn element(&mut self, code: &mut Vec<Instruction>, number: Word) -> Result<(Word, Word)> {
+        self.values.clear();
+        self.dims = None;
+        let index = self.definition.index;
+        if let Some(own) = self.import.type_of(index).filter(|_| self.import.is_local(index)) {
+            if width(self.producer, own) != Some(32) {
+                return Err("an index of another width than 32 bits");
+            }
+            let u32 = self.writer.u32();
+            let own = self.import.global(&mut self.writer, own)?;
+            let own = self.cast(code, number, u32, own);
+            self.values.insert(index, own);
+        }
+        self.definition(code, &Place::Element(number))
     }
 
     /// What the item stores that is at this place, and its type.
@@ -473,16 +497,6 @@ impl Copy<'_> {
         code.push(Instruction::new(Op::IAdd, Some(bits), Some(hidden), operands));
         Ok(self.cast(code, hidden, bits, ty))
     }
-}
-
-/// Whether elements of these types are the same bits: words, or vectors of as many.
-pub(super) fn same_bits(a: &NormalKernel, a_type: Word, b: &NormalKernel, b_type: Word) -> bool {
-    let words = |normal: &NormalKernel, ty: Word| match normal.types.get(ty) {
-        Type::Vector { element, count } => (width(normal, *element), *count),
-        _ => (width(normal, ty), 1),
-    };
-    let (a, b) = (words(a, a_type), words(b, b_type));
-    a == b && a.0.is_some()
 }
 
 fn width(normal: &NormalKernel, ty: Word) -> Option<u8> {

@@ -36,7 +36,9 @@ pub(crate) fn glsl(recipe: &str, names: &str, size: &str, body: &str) -> String 
     let mut text = String::from("#version 450\n#extension GL_EXT_shader_8bit_storage : enable\n");
     text.push_str("#extension GL_EXT_shader_16bit_storage : enable\n");
     text.push_str("#extension GL_EXT_shader_explicit_arithmetic_types_int8 : enable\n");
-    text.push_str("#extension GL_KHR_shader_subgroup_basic : enable\n");
+    for kind in ["basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithmetic"] {
+        let _ = writeln!(text, "#extension GL_KHR_shader_subgroup_{kind} : enable");
+    }
     let _ = writeln!(text, "layout(local_size_x = {size}) in;");
     if body.contains("p.") {
         text.push_str("layout(push_constant) uniform P { uint x, y, z, w; } p;\n");

@@ -91,6 +91,75 @@ probes! {
         product(80, "a[b[i]]", Promote::None).planned().fused(0).works_out(&[(1, 0)]);
     }
 
+    /// What is stored as scalars and read as vectors is worked out once for each of them, and of a vector that is stored a part is.
+    fn vectors_of_what_is_stored_as_scalars_are_worked_out() {
+        let vector = |names: &str, value: &str| {
+            kernel(names, "16", &format!("let i = gid.x; if (i >= p.y) {{ return; }} z[i] = {value};"))
+        };
+        for (producer, (p, q), consumer, (m, n)) in [
+            (flat("a z", "a[i] * 3u + i"), (80, 0), vector("a:vec4<u32> z:vec4<u32>", "a[i] * 2u"), (20, 20)),
+            (flat("a z", "a[i] * 3u + i"), (80, 0), vector("a:vec4<u32> z:vec4<u32>", "a[19u - i].wzyx"), (20, 20)),
+            (flat("a z:f32", "f32(a[i]) * 0.5"), (80, 0), vector("a:vec2<f32> z:vec2<u32>", "vec2<u32>(a[39u - i])"), (40, 40)),
+            // Bits of another type.
+            (flat("a z:f32", "f32(a[i]) * 0.5"), (80, 0), vector("a:vec4<u32> z:vec4<u32>", "a[i] + i"), (20, 20)),
+            (vector("a:vec4<u32> z:vec4<u32>", "a[i] + vec4(i, 7u, 9u, i * i)"), (0, 20), flat("a z", "a[i] * 2u"), (80, 80)),
+            (vector("a:vec4<u32> z:vec4<u32>", "a[i] + vec4(i, 7u, 9u, i * i)"), (0, 20), flat("a z", "a[p.x - 1u - i] + i"), (80, 80)),
+            (vector("a:vec4<u32> z:vec4<f32>", "vec4<f32>(a[i]) * 0.25"), (0, 20), flat("a z", "a[(i * 7u) % p.x]"), (80, 80)),
+            (vector("a:vec4<u32> z:vec4<u32>", "a[i] + vec4(i, 7u, 9u, i * i)"), (0, 20), vector("a:vec2<u32> z:vec2<u32>", "a[39u - i]"), (40, 40)),
+            (vector("a:vec2<u32> z:vec2<u32>", "a[i] * vec2(i, 7u)"), (0, 40), vector("a:vec4<u32> z:vec4<u32>", "a[19u - i]"), (20, 20)),
+        ] {
+            println!("{producer}{consumer}");
+            for promote in [Promote::None, Promote::Auto] {
+                Lab::rewriting(80)
+                    .promote(1, promote)
+                    .submit(&producer, over(p.max(q)), &[0, 1], &[p, q])
+                    .submit(&consumer, over(n), &[1, 2], &[m, n])
+                    .check()
+                    .fused(0)
+                    .works_out(&[(1, 0)]);
+            }
+        }
+    }
+
+    /// A part of the buffer is stored: at vectors' ends it is one or the other, and within them neither.
+    fn a_vector_is_worked_out_if_all_of_it_is_stored() {
+        let vector = kernel("a:vec4<u32> z:vec4<u32>", "16",
+            "let i = gid.x; if (i >= p.y) { return; } z[i] = a[p.y - 1u - i];");
+        for (stored, is_whole) in [(80, true), (76, true), (8, true), (78, false), (5, false), (75, false)] {
+            let checked = Lab::rewriting(80)
+                .submit(&flat("a z", "a[i] * 3u + i"), over(stored), &[0, 1], &[stored])
+                .submit(&vector, over(20), &[1, 2], &[80, 20])
+                .check();
+            match is_whole {
+                true => drop(checked.fused(0).works_out(&[(1, 0)])),
+                false => {
+                    let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
+                    assert!(tried.contains("a part is stored"), "{stored}: {tried}");
+                }
+            }
+        }
+        // Of vectors that are stored, scalars are there or not.
+        for stored in [20, 19, 3] {
+            let producer = kernel("a:vec4<u32> z:vec4<u32>", "16",
+                "let i = gid.x; if (i >= p.y) { return; } z[i] = a[i] * 3u + vec4(i, 1u, 2u, 3u);");
+            Lab::rewriting(80)
+                .submit(&producer, over(stored), &[0, 1], &[80, stored])
+                .submit(&flat("a z", "a[p.x - 1u - i]"), over(80), &[1, 2], &[80])
+                .check()
+                .fused(0)
+                .works_out(&[(1, 0)]);
+        }
+        // Vectors with padding, and of three.
+        let three = kernel("a:vec3<u32> z:vec3<u32>", "16",
+            "let i = gid.x; if (i >= p.y) { return; } z[i] = a[p.y - 1u - i];");
+        let tried = Lab::rewriting(80)
+            .submit(&flat("a z", "a[i] * 3u + i"), over(80), &[0, 1], &[80])
+            .submit(&three, over(20), &[1, 2], &[80, 20])
+            .check();
+        let tried = tried.stays_apart(2).map(ToString::to_string).unwrap_or_default();
+        assert!(tried.contains("another type"), "{tried}");
+    }
+
     fn an_index_of_eight_bits_is_left_alone() {
         if !is_possible() {
             return;

@@ -2,7 +2,7 @@
 
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op};
-use vkfuse_jit::plan::{InterleaveFacts, LoopFacts, Promote, Step};
+use vkfuse_jit::plan::{GroupReport, InterleaveFacts, LoopFacts, Promote, Step};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -135,6 +135,71 @@ probes! {
         let words = first.check().fused(0).plan.steps[0].build().expect("it stands");
         let module = rspirv::dr::load_words(words).expect("it is a module");
         assert!(module.execution_modes.iter().all(|inst| inst.operands.len() == 5));
+    }
+
+    // Ballots, counts of their bits, elections, and what is taken from a lane: values, which fuse at the same local size. An element that is
+    // found by lane stays apart from one that is found by local index, and kernels of other local sizes keep their sub-groups.
+    fn ballots_and_lanes_fuse_at_their_own_local_size() {
+        if !is_possible() {
+            return;
+        }
+        let flat = |local: &str| glsl("", "a z", local, "z[i] = a[i] * 5u + 3u;");
+        let parts = glsl("", "a z", "8", "if (a[i] % 3u == 0u) { z[i] = 4u; return; } z[i] = a[i] + 1u;");
+        let lane = "gl_SubgroupInvocationID";
+        for value in [
+            "subgroupBallotBitCount(subgroupBallot(a[i] % 3u == 0u))",
+            "subgroupBallotInclusiveBitCount(subgroupBallot(a[i] % 3u == 0u)) * 2u",
+            "subgroupBallotExclusiveBitCount(subgroupBallot(a[i] % 2u == 0u)) + a[i]",
+            "subgroupBallotFindLSB(subgroupBallot(a[i] > 3u)) + subgroupBallotFindMSB(subgroupBallot(true))",
+            "subgroupBallotBitExtract(subgroupBallot(a[i] % 2u == 1u), gl_SubgroupSize - 1u) ? 1u : a[i]",
+            "subgroupInverseBallot(uvec4(0xa5u)) ? a[i] : 9u",
+            "subgroupElect() ? a[i] : 7u",
+            "subgroupBroadcastFirst(a[i]) + gl_SubgroupID * 100u + gl_NumSubgroups * 1000u",
+            "subgroupBroadcast(a[i], 2u)",
+            "subgroupShuffle(a[i], LANE ^ 1u)",
+            "subgroupShuffle(a[i], gl_SubgroupSize - 1u - LANE)",
+            "subgroupShuffleXor(a[i], 2u) + subgroupShuffleDown(a[i], LANE < gl_SubgroupSize - 1u ? 1u : 0u)",
+            "bitCount(gl_SubgroupLtMask.x & subgroupBallot(a[i] % 2u == 0u).x)",
+            "subgroupAny(a[i] == 5u) ? LANE : subgroupAdd(a[i])",
+            "a[i] + LANE * 10u",
+        ] {
+            println!("{value}");
+            let value = value.replace("LANE", lane);
+            let group = glsl("", "a z", "8", &format!("z[i] = {value};"));
+            for first in [&flat("8"), &parts, &group] {
+                Lab::new(32)
+                    .submit(first, [4, 1, 1], &[0, 1], &[])
+                    .submit(&group, [4, 1, 1], &[1, 2], &[])
+                    .submit(&flat("8"), [4, 1, 1], &[2, 3], &[])
+                    .promote(1, Promote::Auto)
+                    .check()
+                    .fused(0);
+            }
+            let other = Lab::rewriting(32)
+                .submit(&flat("16"), [2, 1, 1], &[0, 1], &[])
+                .submit(&group, [4, 1, 1], &[1, 2], &[])
+                .check();
+            assert!(other.plan.steps.iter().any(|step| step.local_size() == [8, 1, 1]), "{:#?}", other.plan.report);
+        }
+        // Places by lane, by a count of bits and by a lane's word: a barrier or two dispatches, and the same words.
+        for place in [
+            "gl_SubgroupID * gl_SubgroupSize + LANE",
+            "gl_SubgroupID * gl_SubgroupSize + subgroupBallotExclusiveBitCount(subgroupBallot(true))",
+            "subgroupShuffle(l, LANE ^ 1u)",
+        ] {
+            let place = place.replace("LANE", lane);
+            let by_lane = glsl("", "a z", "8", &format!("z[8u * g + {place}] = a[i] + 1u;"));
+            let read = glsl("", "a z", "8", &format!("z[i] = a[8u * g + {place}] + 1u;"));
+            for (first, second) in [(&by_lane, &flat("8")), (&flat("8"), &read), (&by_lane, &read)] {
+                let lab = Lab::new(64)
+                    .submit(first, [4, 1, 1], &[0, 1], &[])
+                    .submit(second, [4, 1, 1], &[1, 2], &[])
+                    .check();
+                let of_group = |group: &GroupReport| group.barriers.iter().filter(|one| one.kept).count();
+                let barriers: usize = lab.plan.report.groups.iter().map(of_group).sum();
+                assert!(barriers + lab.plan.steps.len() > 1, "{place}: {:#?}", lab.plan.report);
+            }
+        }
     }
 
     // A device has a most of sub-groups in a work-group that asks for their size, beside a most of invocations.

@@ -60,11 +60,12 @@ fn a_users_device_queue_and_buffer_work() {
     assert_eq!(gpu.queues(), 1);
     assert!(!gpu.caps().supports(10), "Float64 was not switched on");
     let has_it = gpu.device().physical_device().supported_features().shader_float64;
-    let lack = if has_it { Lack::Enabled("feature `shaderFloat64`") } else { Lack::Device };
+    let needs = "feature `shaderFloat64`";
+    let lack = if has_it { Lack::Enabled(needs) } else { Lack::Device(Some(needs)) };
     assert_eq!(gpu.caps().requirements.lacks_capability(10), Some(lack));
     assert_eq!(gpu.caps().requirements.lacks_capability(1), None);
     // What no device has.
-    assert_eq!(gpu.caps().requirements.lacks_capability(6), Some(Lack::Device));
+    assert_eq!(gpu.caps().requirements.lacks_capability(6), Some(Lack::Device(None)));
 
     let part = given.clone().slice(64..192).into_bytes();
     // SAFETY: nothing else uses the buffer before the last assertion, which is after the wait.

@@ -1,11 +1,11 @@
-//! Products of vectors and matrices. A matrix is its columns, one after the other.
+//! Products of vectors and matrices, and dot products of integers. A matrix is its columns, one after the other.
 
 use rspirv::spirv::Op;
 
 use super::scan::Raw;
 use super::shape::Type;
 use super::{Decoded, Decoder};
-use crate::arith::Binary;
+use crate::arith::{Binary, IntDot};
 use crate::program::Inst;
 
 impl Decoder<'_> {
@@ -22,7 +22,7 @@ impl Decoder<'_> {
                 | Op::OuterProduct
         );
         if !products {
-            return Ok(false);
+            return self.int_dot(raw, dst);
         }
         let ((a, num), (b, _)) = (self.operand(raw, 0)?, self.operand(raw, 1)?);
         let (a_lanes, b_lanes) = (self.operand_lanes(raw, 0)?, self.operand_lanes(raw, 1)?);
@@ -55,6 +55,28 @@ impl Decoder<'_> {
                 }
             }
         }
+        Ok(true)
+    }
+
+    /// Decodes a dot product of integers; false if the instruction is none.
+    fn int_dot(&mut self, raw: &Raw<'_>, dst: u32) -> Decoded<bool> {
+        let (signed, saturates) = match raw.op {
+            Op::SDot => ([true; 2], false),
+            Op::UDot => ([false; 2], false),
+            Op::SUDot => ([true, false], false),
+            Op::SDotAccSat => ([true; 2], true),
+            Op::UDotAccSat => ([false; 2], true),
+            Op::SUDotAccSat => ([true, false], true),
+            _ => return Ok(false),
+        };
+        let ((a, num), (b, _)) = (self.operand(raw, 0)?, self.operand(raw, 1)?);
+        let n = self.operand_lanes(raw, 0)?;
+        let add = if saturates { self.operand(raw, 2)?.0 } else { 0 };
+        // The vectors are words of four bytes where they are no vectors.
+        let (packed, from, to) = (n == 1, num.bits() as u8, self.shapes.bits(raw.ty, raw)? as u8);
+        let n = u8::try_from(n).map_err(|_| raw.malformed("vectors of so many components"))?;
+        let how = IntDot { signed, packed, saturates, from, to };
+        self.emit(raw, Inst::IntDot { how, dst, a, b, add, n });
         Ok(true)
     }
 

@@ -49,6 +49,10 @@ fn ranges(inst: &Inst, program: &Program) -> [(u32, u64); 4] {
             let reach = |step: u16| u64::from(n.saturating_sub(1)) * u64::from(step) + 1;
             [lanes(dst, 1), (a, reach(a_step)), (b, reach(b_step)), NO]
         }
+        Inst::IntDot { how, dst, a, b, add, n } => {
+            let n = u32::from(n);
+            [lanes(dst, 1), lanes(a, n), lanes(b, n), if how.saturates { lanes(add, 1) } else { NO }]
+        }
         Inst::Select { splat, dst, c, a, b, n } => {
             [lanes(dst, n), lanes(c, splat_or(splat, n)), lanes(a, n), lanes(b, n)]
         }

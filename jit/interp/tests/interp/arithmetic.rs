@@ -157,3 +157,40 @@ fn results_that_are_left_open_can_be_others() {
         assert_eq!(usual[1] != other[1], *value < 0.0, "pow({value}, 2)");
     }
 }
+
+#[test]
+fn dot_products_of_integers_match_the_host() {
+    let triples: [[u32; 3]; 5] = [
+        [0x0102_0304, 0x0506_0708, 9],
+        [0xff80_7f01, 0x80ff_7f02, 0x7fff_fff0],
+        [0x8080_8080, 0x7f7f_7f7f, 0x8000_0005],
+        [0xffff_ffff, 0xffff_ffff, 0xffff_fffe],
+        [0x8000_0000, 0x7fff_ffff, 3],
+    ];
+    let mut memory = Memory::new();
+    let x = memory.add(bytes(triples.as_flattened()));
+    let z = memory.add(vec![0; triples.len() * 32]);
+    let program = shader!("dot_products");
+    let findings = run(&program, [triples.len() as u32, 1, 1], &mut memory, &[x, z], &[], Order::Forward);
+    assert!(findings.expect("runs").is_clean());
+    for ([a, b, c], z) in triples.into_iter().zip(memory.words(z).chunks(8)) {
+        let signed = |word: u32| word.to_le_bytes().map(|byte| i64::from(byte as i8));
+        let unsigned = |word: u32| word.to_le_bytes().map(i64::from);
+        let dot = |a: [i64; 4], b: [i64; 4]| -> i64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        let (s, u, su) =
+            (dot(signed(a), signed(b)), dot(unsigned(a), unsigned(b)), dot(signed(a), unsigned(b)));
+        let saturated = |sum: i64| sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32;
+        let words = a.wrapping_mul(b).wrapping_add(b.wrapping_mul(c));
+        let expected = [
+            s as u32,
+            u as u32,
+            su as u32,
+            saturated(s + i64::from(c as i32)),
+            (u + i64::from(c)).clamp(0, u32::MAX.into()) as u32,
+            saturated(su + i64::from(c as i32)),
+            words,
+            words,
+        ];
+        assert_eq!(z, expected, "{a:#x} {b:#x} {c:#x}");
+    }
+}

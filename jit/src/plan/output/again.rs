@@ -32,6 +32,8 @@ pub(crate) struct Again {
     pub(crate) above: bool,
     /// Whether its elements are texels of an image.
     pub(crate) is_texels: bool,
+    /// Whether what is loaded is several of its elements, or a part of one.
+    pub(crate) is_of_parts: bool,
 }
 
 /// How a submission goes by its rounds.

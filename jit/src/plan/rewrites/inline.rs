@@ -41,7 +41,7 @@ use crate::plan::output::report::{InlineReport, Report};
 use crate::plan::rewrites::proposal::Placed;
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Definition, Ids, Slots};
+use crate::rewrite::{self, Definition, Ids, Parts, Slots};
 use texels::Sides;
 
 /// Producers that are worked out in one submission.
@@ -368,10 +368,10 @@ impl Seam<'_> {
         }
         // As the consumer counts.
         if stored.ids.from_first {
-            push.extend_from_slice(&word(stored.first - loads.shift));
+            push.extend_from_slice(&word(loads.first));
         }
         if stored.ids.to_last {
-            push.extend_from_slice(&word(stored.first + stored.count - loads.shift));
+            push.extend_from_slice(&word(loads.end));
         }
         let weights = stored.weights.iter().copied().chain(stored.sides.bases(&stored.ids));
         weights.for_each(|word| push.extend_from_slice(&word.to_le_bytes()));
@@ -406,6 +406,7 @@ impl Seam<'_> {
                 below: loads.below,
                 above: loads.above,
                 is_texels: definition.texels.is_some(),
+                is_of_parts: loads.parts != Parts::Whole,
             },
         })
     }
@@ -476,8 +477,12 @@ impl Seam<'_> {
         let users = uses.of_buffer(target.buffer);
         let kept = wish == Promote::None || users.iter().any(|&(at, _)| at != producer && at != next);
         let each = definition.loads.len() as u64;
-        let again = each.saturating_mul(loads.times);
-        let work = definition.work.saturating_mul(loads.times);
+        let times = loads.times.saturating_mul(match loads.parts {
+            Parts::Several(count) => count.into(),
+            Parts::Whole | Parts::PartOf(_) => 1,
+        });
+        let again = each.saturating_mul(times);
+        let work = definition.work.saturating_mul(times);
         let read: u64 = definition.loads.iter().map(|&binding| size_of(source, binding)).sum();
         let element = size_of(source, definition.binding);
         let saved = if kept { element } else { 2 * element };
@@ -520,8 +525,13 @@ fn size_of(of: &Submission, binding: usize) -> u64 {
 
 /// The loads of a consumer from one binding.
 struct Loads {
-    /// The producer's index of an element, less the consumer's.
+    /// How what is loaded is made of what is stored.
+    parts: Parts,
+    /// The producer's index of an element, less the consumer's; in elements of the one of both that has the shorter ones.
     shift: i128,
+    /// The consumer's index of the first element that is stored, and the one after the last.
+    first: i128,
+    end: i128,
     /// How many, and how often an invocation does one, as far as that is known.
     count: u32,
     times: u64,
@@ -534,7 +544,17 @@ struct Loads {
 
 impl Default for Loads {
     fn default() -> Self {
-        Self { shift: 0, count: 0, times: 0, below: false, above: false, in_order: true }
+        Self {
+            parts: Parts::Whole,
+            shift: 0,
+            first: 0,
+            end: 0,
+            count: 0,
+            times: 0,
+            below: false,
+            above: false,
+            in_order: true,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Digit, Ids, Part};
+use crate::rewrite::{self, Digit, Ids, Part, Parts};
 
 impl Seam<'_> {
     /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
@@ -111,18 +111,37 @@ impl Seam<'_> {
             if access.kind != AccessKind::Read {
                 return Err(wrong("atomic operations"));
             }
-            let same = i128::from(element.stride) == stored.stride
-                && rewrite::fits(&one.kernel, element.ty, &source.kernel, definition);
-            if !same {
-                return Err(wrong("elements of another type"));
+            let stride = i128::from(element.stride);
+            let parts = rewrite::parts(&one.kernel, element.ty, &source.kernel, definition);
+            // Vectors of scalars have none of their bytes between them.
+            let same = match parts {
+                None => false,
+                Some(Parts::Whole) => stride == stored.stride,
+                Some(Parts::Several(count)) => {
+                    stride == i128::from(count) * stored.stride && stride == i128::from(access.size)
+                }
+                Some(Parts::PartOf(count)) => {
+                    stride * i128::from(count) == stored.stride && stride == i128::from(access.size)
+                }
+            };
+            let parts = parts.filter(|_| same).ok_or_else(|| wrong("elements of another type"))?;
+            if loads.count > 0 && loads.parts != parts {
+                return Err(wrong("elements of several types"));
             }
+            // What both count by: the shorter elements.
+            let unit = stride.min(stored.stride);
             let origin = i128::from(one.args[from].offset) + i128::from(element.start);
             let shift = origin - stored.origin;
-            if shift % stored.stride != 0 || loads.count > 0 && loads.shift != shift / stored.stride {
+            if shift % unit != 0 || loads.count > 0 && loads.shift != shift / unit {
                 return Err(wrong("elements that begin elsewhere"));
             }
-            loads.shift = shift / stored.stride;
+            loads.shift = shift / unit;
+            loads.parts = parts;
             loads.count += 1;
+            let begin = stored.origin + stored.first * stored.stride;
+            let end = begin + stored.count * stored.stride;
+            (loads.first, loads.end) =
+                ((begin - origin).div_euclid(stride), (end - origin).div_euclid(stride));
             if form.never {
                 continue;
             }
@@ -132,29 +151,34 @@ impl Seam<'_> {
             // The place of the first and the last element that may be meant.
             let (low, high) = if form.unknown {
                 let room = form.accessor.1 - origin;
-                (origin, origin + (room.div_euclid(stored.stride) - 1) * stored.stride)
+                (origin, origin + (room.div_euclid(stride) - 1) * stride)
             } else {
                 let mirrored = Affine::default().plus(&form.offset, -1);
                 let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
                 (-most(&view.atoms, form, &mirrored, FACTS), most(&view.atoms, form, &form.offset, FACTS))
             };
-            let first = stored.origin + stored.first * stored.stride;
-            let last = first + (stored.count - 1) * stored.stride;
             if !mutant!(AllIsStored) {
-                loads.below |= low < first;
-                loads.above |= high > last;
+                loads.below |= low < begin;
+                loads.above |= high + stride > end;
             }
-            let none = high < first || low > last;
-            let counts = low >= origin && high - origin < stored.stride << 31;
+            let none = high + stride <= begin || low >= end;
+            let counts = low >= origin && high - origin < unit << 31;
+            // Either all of an element is stored, or nothing of it.
+            let partly =
+                loads.below && (begin - origin) % stride != 0 || loads.above && (end - origin) % stride != 0;
+            if partly && !mutant!(PartlyIsStored) {
+                return Err(wrong("elements of which a part is stored"));
+            }
             if (none || !counts) && !mutant!(AllIsStored) {
                 return Err(RewriteReason::NotStored { producer });
             }
             let by = |atom| view.weight(form, atom).abs();
-            loads.in_order &= !form.unknown && by(Atom::Local(0)) == stored.stride;
+            loads.in_order &= !form.unknown && by(Atom::Local(0)) == stride;
             loads.add_rounds(access, form, &view);
         }
         match loads.count {
             0 => Err(wrong("there are none")),
+            _ if loads.end >= 1 << 31 => Err(wrong("too many elements")),
             _ => Ok(loads),
         }
     }

@@ -1,0 +1,130 @@
+//! Elements that are vectors to one kernel and scalars, or shorter vectors, to the other.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::{Copy, width};
+use crate::analysis::layout::Type;
+use crate::kernel::NormalKernel;
+use crate::rewrite::writer::Result;
+
+/// How an element that is loaded is made of those that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// It is one of them.
+    Whole,
+    /// It is so many, one after the other.
+    Several(u32),
+    /// So many are one of them.
+    PartOf(u32),
+}
+
+/// How elements of type `own` are made of elements of type `stored`, if all are of scalars of one width.
+pub(in crate::rewrite) fn parts(
+    consumer: &NormalKernel,
+    own: Word,
+    producer: &NormalKernel,
+    stored: Word,
+) -> Option<Parts> {
+    let ((own_width, own), (width, stored)) = (scalars(consumer, own), scalars(producer, stored));
+    if own_width != width || width.is_none() {
+        None
+    } else if own == stored {
+        Some(Parts::Whole)
+    } else if own % stored == 0 {
+        Some(Parts::Several(own / stored))
+    } else if stored % own == 0 {
+        Some(Parts::PartOf(stored / own))
+    } else {
+        None
+    }
+}
+
+/// The width of the scalars that a type is made of, and how many they are.
+fn scalars(normal: &NormalKernel, ty: Word) -> (Option<u8>, u32) {
+    match normal.types.get(ty) {
+        Type::Vector { element, count } => (width(normal, *element), (*count).max(1)),
+        _ => (width(normal, ty), 1),
+    }
+}
+
+impl Copy<'_> {
+    /// Element `own` of the consumer, of type `ty`: so many of the producer's.
+    pub(super) fn several(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        own: Word,
+        count: u32,
+        ty: Word,
+    ) -> Result<Word> {
+        let Type::Vector { element: scalar, count: all } = *self.consumer.types.get(ty) else {
+            return Err("elements of another type");
+        };
+        let part = match all / count {
+            1 => scalar,
+            shorter => self.vector(scalar, shorter),
+        };
+        let times = self.writer.constant(count);
+        let first = self.writer.math(code, Op::IMul, own, times);
+        let first = self.shifted(code, first);
+        let mut parts = Vec::new();
+        for number in 0..count {
+            let number = self.writer.constant(if mutant!(PartsAreTheFirst) { 0 } else { number });
+            let number = self.writer.math(code, Op::IAdd, first, number);
+            let (value, of) = self.element(code, number)?;
+            parts.push(Operand::IdRef(self.cast(code, value, of, part)));
+        }
+        let id = self.writer.fresh();
+        code.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(id), parts));
+        Ok(id)
+    }
+
+    /// Element `own` of the consumer, of type `ty`, of which so many are one of the producer's.
+    pub(super) fn part_of(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        own: Word,
+        count: u32,
+        ty: Word,
+    ) -> Result<Word> {
+        let (scalar, all) = self.import.vector_of(self.definition.ty).ok_or("elements of another type")?;
+        let scalar = self.import.global(&mut self.writer, scalar)?;
+        let shorter = all / count;
+        let number = self.shifted(code, own);
+        let count = self.writer.constant(count);
+        let at = self.writer.math(code, Op::UDiv, number, count);
+        let mut first = self.writer.math(code, Op::UMod, number, count);
+        if shorter > 1 {
+            let times = self.writer.constant(shorter);
+            first = self.writer.math(code, Op::IMul, first, times);
+        }
+        if mutant!(PartsAreTheFirst) {
+            first = self.writer.constant(0);
+        }
+        let (value, _) = self.element(code, at)?;
+        let mut parts = Vec::new();
+        for number in 0..shorter {
+            let mut at = first;
+            if number > 0 {
+                let number = self.writer.constant(number);
+                at = self.writer.math(code, Op::IAdd, first, number);
+            }
+            let id = self.writer.fresh();
+            let operands = [value, at].map(Operand::IdRef).to_vec();
+            code.push(Instruction::new(Op::VectorExtractDynamic, Some(scalar), Some(id), operands));
+            parts.push(id);
+        }
+        if let [part] = parts[..] {
+            return Ok(self.cast(code, part, scalar, ty));
+        }
+        let (vector, id) = (self.vector(scalar, shorter), self.writer.fresh());
+        let parts = parts.into_iter().map(Operand::IdRef).collect();
+        code.push(Instruction::new(Op::CompositeConstruct, Some(vector), Some(id), parts));
+        Ok(self.cast(code, id, vector, ty))
+    }
+
+    fn vector(&mut self, scalar: Word, count: u32) -> Word {
+        let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
+        self.writer.global(Op::TypeVector, None, operands)
+    }
+}
