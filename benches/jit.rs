@@ -1,5 +1,5 @@
 //! The JIT by number of kernels: what is done once per kernel (validation, normal form, analysis), planning (trace,
-//! legality, key) and building (linking, internalization, emission, validation) apart. No driver and no device take part.
+//! legality, key) and building (linking, internalization, emission, validation) apart, with the passes of emission for 64 kernels. No driver and no device take part.
 //!
 //! The list is a chain in which every kernel takes the result of the one before; all results but the last are
 //! promoted to private memory.
@@ -40,6 +40,15 @@ fn jit(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("build", count), |bencher| {
             bencher.iter(|| planned.steps[0].build().expect("a fused module"));
         });
+        if count == 64 {
+            let times = || planned.steps[0].pass_times().expect("a fused module");
+            for (number, (pass, _)) in times().into_iter().enumerate() {
+                group.bench_function(BenchmarkId::new(format!("build/{pass}"), count), |bencher| {
+                    let once = || times()[number].1;
+                    bencher.iter_custom(|times| (0..times).map(|_| once()).sum());
+                });
+            }
+        }
         // A part of building: every module is validated before a driver sees it.
         let words = planned.steps[0].build().expect("a fused module");
         let validator = spirv_tools::val::create(Some(TargetEnv::Vulkan_1_3));

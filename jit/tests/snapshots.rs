@@ -291,8 +291,9 @@ fn stages_of_emission() {
                 let names = step.members.of(&list.submissions).map(|s| s.kernel.name.as_str());
                 text += &format!("; {}\n", names.collect::<Vec<_>>().join(", "));
                 text += &format!("; {:?} work-groups of {:?}\n", step.groups, step.local_size());
+                step.verify_passes().expect("each pass leaves a valid module");
                 for stage in step.stages().expect("the module stands") {
-                    text += &format!("\n== {}\n{}", stage.name, stage.text);
+                    text += &format!("\n{stage}");
                 }
             }
             compare(&format!("stages/{device}/{name}"), &text);

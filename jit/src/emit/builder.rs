@@ -14,6 +14,7 @@ struct GlobalKey {
 }
 
 /// Collects the parts of the fused module.
+#[derive(Clone)]
 pub(crate) struct Builder {
     pub(crate) module: Module,
     next: Word,

@@ -25,15 +25,24 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::ids;
 use super::link::{Linked, Shared};
-use super::vectorize::{Passed, Vectorizer};
+use super::vectorize::{Limit, Passed, Vectorizer};
 use crate::kernel::Specialized;
 use crate::plan::recipe::{Coarsening, Ends, Recipe};
 
+/// Appends the entry point.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let Emission { shared, recipe, kernels, linked, .. } = emission;
+    let Some(coarsening) = recipe.coarsening else { return Ok(()) };
+    emission.entry = Some(build(shared, recipe, coarsening, linked, kernels)?);
+    Ok(())
+}
+
 /// Appends the entry point; returns its id.
-pub(crate) fn build(
+fn build(
     shared: &mut Shared,
     recipe: &Recipe,
     coarsening: Coarsening,
@@ -182,7 +191,7 @@ fn guard(blocks: &mut Blocks, condition: Word, (inside, behind): (Word, Word)) {
 }
 
 /// The first item that is not in range: the least that a comparison turns away.
-fn end(builder: &mut Builder, blocks: &mut Blocks, limits: &[(Op, Word, bool)]) -> Word {
+fn end(builder: &mut Builder, blocks: &mut Blocks, limits: &[Limit]) -> Word {
     let (number, boolean) = (builder.u32(), builder.bool());
     // There are not more items (`plan::dispatch::shape`), and one more is still a number.
     let most = builder.constant(i32::MAX as u32);
@@ -191,7 +200,7 @@ fn end(builder: &mut Builder, blocks: &mut Blocks, limits: &[(Op, Word, bool)]) 
         blocks.code.value(builder, Op::Select, number, [less, a, b].map(Operand::IdRef).to_vec())
     };
     let mut least = most;
-    for &(op, limit, _) in limits {
+    for &Limit { op, limit, .. } in limits {
         let limit = blocks.code.value(builder, Op::Bitcast, number, vec![Operand::IdRef(limit)]);
         let mut end = min(builder, blocks, limit, most);
         if matches!(op, Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan) {
@@ -260,18 +269,18 @@ fn limits(
     recipe: &Recipe,
     lines: &mut [Vectorizer<'_>],
     passed: &mut Passed,
-) -> Result<Vec<(Op, Word, bool)>, JitError> {
-    let mut asked: Vec<(Op, Word, bool)> = Vec::new();
+) -> Result<Vec<Limit>, JitError> {
+    let mut asked: Vec<Limit> = Vec::new();
     for member in &recipe.members {
         if let Some(slot) = member.remap.and_then(|remap| remap.total) {
             let total = passed.number(shared, &mut blocks.code, slot);
-            asked.push((Op::ULessThan, total, true));
+            asked.push(Limit { op: Op::ULessThan, limit: total, holds: true });
         }
     }
     for line in lines {
         asked.extend(line.limits(shared, &mut blocks.code, passed)?);
     }
-    let mut unique: Vec<(Op, Word, bool)> = Vec::new();
+    let mut unique: Vec<Limit> = Vec::new();
     asked.into_iter().for_each(|one| {
         if !unique.contains(&one) {
             unique.push(one);
@@ -281,10 +290,10 @@ fn limits(
 }
 
 /// Whether an item, and so every one before it, is in range for all members.
-fn in_range(builder: &mut Builder, blocks: &mut Blocks, limits: &[(Op, Word, bool)], item: Word) -> Word {
+fn in_range(builder: &mut Builder, blocks: &mut Blocks, limits: &[Limit], item: Word) -> Word {
     let boolean = builder.bool();
     let mut all: Option<Word> = None;
-    for &(op, limit, holds) in limits {
+    for &Limit { op, limit, holds } in limits {
         let operands = vec![Operand::IdRef(item), Operand::IdRef(limit)];
         let mut one = blocks.code.value(builder, op, boolean, operands);
         if !holds {

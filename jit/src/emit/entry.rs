@@ -8,15 +8,24 @@ use std::sync::Arc;
 use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl, Word};
 
+use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::ids;
 use super::interface::Ordered;
 use super::link::{Linked, Shared};
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::recipe::{Member, Recipe, Target};
 
+/// Appends the entry point.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let Emission { shared, recipe, linked, .. } = emission;
+    emission.entry = Some(build(shared, recipe, linked));
+    Ok(())
+}
+
 /// Appends the entry point; returns its id.
-pub(crate) fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
+fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
     let mut blocks = Blocks::new(&mut shared.builder);
     let remapped = recipe.members.iter().any(|m| m.remap.is_some());
     let linear =

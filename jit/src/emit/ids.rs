@@ -12,7 +12,7 @@ use super::link::Shared;
 use crate::plan::recipe::{Mapping, Recipe, Remap};
 
 /// Input variables of the fused kernel.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Inputs(AHashMap<BuiltIn, (Word, Word)>);
 
 impl Inputs {
@@ -65,7 +65,7 @@ impl Inputs {
 }
 
 /// The Private variables one member reads instead of built-ins.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct VirtualIds(Vec<(BuiltIn, Word, Word)>);
 
 impl VirtualIds {

@@ -9,9 +9,10 @@ use crate::kernel::{BindingKind, TextureKind};
 use crate::plan::recipe::UnifiedBinding;
 
 /// Variables by binding number. Views of one range by different types are variables of one binding.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Bindings(Vec<View>);
 
+#[derive(Clone)]
 struct View {
     binding: u16,
     pointer: Word,

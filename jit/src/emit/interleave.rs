@@ -26,6 +26,7 @@ use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
 use crate::analysis::interleave::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
@@ -100,13 +101,16 @@ struct Original {
     manner: Manner,
 }
 
+/// Writes the work-groups of the kernel side by side.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let (entry, recipe) = (emission.entry()?, emission.recipe);
+    let Some(how) = recipe.interleave else { return Ok(()) };
+    emission.entry = Some(build(&mut emission.shared, recipe, how, entry)?);
+    Ok(())
+}
+
 /// Writes the work-groups of the kernel with this entry point side by side; returns the id of the new entry point.
-pub(super) fn build(
-    shared: &mut Shared,
-    recipe: &Recipe,
-    how: Interleave,
-    entry: Word,
-) -> Result<Word, JitError> {
+fn build(shared: &mut Shared, recipe: &Recipe, how: Interleave, entry: Word) -> Result<Word, JitError> {
     let mut weaver = Weaver::new(shared, recipe, Several::Groups(how), how.groups)?;
     let together = weaver.version(entry, Version::Together)?;
     let main = match how.total {

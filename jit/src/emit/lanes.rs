@@ -15,11 +15,26 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
+use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::link::Shared;
 
+/// Makes local ids of those of sub-groups. Work-groups of fewer invocations need that for shuffles alone, and not if they are sub-groups of a
+/// larger one, whose ids [`super::packed`] makes.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let (entry, recipe) = (emission.entry()?, emission.recipe);
+    let Some(size) = recipe.subgroup else { return Ok(()) };
+    if !emission.narrowed {
+        make(&mut emission.shared, entry, size, recipe.local_size[0]);
+    } else if emission.shuffles && recipe.packed.is_none() {
+        make(&mut emission.shared, entry, size, size);
+    }
+    Ok(())
+}
+
 /// Makes local ids of those of sub-groups of `size`; the work-group has `local` invocations.
-pub(super) fn make(shared: &mut Shared, entry: Word, size: u32, local: u32) {
+fn make(shared: &mut Shared, entry: Word, size: u32, local: u32) {
     let Shared { builder, inputs, .. } = shared;
     builder.capability(Capability::GroupNonUniform);
     let number = builder.u32();

@@ -12,24 +12,24 @@
 //! - a store does not pass what may touch its bytes, nor anything that orders memory: barriers, atomic operations, calls, whatever is not known
 //! - at most so many stores wait at a time
 
-use std::sync::Arc;
-
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
 
+use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
 use super::entry;
 use super::interface::Bindings;
 use super::link::Shared;
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes::{self, PURE, is_volatile};
-use crate::kernel::Specialized;
-use crate::plan::recipe::{Recipe, UnifiedBinding};
+use crate::plan::recipe::UnifiedBinding;
 
-/// Lets stores wait, `most` of them at a time.
-pub(super) fn make(shared: &mut Shared, recipe: &Recipe, kernels: &[Arc<Specialized>], most: u32) {
-    let Shared { builder, bindings, .. } = shared;
+/// Lets stores wait, as many at a time as the recipe says.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let Emission { shared: Shared { builder, bindings, .. }, recipe, kernels, .. } = emission;
+    let Some(most) = recipe.late_stores else { return Ok(()) };
     let ordered = bindings.coherent(&recipe.bindings, &entry::ordered(recipe, kernels)).collect();
     let mut functions = std::mem::take(&mut builder.module.functions);
     for function in &mut functions {
@@ -39,6 +39,7 @@ pub(super) fn make(shared: &mut Shared, recipe: &Recipe, kernels: &[Arc<Speciali
         memory.function(function, most as usize);
     }
     builder.module.functions = functions;
+    Ok(())
 }
 
 /// What an access touches.

@@ -29,6 +29,7 @@ use crate::plan::recipe::{Member, Recipe};
 use seam::Hiding;
 
 /// What members share.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) builder: Builder,
     pub(crate) inputs: Inputs,
@@ -40,7 +41,25 @@ pub(crate) struct Shared {
     pub(crate) halves: bool,
 }
 
+impl Shared {
+    /// Nothing but what the recipe itself says; `halves`: they may be computed with.
+    pub(super) fn new(recipe: &Recipe, halves: bool) -> Self {
+        let mut builder = Builder::new();
+        let push = PushVariable::new(&mut builder, recipe);
+        Self {
+            builder,
+            inputs: Inputs::default(),
+            bindings: Bindings::default(),
+            push,
+            internal: vec![None; recipe.internal.len()],
+            kept: vec![None; recipe.kept.len()],
+            halves,
+        }
+    }
+}
+
 /// A linked member.
+#[derive(Clone)]
 pub(crate) struct Linked {
     pub(crate) function: Word,
     pub(crate) ids: VirtualIds,
@@ -60,6 +79,15 @@ pub(crate) enum Role {
     Internal(usize),
     /// A built-in that is a Private variable now.
     Virtual,
+}
+
+/// Where a load or store keeps what it brings in.
+struct Kept {
+    variable: InternalVariable,
+    /// Indices into it.
+    path: Vec<Word>,
+    /// It is there already.
+    again: bool,
 }
 
 pub(super) struct Linker<'a> {
@@ -91,7 +119,7 @@ pub(super) struct Linker<'a> {
 }
 
 /// Links one member into the shared module.
-pub(crate) fn link(
+pub(super) fn link(
     shared: &mut Shared,
     recipe: &Recipe,
     member: &Member,
@@ -230,14 +258,14 @@ impl Linker<'_> {
         self.roles.get(&id).copied().unwrap_or(Role::Same)
     }
 
-    /// The vanished variable behind a pointer, and the indices into it.
-    fn vanished(&self, pointer: Word) -> Option<(Role, Word, Vec<Word>)> {
+    /// The vanished variable behind a pointer, by its role, and the indices into it.
+    fn vanished(&self, pointer: Word) -> Option<(Role, Vec<Word>)> {
         let (base, indices) = match self.chains.get(&pointer) {
             Some((base, indices)) => (*base, indices.clone()),
             None => (pointer, Vec::new()),
         };
         match self.role(base) {
-            role @ (Role::Push | Role::Internal(_)) => Some((role, base, indices)),
+            role @ (Role::Push | Role::Internal(_)) => Some((role, indices)),
             Role::Same | Role::Virtual => None,
         }
     }
@@ -267,7 +295,7 @@ impl Linker<'_> {
                 }
             }
             Op::Load => {
-                if let Some((role, _, indices)) = first.and_then(|p| self.vanished(p)) {
+                if let Some((role, indices)) = first.and_then(|p| self.vanished(p)) {
                     return match role {
                         Role::Internal(binding) => self.internal_load(inst, binding, &indices, code),
                         _ => self.push_load(inst, &indices, code),
@@ -275,7 +303,7 @@ impl Linker<'_> {
                 }
             }
             Op::Store => {
-                if let Some((Role::Internal(binding), _, indices)) = first.and_then(|p| self.vanished(p)) {
+                if let Some((Role::Internal(binding), indices)) = first.and_then(|p| self.vanished(p)) {
                     return self.internal_store(inst, binding, &indices, code);
                 }
             }
@@ -305,7 +333,7 @@ impl Linker<'_> {
         };
         let hiding = self.hiding(ty);
         if inst.class.opcode == Op::Load
-            && let Some((variable, path, again)) = self.kept(ty)?
+            && let Some(Kept { variable, path, again }) = self.kept(ty)?
         {
             let builder = &mut self.shared.builder;
             // What is hidden is hidden from each place anew.

@@ -26,6 +26,7 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, StorageClass, Wo
 
 use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
 use crate::plan::recipe::{Lockstep, Recipe};
@@ -37,8 +38,19 @@ use words::Polynomial;
 const VIRTUAL: [BuiltIn; 3] =
     [BuiltIn::GlobalInvocationId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
 
+/// Makes an entry point of a work-group of which each invocation does several items, if there is a way.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let (entry, recipe) = (emission.entry()?, emission.recipe);
+    let Some(how) = recipe.lockstep else { return Ok(()) };
+    if let Some((several, how)) = build(&mut emission.shared, recipe, how, entry)? {
+        emission.entry = Some(several);
+        emission.local_size[usize::from(how.axis)] /= how.items;
+    }
+    Ok(())
+}
+
 /// The new entry point and how it does its items, if there is a way for several items; `entry` is that for one.
-pub(super) fn build(
+fn build(
     shared: &mut Shared,
     recipe: &Recipe,
     how: Lockstep,

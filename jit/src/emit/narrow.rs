@@ -14,27 +14,27 @@
 //! Kernels that have no such way are left as they are: then the work-group has its own invocations.
 
 use rspirv::dr::{Function, Operand};
-use rspirv::spirv::{Capability, Op, Scope, Word};
+use rspirv::spirv::{Capability, Op, Scope};
 
 use super::JitError;
+use super::emission::Emission;
 use super::interleave;
 use super::link::Shared;
-use crate::plan::recipe::Recipe;
 
-/// The new entry point, of a work-group that has `several` times fewer invocations, if there is a way; `entry` is the kernel's own.
-pub(super) fn build(
-    shared: &mut Shared,
-    recipe: &Recipe,
-    several: u32,
-    entry: Word,
-) -> Result<Option<Word>, JitError> {
-    let made = interleave::build_narrow(shared, recipe, several, entry)?;
-    if let (Some(_), Some(size)) = (made, recipe.subgroup)
-        && (recipe.local_size[0] / several == size || mutant!(LeftAreOneSubgroup))
-    {
+/// Makes an entry point of a work-group that has fewer invocations, if there is a way.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let (entry, recipe) = (emission.entry()?, emission.recipe);
+    let Some(several) = recipe.narrow else { return Ok(()) };
+    let shared = &mut emission.shared;
+    let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else { return Ok(()) };
+    let left = recipe.local_size[0] / several;
+    if recipe.subgroup.is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
         weaken(shared);
     }
-    Ok(made)
+    emission.entry = Some(made);
+    emission.local_size[0] /= several;
+    emission.narrowed = true;
+    Ok(())
 }
 
 /// Makes all barriers those of a sub-group.

@@ -16,14 +16,28 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
+use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::lanes;
 use super::link::Shared;
 use crate::plan::recipe::Packed;
 
+/// Makes the kernel's work-groups sub-groups, several of them in one.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let entry = emission.entry()?;
+    let Some(how) = emission.recipe.packed else { return Ok(()) };
+    if !emission.narrowed {
+        return Err(JitError::new("packed", "work-groups that are not by fewer invocations"));
+    }
+    emission.entry = Some(make(&mut emission.shared, entry, how));
+    emission.local_size[0] *= how.groups;
+    Ok(())
+}
+
 /// Makes the kernel's work-groups sub-groups, several of them in one. Returns the new entry point.
-pub(super) fn make(shared: &mut Shared, entry: Word, how: Packed) -> Word {
+fn make(shared: &mut Shared, entry: Word, how: Packed) -> Word {
     pack(shared, entry, how);
     match how.total {
         Some(total) if !mutant!(LastSubgroupsAreMore) => guarded(shared, entry, how.groups, total),

@@ -9,6 +9,7 @@ use super::builder::{Builder, Code};
 use crate::plan::recipe::{PushSlot, Recipe};
 
 /// The variables; their types are known when every slot has been used once.
+#[derive(Clone)]
 pub(crate) struct PushVariable {
     push: Part,
     behind: Part,

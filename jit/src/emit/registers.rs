@@ -23,27 +23,37 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Capability, MemorySemantics, Op, Scope, StorageClass, Word};
 
+use super::JitError;
 use super::builder::{Builder, Code};
+use super::emission::Emission;
 use super::hide;
 use super::link::Shared;
 use super::weak::{self, Access, Touch};
 use crate::analysis::cfg::Cfg;
+use crate::plan::recipe::Recipe;
 use flow::{Flow, together};
 
 /// Most registers that a variable takes of an invocation.
 const MOST: u32 = 32;
 
-/// Puts variables of shared memory into registers of sub-groups of `size`; returns whether there were some. Where several of them are to be in one work-group,
-/// they are together only where all of these are.
-pub(super) fn make(
-    shared: &mut Shared,
-    entry: Word,
-    (size, is_packed): (u32, bool),
-    zero: Option<u16>,
-) -> bool {
+/// Puts variables of shared memory into registers of sub-groups. Where several of them are to be in one work-group, they are together only where
+/// all of these are.
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    let (entry, recipe) = (emission.entry()?, emission.recipe);
+    if emission.narrowed
+        && let Some(size) = recipe.subgroup
+    {
+        emission.shuffles = make(&mut emission.shared, recipe, entry, size);
+    }
+    Ok(())
+}
+
+/// Puts variables of shared memory into registers of sub-groups of `size`; returns whether there were some.
+fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) -> bool {
     if weak::has_layouts(&shared.builder) {
         return false;
     }
+    let (is_packed, zero) = (recipe.packed.is_some(), recipe.zero);
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
     for builtin in [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex] {
         shared.inputs.get(builtin).map(|(variable, _)| ids.insert(variable, builtin));

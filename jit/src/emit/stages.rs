@@ -1,16 +1,18 @@
-//! The module after each stage of emission, as text.
+//! Emission as one watches it: what each pass changed as text, how long it ran, and whether its module is valid.
 //!
-//! For snapshots and for reading what a pass did. Ids are names: types by what they are, constants by their value, variables by
+//! For snapshots, benches, and for reading what a pass did. Ids are names: types by what they are, constants by their value, variables by
 //! their built-in or binding, and the values of a function by their order in it. A stage prints the functions that it changed.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Write as _};
+use std::time::Duration;
 
 use ahash::AHashMap;
-use rspirv::binary::Disassemble;
+use rspirv::binary::{Assemble, Disassemble};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, Word};
 
 use super::JitError;
+use super::pipeline::Observer;
 use crate::plan::Step;
 use crate::plan::step::Source;
 
@@ -23,20 +25,25 @@ pub struct Stage {
     pub text: String,
 }
 
+impl Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "== {}\n{}", self.name, self.text)
+    }
+}
+
 impl Step {
-    /// Emits this step and keeps what each stage changed, in order. Stages that changed nothing are left out, and a step that runs
+    /// Emits this step and keeps what each pass changed, in order. Passes that changed nothing are left out, and a step that runs
     /// one of the user's modules as it is has none.
     ///
     /// # Errors
     /// As [`Step::build`].
     pub fn stages(&self) -> Result<Vec<Stage>, JitError> {
         let mut stages = Vec::new();
-        let Source::Fused { kernels, recipe } = &self.source else { return Ok(stages) };
         let mut before: AHashMap<Word, String> = AHashMap::new();
-        super::emit_watched(recipe, kernels, self.floats, &mut |name, module| {
-            let names = Names::of(module);
+        self.observed(&mut |after| {
+            let names = Names::of(after.module);
             let mut text = String::new();
-            for function in &module.functions {
+            for function in &after.module.functions {
                 let now = names.function(function);
                 let id = function.def_id().unwrap_or_default();
                 if before.get(&id) != Some(&now) {
@@ -45,10 +52,43 @@ impl Step {
                 }
             }
             if !text.is_empty() {
-                stages.push(Stage { name, text });
+                stages.push(Stage { name: after.pass, text });
             }
+            Ok(())
         })?;
         Ok(stages)
+    }
+
+    /// Emits this step and measures each pass, in order. Validation of the result is not one.
+    ///
+    /// # Errors
+    /// As [`Step::build`].
+    pub fn pass_times(&self) -> Result<Vec<(&'static str, Duration)>, JitError> {
+        let mut times = Vec::new();
+        self.observed(&mut |after| {
+            times.push((after.pass, after.took));
+            Ok(())
+        })?;
+        Ok(times)
+    }
+
+    /// Emits this step and runs spirv-val over what each pass leaves. For tests: it takes as many times as long as there are passes.
+    ///
+    /// # Errors
+    /// As [`Step::build`]; [`JitError::pass`] is the first one whose module is not valid.
+    pub fn verify_passes(&self) -> Result<(), JitError> {
+        self.observed(&mut |after| {
+            let words = after.finished()?.assemble();
+            super::verify(&words).map_err(|error| JitError { pass: after.pass, ..error })
+        })
+    }
+
+    /// Emits a fused step and shows what each pass leaves.
+    fn observed(&self, observer: &mut Observer<'_>) -> Result<(), JitError> {
+        if let Source::Fused { kernels, recipe } = &self.source {
+            super::emit_observed(recipe, kernels, self.floats, observer)?;
+        }
+        Ok(())
     }
 }
 

@@ -16,10 +16,18 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
 
+use super::JitError;
+use super::emission::Emission;
 use crate::frontend::opcodes::{self, is_volatile};
 
 /// Drops what nobody uses.
-pub(super) fn drop(module: &mut Module) {
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    drop(&mut emission.shared.builder.module);
+    Ok(())
+}
+
+/// Drops what nobody uses.
+fn drop(module: &mut Module) {
     loop {
         drop_values(module);
         if !drop_calls(module) {

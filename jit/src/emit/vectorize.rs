@@ -31,6 +31,16 @@ impl Value {
     }
 }
 
+/// A comparison that an item must pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit {
+    /// The item stands on its left.
+    pub(super) op: Op,
+    pub(super) limit: Word,
+    /// What must come out.
+    pub(super) holds: bool,
+}
+
 /// What one member leaves for the next.
 #[derive(Default)]
 pub(super) struct Passed {
@@ -140,13 +150,13 @@ impl<'a> Vectorizer<'a> {
         inst.operands.get(n).and_then(Operand::id_ref_any)
     }
 
-    /// Comparisons an item must pass: operation, limit, and what must come out, the item on the left.
+    /// Comparisons an item must pass.
     pub(super) fn limits(
         &mut self,
         shared: &mut Shared,
         code: &mut Code,
         passed: &mut Passed,
-    ) -> Result<Vec<(Op, Word, bool)>, JitError> {
+    ) -> Result<Vec<Limit>, JitError> {
         let mut all = Vec::new();
         for guard in &self.straight_line.guards {
             self.uniform(shared, code, passed, guard.limit)?;
@@ -155,7 +165,7 @@ impl<'a> Vectorizer<'a> {
             let less =
                 matches!(guard.op, Op::ULessThan | Op::ULessThanEqual | Op::SLessThan | Op::SLessThanEqual);
             let op = if guard.swapped { mirrored(guard.op) } else { guard.op };
-            all.push((op, limit, less != guard.swapped));
+            all.push(Limit { op, limit, holds: less != guard.swapped });
             let truth = shared.builder.truth(guard.in_range);
             self.values.insert(guard.condition, Value::One(truth));
         }

@@ -25,13 +25,20 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Op, Scope, StorageClass, Word};
 
+use super::JitError;
 use super::builder::Builder;
+use super::emission::Emission;
+use super::evaluate::evaluate;
 use super::link::Shared;
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes;
 
-/// Most invocations of a work-group, most barriers of a function and most accesses to shared memory in it that are looked at.
-const MOST: (u32, usize, usize) = (1024, 64, 256);
+/// Most invocations of a work-group that are evaluated.
+const MOST_INVOCATIONS: u32 = 1024;
+/// Most barriers of a function that is looked at.
+const MOST_BARRIERS: usize = 64;
+/// Most accesses to shared memory in it.
+const MOST_ACCESSES: usize = 256;
 
 /// A number in each invocation.
 pub(super) type Lanes = Rc<[u32]>;
@@ -65,10 +72,20 @@ enum Effect {
     Wild,
 }
 
+/// Weakens barriers of the members' functions, unless fewer invocations have weakened them ([`super::narrow`]).
+pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
+    if let Some(size) = emission.recipe.subgroup
+        && !emission.narrowed
+    {
+        barriers(&mut emission.shared, size, emission.recipe.local_size[0]);
+    }
+    Ok(())
+}
+
 /// Weakens barriers of the members' functions, in work-groups of `local` invocations and sub-groups of `size`. Returns how many.
-pub(super) fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
+fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
     let builder = &mut shared.builder;
-    if local > MOST.0 || size == 0 || !local.is_multiple_of(size) || has_layouts(builder) {
+    if local > MOST_INVOCATIONS || size == 0 || !local.is_multiple_of(size) || has_layouts(builder) {
         return 0;
     }
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
@@ -194,7 +211,7 @@ impl Reader<'_> {
         let mut found = Vec::new();
         let all = blocks.iter().flat_map(|block| &block.instructions);
         let waits = all.filter(|inst| inst.class.opcode == Op::ControlBarrier).count();
-        if !(3..=MOST.1).contains(&waits) {
+        if !(3..=MOST_BARRIERS).contains(&waits) {
             return None;
         }
         let cfg = Cfg::new(self.function);
@@ -240,7 +257,7 @@ impl Reader<'_> {
                 let effect = self.effect(inst, &mut known, &here, looped);
                 let Some(effect) = effect else { continue };
                 count += 1;
-                if count > MOST.2 {
+                if count > MOST_ACCESSES {
                     return None;
                 }
                 let passed = barriers.iter().filter(|&&(at, place)| {
@@ -550,43 +567,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// The result of an operation on words; truths are 0 or 1.
-pub(super) fn evaluate(op: Op, numbers: &[u32]) -> Option<u32> {
-    let signed = |n: u32| n as i32;
-    Some(match (op, numbers) {
-        (Op::IAdd, &[a, b]) => a.wrapping_add(b),
-        (Op::ISub, &[a, b]) => a.wrapping_sub(b),
-        (Op::IMul, &[a, b]) => a.wrapping_mul(b),
-        (Op::UDiv, &[a, b]) => a.checked_div(b)?,
-        (Op::UMod, &[a, b]) => a.checked_rem(b)?,
-        (Op::ShiftRightLogical, &[a, b]) => a.checked_shr(b)?,
-        (Op::ShiftLeftLogical, &[a, b]) => a.checked_shl(b)?,
-        (Op::BitwiseAnd, &[a, b]) => a & b,
-        (Op::BitwiseOr, &[a, b]) => a | b,
-        (Op::BitwiseXor, &[a, b]) => a ^ b,
-        (Op::Not, &[a]) => !a,
-        (Op::IEqual | Op::LogicalEqual, &[a, b]) => u32::from(a == b),
-        (Op::INotEqual | Op::LogicalNotEqual, &[a, b]) => u32::from(a != b),
-        (Op::ULessThan, &[a, b]) => u32::from(a < b),
-        (Op::ULessThanEqual, &[a, b]) => u32::from(a <= b),
-        (Op::UGreaterThan, &[a, b]) => u32::from(a > b),
-        (Op::UGreaterThanEqual, &[a, b]) => u32::from(a >= b),
-        (Op::SLessThan, &[a, b]) => u32::from(signed(a) < signed(b)),
-        (Op::SLessThanEqual, &[a, b]) => u32::from(signed(a) <= signed(b)),
-        (Op::SGreaterThan, &[a, b]) => u32::from(signed(a) > signed(b)),
-        (Op::SGreaterThanEqual, &[a, b]) => u32::from(signed(a) >= signed(b)),
-        (Op::LogicalAnd, &[a, b]) => a & b,
-        (Op::LogicalOr, &[a, b]) => a | b,
-        (Op::LogicalNot, &[a]) => 1 - a.min(1),
-        (Op::Select, &[c, a, b]) => {
-            if c != 0 {
-                a
-            } else {
-                b
-            }
-        }
-        _ => return None,
-    })
 }

@@ -486,7 +486,11 @@ struct Code<'a> {
 
 impl<'a> Code<'a> {
     fn of(steps: &'a [Step]) -> Result<Self, String> {
-        let code = steps.iter().map(|step| step.build().map_err(|e| e.to_string()));
+        let code = steps.iter().map(|step| {
+            // A sample of them pass by pass.
+            let sampled = if step.key[0] < 16 { step.verify_passes() } else { Ok(()) };
+            sampled.and_then(|()| step.build()).map_err(|error| error.to_string())
+        });
         Ok(Self { steps, code: code.collect::<Result<_, _>>()? })
     }
 }

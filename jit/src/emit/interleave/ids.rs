@@ -55,11 +55,15 @@ impl Weaver<'_> {
         let below = if mutant!(FewerAreLeft) { left / 2 } else { left };
         let range = (number * left, number * left + below.saturating_sub(1));
         if builtin == BuiltIn::LocalInvocationId {
-            let index = component.map(|id| match builder.definitions.get(&id)?.operands.first() {
-                Some(Operand::LiteralBit32(index)) => Some(*index),
-                _ => None,
-            });
-            self.ranges.note_id(result, index, range);
+            let is_first = |id: Word| {
+                let inst = builder.definitions.get(&id);
+                inst.and_then(|inst| inst.operands.first()) == Some(&Operand::LiteralBit32(0))
+            };
+            match component {
+                None => self.ranges.note_id(result, range),
+                Some(id) if is_first(id) => self.ranges.note(result, range),
+                Some(_) => {}
+            }
         }
         if builtin == BuiltIn::LocalInvocationIndex {
             let op = if ty == builder.u32() { Op::CopyObject } else { Op::Bitcast };

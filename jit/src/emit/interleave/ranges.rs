@@ -13,7 +13,7 @@ use rspirv::spirv::{Op, Word};
 use super::{Body, Weaver};
 use crate::analysis::interleave::Construct;
 use crate::emit::builder::Builder;
-use crate::emit::weak::evaluate;
+use crate::emit::evaluate::evaluate;
 
 /// Least and greatest value of a word of 32 bits; of a truth, 0 and 1.
 pub(super) type Range = (u32, u32);
@@ -27,13 +27,9 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Notes the range of a local id, or of a component of it.
-    pub(super) fn note_id(&mut self, result: Word, component: Option<Option<u32>>, range: Range) {
-        match component {
-            None => drop(self.vectors.insert(result, range)),
-            Some(Some(0)) => drop(self.known.insert(result, range)),
-            Some(_) => {}
-        }
+    /// Notes the range of a local id, by that of its first component.
+    pub(super) fn note_id(&mut self, result: Word, range: Range) {
+        self.vectors.insert(result, range);
     }
 
     pub(super) fn note(&mut self, result: Word, range: Range) {

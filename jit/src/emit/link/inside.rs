@@ -3,8 +3,8 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::Linker;
 use super::seam::Hiding;
+use super::{Kept, Linker};
 use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
@@ -102,9 +102,8 @@ impl Linker<'_> {
         }
     }
 
-    /// The variable and the place in it of what the present load or store, of type `ty`, brings in, if it is kept; and whether it
-    /// is there already.
-    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<(InternalVariable, Vec<Word>, bool)>, JitError> {
+    /// Where what the present load or store, of type `ty`, brings in is kept, if it is.
+    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<Kept>, JitError> {
         let kept = self
             .accesses
             .get(&self.at)
@@ -125,7 +124,7 @@ impl Linker<'_> {
         } else {
             vec![self.shared.builder.constant(slot)]
         };
-        Ok(Some((variable, path, load.again)))
+        Ok(Some(Kept { variable, path, again: load.again }))
     }
 
     /// The element of an array that the present access goes through.
@@ -203,7 +202,7 @@ impl Linker<'_> {
     /// Keeps what the present store has stored, if it is to be kept.
     pub(super) fn keep_stored(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
         let (new, ty) = self.stored(inst)?;
-        if let Some((variable, path, _)) = self.kept(ty)? {
+        if let Some(Kept { variable, path, .. }) = self.kept(ty)? {
             variable.store(&mut self.shared.builder, code, &path, ty, new);
         }
         Ok(())

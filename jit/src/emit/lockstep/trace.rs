@@ -116,6 +116,13 @@ pub(super) struct Ids {
     pub(super) base: Option<(Word, u32)>,
 }
 
+/// A branch of which both sides may be taken.
+struct Branch {
+    condition: Value,
+    yes: Word,
+    no: Word,
+}
+
 pub(super) struct Tracer<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) blocks: Blocks,
@@ -263,7 +270,7 @@ impl<'a> Tracer<'a> {
                         continue;
                     }
                     let meets = meets.ok_or(Other)?;
-                    (from, at) = self.sides(frame, at, (&condition, yes, no), meets)?;
+                    (from, at) = self.sides(frame, at, &Branch { condition, yes, no }, meets)?;
                 }
                 _ => return Err(Other),
             }
@@ -292,13 +299,8 @@ impl<'a> Tracer<'a> {
 
     /// Goes through both sides of a branch: computes both, or leaves the branch where it is. Returns the block where they meet, whose
     /// phis have their values, and a block before it of which no phi knows.
-    fn sides(
-        &mut self,
-        frame: &mut Frame,
-        at: Word,
-        (condition, yes, no): (&Value, Word, Word),
-        meets: Word,
-    ) -> Traced<(Word, Word)> {
+    fn sides(&mut self, frame: &mut Frame, at: Word, branch: &Branch, meets: Word) -> Traced<(Word, Word)> {
+        let Branch { ref condition, yes, no } = *branch;
         let computes = computes(frame, yes, meets) && computes(frame, no, meets);
         let (mut labels, mut memories) = (Vec::new(), Vec::new());
         let [then, otherwise, end] = std::array::from_fn(|_| self.shared.builder.fresh());

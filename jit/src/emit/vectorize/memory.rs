@@ -13,6 +13,16 @@ use crate::emit::link::{Role, Shared};
 use crate::frontend::opcodes;
 use crate::plan::recipe::{SlotOf, Target};
 
+/// The elements of all items, as a vector in memory.
+struct Vector {
+    pointer: Word,
+    /// The vector's type.
+    ty: Word,
+    binding: u16,
+    /// The variable that sees the binding as vectors.
+    view: Word,
+}
+
 impl Vectorizer<'_> {
     /// Variable and indices behind a pointer.
     fn path(&self, inst: &Instruction) -> Result<(Word, Vec<Word>), JitError> {
@@ -213,7 +223,7 @@ impl Vectorizer<'_> {
         })
     }
 
-    /// A pointer to the vector of all items' elements, its type, the binding, and the variable.
+    /// The vector of all items' elements in memory.
     fn vector(
         &self,
         shared: &mut Shared,
@@ -221,7 +231,7 @@ impl Vectorizer<'_> {
         base: Word,
         scalar: Word,
         at: Option<(usize, usize)>,
-    ) -> Result<(Word, Word, u16, Word), JitError> {
+    ) -> Result<Vector, JitError> {
         let number = at.and_then(|at| self.accesses.get(&at)).map(|a| a.0);
         let access = number.and_then(|n| self.normal.analysis.accesses.get(n));
         let access = access.ok_or_else(|| self.error("access that was not analysed"))?;
@@ -238,7 +248,8 @@ impl Vectorizer<'_> {
         let zero = builder.constant(0);
         let ty = builder.pointer(StorageClass::StorageBuffer, vector);
         let operands = [view, zero, number].map(Operand::IdRef).to_vec();
-        Ok((code.value(builder, Op::AccessChain, ty, operands), vector, binding, view))
+        let pointer = code.value(builder, Op::AccessChain, ty, operands);
+        Ok(Vector { pointer, ty: vector, binding, view })
     }
 
     fn wide_load(
@@ -250,7 +261,7 @@ impl Vectorizer<'_> {
         scalar: Word,
         at: Option<(usize, usize)>,
     ) -> Result<Value, JitError> {
-        let (pointer, vector, binding, view) = self.vector(shared, code, base, scalar, at)?;
+        let Vector { pointer, ty: vector, binding, view } = self.vector(shared, code, base, scalar, at)?;
         if let Some((_, value)) = passed.elements.get(&view) {
             return Ok(value.clone());
         }
@@ -292,7 +303,8 @@ impl Vectorizer<'_> {
                 Ok(())
             }
             Some(Role::Same) if self.is_wide(at) => {
-                let (pointer, vector, binding, view) = self.vector(shared, code, base, ty, at)?;
+                let Vector { pointer, ty: vector, binding, view } =
+                    self.vector(shared, code, base, ty, at)?;
                 passed.elements.retain(|_, known| known.0 != binding);
                 self.remember(shared, passed, (binding, view), &value);
                 let parts = (0..self.items.len()).map(|item| Operand::IdRef(value.of(item))).collect();
