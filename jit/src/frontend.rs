@@ -30,6 +30,7 @@ mod reflect;
 pub(crate) mod resource;
 mod set_binding;
 pub(crate) mod spec;
+mod spec_type;
 mod specialize;
 mod survey;
 pub(crate) mod tools;
@@ -42,14 +43,14 @@ pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_v
 pub use controls::{FloatControls, FloatWidths};
 pub use error::{KernelError, TextKind};
 pub use images::ImageDeclaration;
+pub use layout::{PushMember, ScalarClass};
 pub use modes::Mode;
 pub use module::Module;
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::KernelReason;
-pub use reflect::{
-    Binding, BindingKind, DescriptorArray, Interface, PushLayout, PushMember, ScalarClass, TextureKind,
-};
+pub use reflect::{Binding, BindingKind, DescriptorArray, Interface, PushLayout, TextureKind};
 pub use set_binding::SetBinding;
-pub use spec::{SharedConstant, SpecConstant, SpecType, SpecValue};
+pub use spec::{SharedConstant, SpecConstant, SpecValue};
+pub use spec_type::SpecType;
 pub use tools::tool_runs;

@@ -23,8 +23,7 @@
 mod images;
 mod instance;
 mod trial;
-
-use std::fmt;
+mod verdict;
 
 use ahash::{AHashMap, AHashSet};
 
@@ -35,6 +34,7 @@ use crate::plan::{
     plan_in_order,
 };
 use trial::Trial;
+pub use verdict::{NotApplicable, Verdict};
 
 /// What is known of one fused step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,56 +45,6 @@ pub struct StepVerdict {
     pub members: Members,
     /// What came out.
     pub verdict: Verdict,
-}
-
-/// What came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Fused and unfused did the same on so many instances.
-    Agreed {
-        /// How many instances had this step.
-        instances: usize,
-    },
-    /// They did not.
-    Differs {
-        /// The sizes of the list for which they did not.
-        instance: String,
-        /// What differs.
-        what: String,
-    },
-    /// Nothing can be said.
-    NotApplicable {
-        /// Why.
-        reason: NotApplicable,
-    },
-}
-
-/// Why nothing can be said of a step.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotApplicable {
-    /// The interpreter does not know an instruction, or gave up.
-    #[error("the interpreter cannot run it: {0}")]
-    Interpreter(String),
-    /// No small instance has the same code.
-    #[error("no small instance of the list has the same code")]
-    NoInstance,
-    /// All small instances with the same code are undefined as submitted.
-    #[error("every small instance is undefined already unfused: {0}")]
-    Undefined(String),
-    /// The list follows device addresses.
-    #[error("it follows device addresses")]
-    Addresses,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Agreed { instances } => write!(f, "agreed on {instances} instances"),
-            Self::Differs { instance, what } => write!(f, "differs with {instance}: {what}"),
-            Self::NotApplicable { reason } => write!(f, "not applicable: {reason}"),
-        }
-    }
 }
 
 /// Validates the fused steps of a plan of a list, made with these options and limits. One verdict for each, in order.

@@ -155,7 +155,7 @@ impl ContextInner {
             return None;
         }
         let options = properties.options();
-        let mut others = jit::doubts(usual, &options);
+        let mut others = jit::doubts(usual, submissions, &options, &self.limits);
         // What stays inside otherwise is not to be given memory for this.
         if !list.entries.iter().flat_map(|entry| &entry.buffers).all(|buffer| buffer.has_memory()) {
             others.retain(|way| *way != Way::Apart);

@@ -376,8 +376,9 @@ impl Flow<'_> {
         let always = matches!(op, Op::Variable | Op::FunctionCall)
             || loads && !mutant!(MemoryIsCommon)
             || opcodes::has(op, opcodes::ATOMIC);
-        let components = |id: Word| self.globals.vectors.get(self.types.get(&id)?).copied();
-        if always { ALL } else { components::of_result(inst, self.globals, of, components) }
+        let Globals { constants, vectors, .. } = self.globals;
+        let components = |id: Word| vectors.get(self.types.get(&id)?).copied();
+        if always { ALL } else { components::of_result(inst, constants, vectors, of, components) }
     }
 
     /// Which components of an id differ between work-groups.

@@ -6,7 +6,7 @@ use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
 use super::body::{At, Body};
 use super::term::{Compare, Origin, Term, Word};
-use super::trace::{Ids, Member, Trace, World};
+use super::trace::{Actor, Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
 use crate::kernel::BindingKind;
 use crate::plan::recipe::{Mapping, Recipe};
@@ -23,16 +23,6 @@ pub(super) struct Access {
     pub(super) is_uniform: bool,
     /// Its number among the accesses to this argument.
     pub(super) nth: usize,
-}
-
-/// An invocation of the fused kernel.
-#[derive(Clone, Debug)]
-pub(super) struct Actor {
-    pub(super) name: String,
-    pub(super) group: [Term; 3],
-    pub(super) local: [Term; 3],
-    /// Number of the item, where an invocation does several.
-    item: Option<Term>,
 }
 
 pub(super) struct Group<'a> {

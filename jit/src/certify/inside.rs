@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::group::{Access, Actor, Group, Traces};
+use super::group::{Access, Group, Traces};
 use super::pair::{Instance, actor, ask, in_frames, instances};
 use super::place::Piece;
 use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
-use super::trace::{FrameId, ROOT, Trace, World};
+use super::trace::{Actor, FrameId, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Internalization;
 use crate::plan::recipe::{Settled, SlotOf};

@@ -1,10 +1,10 @@
 //! Two accesses and the invocations that can meet in them.
 
-use super::group::{Access, Actor, Group, Traces};
+use super::group::{Access, Group, Traces};
 use super::place::Piece;
 use super::term::{Compare, Origin, Term, Word};
 use super::text::{Question, question};
-use super::trace::{FrameId, Trace, World};
+use super::trace::{Actor, FrameId, Trace, World};
 
 /// What is claimed of two accesses: who can reach the same bytes by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

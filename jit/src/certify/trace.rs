@@ -13,7 +13,6 @@ use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::body::Body;
-use super::group::Actor;
 use super::term::{Compare, Origin, Term, Terms, Word};
 use crate::plan::Submission;
 
@@ -25,6 +24,16 @@ pub(super) const MAX_DEPTH: u32 = 3000;
 
 pub(super) type Path = SmallVec<[u32; 3]>;
 pub(super) type FrameId = usize;
+
+/// An invocation of the fused kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    pub(super) name: String,
+    pub(super) group: [Term; 3],
+    pub(super) local: [Term; 3],
+    /// Number of the item, where an invocation does several.
+    pub(super) item: Option<Term>,
+}
 
 /// What all traces of one group share.
 pub(super) struct World {

@@ -11,7 +11,8 @@ use super::module::Module;
 use super::plain::{self, Plain};
 use super::reason::KernelReason;
 use super::reflect::{self, Interface};
-use super::specialize::{self, Source};
+use super::specialize;
+use super::survey::Source;
 use super::tools::Complaint;
 use super::{load, modes, newer, pipeline, tools};
 

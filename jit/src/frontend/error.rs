@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::set_binding::SetBinding;
-use super::spec::SpecType;
+use super::spec_type::SpecType;
 
 /// What text looks like that was given as a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

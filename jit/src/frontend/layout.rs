@@ -4,7 +4,28 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op};
 
 use super::defs::{Defs, type_parts};
-use super::reflect::{PushMember, ScalarClass};
+
+/// One scalar of a push-constant block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushMember {
+    /// Byte offset in the block.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Kind of scalar.
+    pub class: ScalarClass,
+}
+
+/// Kind of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum ScalarClass {
+    Int,
+    Uint,
+    Float,
+    /// A device address.
+    Address,
+}
 
 /// How a matrix lies in memory, which the structure member around it says.
 #[derive(Clone, Copy, Default)]

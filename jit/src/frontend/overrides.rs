@@ -23,7 +23,8 @@ use naga::{
 };
 
 use super::error::KernelError;
-use super::spec::{SpecConstant, SpecType, SpecValue};
+use super::spec::{SpecConstant, SpecValue};
+use super::spec_type::SpecType;
 use super::wgsl::{self, Parsed};
 
 /// The overrides of a text, with all that it takes to write words for values of theirs.

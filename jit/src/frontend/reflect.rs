@@ -11,7 +11,7 @@ use rspirv::spirv::{AddressingModel, BuiltIn, Capability, MemoryModel, Op};
 
 use super::defs::Defs;
 use super::error::KernelError;
-use super::layout;
+use super::layout::{self, PushMember};
 use super::modes::{self, Mode};
 use super::opcodes::{ATOMIC, has};
 use super::pointers::{Roots, Touch, touch, touch_handle};
@@ -174,28 +174,6 @@ pub struct PushLayout {
     pub size: u32,
     /// The scalars in it, nested structures, arrays, vectors and matrices taken apart, by offset.
     pub members: Vec<PushMember>,
-}
-
-/// One scalar of a push-constant block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PushMember {
-    /// Byte offset in the block.
-    pub offset: u32,
-    /// Bytes.
-    pub size: u32,
-    /// Kind of scalar.
-    pub class: ScalarClass,
-}
-
-/// Kind of a scalar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum ScalarClass {
-    Int,
-    Uint,
-    Float,
-    /// A device address.
-    Address,
 }
 
 /// Reflects a pruned module. `names` are debug names by id. `normal` is the kernel's normal form, if

@@ -20,7 +20,7 @@ use rspirv::spirv::{Decoration, ExecutionMode, Op};
 
 use super::error::KernelError;
 use super::fold;
-use super::survey::Survey;
+use super::survey::{Source, Survey};
 use super::value::{Constants, Type, Value};
 use super::words::{self, HEADER, Inst};
 
@@ -28,14 +28,6 @@ use super::words::{self, HEADER, Inst};
 pub(super) struct Specialised {
     pub(super) words: Vec<u32>,
     pub(super) local_size: [u32; 3],
-}
-
-/// Where a kernel comes from, for messages and for choosing the entry point.
-pub(super) struct Source<'a> {
-    pub(super) module: &'a str,
-    pub(super) words: &'a [u32],
-    pub(super) entry: &'a str,
-    pub(super) entry_id: u32,
 }
 
 /// Applies `values` (`SpecId`, bits), sorted by id, to a validated module.

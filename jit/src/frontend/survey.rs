@@ -3,8 +3,15 @@
 use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
 
-use super::specialize::Source;
 use super::words;
+
+/// Where a kernel comes from, for messages and for choosing the entry point.
+pub(super) struct Source<'a> {
+    pub(super) module: &'a str,
+    pub(super) words: &'a [u32],
+    pub(super) entry: &'a str,
+    pub(super) entry_id: u32,
+}
 
 /// Decorations come before what they decorate, and modes before the constants they name.
 #[derive(Default)]

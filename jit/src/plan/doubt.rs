@@ -7,14 +7,18 @@
 //! # Guarantees
 //! - where nothing is in doubt, no way but the usual one is named
 
+use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions, Policy};
+use crate::plan::input::submission::Submission;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::step::Step;
 use crate::plan::rewrites::inline;
 use crate::reason::{Reason, RewriteReason};
 
-/// Below this many bytes, what a dispatch takes to start counts for more than what it does: one dispatch is never slower.
+/// Below this many bytes, what a dispatch takes to start counts for more than the order in which it goes through memory.
 const LEAST_BYTES: u64 = 4 << 20;
+/// So many times fewer invocations than one of its members had may take longer than dispatches of their own.
+const NARROWER: u64 = 8;
 /// A fused work-group that goes through more bytes reads some of them again when no cache close to it has them any more.
 const LONG_BYTES: u64 = 128 << 10;
 
@@ -52,9 +56,9 @@ impl std::fmt::Display for Way {
     }
 }
 
-/// The ways that may be faster than a plan of the usual one.
+/// The ways that may be faster than a plan of the usual one for this list.
 #[must_use]
-pub fn doubts(plan: &Plan, options: &FuseOptions) -> Vec<Way> {
+pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &Limits) -> Vec<Way> {
     // Images have no bytes that anybody knows.
     let bytes = |step: &Step| {
         let buffers = step.bindings.iter().filter(|bound| bound.kind.texture().is_none());
@@ -63,18 +67,33 @@ pub fn doubts(plan: &Plan, options: &FuseOptions) -> Vec<Way> {
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
-    if total < LEAST_BYTES || differs || options.force || options.apart {
+    if differs || options.force || options.apart {
         return Vec::new();
     }
-    let close = plan.report.splits.iter().any(|split| {
-        matches!(split.reason, Reason::SlowBroadcast { .. }) || split.tried.as_ref().is_some_and(is_close)
-    });
-    let long = plan.steps.iter().filter(|step| step.is_fused()).any(|step| {
+    let is_large = total >= LEAST_BYTES;
+    let close = is_large
+        && plan.report.splits.iter().any(|split| {
+            matches!(split.reason, Reason::SlowBroadcast { .. }) || split.tried.as_ref().is_some_and(is_close)
+        });
+    let mut fused = plan.steps.iter().filter(|step| step.is_fused());
+    let apart = fused.any(|step| {
         let groups = step.groups.iter().map(|&count| u64::from(count)).product::<u64>();
-        bytes(step) / groups.max(1) > LONG_BYTES
+        is_large && bytes(step) / groups.max(1) > LONG_BYTES || is_narrow(step, list, limits)
     });
-    let ways = [close.then_some(Way::Forced), long.then_some(Way::Apart)];
+    let ways = [close.then_some(Way::Forced), apart.then_some(Way::Apart)];
     ways.into_iter().flatten().collect()
+}
+
+/// Whether a fused dispatch has far fewer invocations than one of its members had, on a device that runs many at once.
+fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
+    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
+    let fused = product(step.groups).saturating_mul(product(step.local_size()));
+    let mut members = step.members.iter().filter_map(|&at| list.get(at));
+    fused < limits.overlapping_invocations
+        && members.any(|one| {
+            let own = product(one.groups).saturating_mul(product(one.kernel.interface.local_size));
+            own >= fused.saturating_mul(NARROWER)
+        })
 }
 
 /// Whether a rewrite was left out for its price alone, and that is not far from what it saves.

@@ -4,6 +4,7 @@ pub(in crate::plan) mod analysis;
 pub(in crate::plan) mod limits;
 pub(in crate::plan) mod options;
 pub(in crate::plan) mod planned_push;
+pub(in crate::plan) mod problem;
 pub(in crate::plan) mod submission;
 pub(in crate::plan) mod uses;
 pub(in crate::plan) mod wish;

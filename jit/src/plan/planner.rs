@@ -12,11 +12,13 @@ use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::overlap;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::output::plan::{Plan, PlanError};
 use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
+use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
 use crate::plan::rewrites::{closed, inline, place, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
@@ -145,106 +147,84 @@ pub(crate) fn plan_in_order(
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    let mut plan = Plan::default();
-    let asked = list;
-    let mut uses = Uses::of(list).under(options.policy, list);
-    let mut list = Cow::Borrowed(list);
-    let mut start = 0;
-    while start < list.len() {
-        let (mut group, mut rejection) = match options.apart {
-            true => (None, Some(Reason::MeasuredSlower.into())),
-            false => grow(&list, &uses, start, options, limits),
-        };
-        // What a rewrite lets join may let others join as it is.
-        let mut tried = None;
-        while let (Some(held), Some(why)) = (&mut group, &rejection) {
-            let report = &mut plan.report;
-            let differs = |at: usize| report.inlined.iter().any(|one| one.changes(at));
-            let known = (&report.rewrites[..], &differs as &dyn Fn(usize) -> bool);
-            let placed = place::across(asked, (&list, &uses), held, known, options, limits);
-            let inlined = match placed {
-                Ok(placed) => {
-                    #[cfg(feature = "certify")]
-                    plan.placed.extend(placed.before.iter().cloned());
-                    list = Cow::Owned(placed.tell(&mut report.rewrites));
-                    rejection = grow_on(&list, &uses, held, options, limits);
-                    continue;
-                }
-                Err(reason) => {
-                    tried = reason;
-                    plan.values.all |= inline::is_tried(&list[held.end()], why, options);
-                    inline::across(asked, (&list, &uses), held, why, report, options, limits)
-                }
-            };
-            match inlined {
-                Ok(inlined) => {
-                    report.inlined.extend(inlined.inlined);
-                    #[cfg(feature = "certify")]
-                    plan.again.extend(inlined.again);
-                    (list, uses) = (Cow::Owned(inlined.list), inlined.uses);
-                    if let Some(placed) = inlined.placed {
-                        #[cfg(feature = "certify")]
-                        plan.placed.extend(placed.before.iter().cloned());
-                        list = Cow::Owned(placed.tell(&mut report.rewrites));
-                    }
-                    *held = inlined.group;
-                    rejection = grow_on(&list, &uses, held, options, limits);
-                    tried = None;
-                }
-                Err(reason) => {
-                    tried = tried.or(reason);
-                    let differs = |at: usize| report.inlined.iter().any(|one| one.changes(at));
-                    let known = (&report.rewrites[..], &differs as &dyn Fn(usize) -> bool);
-                    match place::in_blocks(asked, (&list, &uses), held, known, options, limits) {
-                        Ok(placed) => {
-                            #[cfg(feature = "certify")]
-                            plan.placed.extend(placed.before.iter().cloned());
-                            list = Cow::Owned(placed.tell(&mut report.rewrites));
-                            rejection = grow_on(&list, &uses, held, options, limits);
-                            tried = None;
-                        }
-                        // What it would cost says more than why nothing else is possible.
-                        Err(Some(cost @ RewriteReason::FewRows { .. })) => {
-                            tried = Some(cost);
-                            break;
-                        }
-                        Err(reason) => {
-                            tried = tried.or(reason);
-                            break;
-                        }
-                    }
-                }
-            }
+    Planner {
+        asked: list,
+        list: Cow::Borrowed(list),
+        uses: Uses::of(list).under(options.policy, list),
+        options,
+        limits,
+        plan: Plan::default(),
+    }
+    .run()
+}
+
+/// The state of planning a list in the order in which it is, one dispatch after another.
+struct Planner<'a> {
+    /// The list as it was submitted.
+    asked: &'a [Submission],
+    /// The list as it is rewritten so far.
+    list: Cow<'a, [Submission]>,
+    uses: Uses,
+    options: &'a FuseOptions,
+    limits: &'a Limits,
+    /// The dispatches up to here, with their report.
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    /// The list as it is rewritten so far.
+    fn problem(&self) -> Problem<'_> {
+        Problem { list: &self.list, uses: &self.uses, options: self.options, limits: self.limits }
+    }
+
+    /// Plans all dispatches.
+    fn run(mut self) -> Result<Plan, PlanError> {
+        let mut start = 0;
+        while start < self.list.len() {
+            start = self.dispatch(start)?;
         }
-        let boundary = group.as_ref().and_then(|group| overlap::boundary(&list, group, options, limits));
+        let Self { asked, list, uses, limits, mut plan, .. } = self;
+        assemble::report_wishes(&list, &uses, &mut plan);
+        plan.note_values(asked, &list);
+        plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
+        #[cfg(feature = "certify")]
+        if let Cow::Owned(rewritten) = list {
+            plan.rewritten = Some(rewritten);
+        }
+        Ok(plan)
+    }
+
+    /// Plans the dispatch that begins with submission `start`; returns where the next one begins.
+    fn dispatch(&mut self, start: usize) -> Result<usize, PlanError> {
+        let (mut group, mut rejection) = match self.options.apart {
+            true => (None, Some(Reason::MeasuredSlower.into())),
+            false => grow(self.problem(), start),
+        };
+        let mut tried = None;
+        if let Some(group) = &mut group {
+            tried = self.rewrite(group, &mut rejection);
+        }
+        let boundary =
+            group.as_ref().and_then(|group| overlap::boundary(&self.list, group, self.options, self.limits));
         if let Some(boundary) = boundary
-            && !plan.report.is_rewritten(boundary..list.len())
-            && let Some(part) = grow_to(&list, &uses, start..boundary, options, limits)
+            && !self.plan.report.is_rewritten(boundary..self.list.len())
+            && let Some(part) = grow_to(self.problem(), start..boundary)
         {
             (group, rejection, tried) = (Some(part), Some(Reason::Overlaps.into()), None);
         }
         let end = match group {
-            Some(mut group) if group.end() - start > 1 => {
-                let end = group.end();
-                let rewrites = &mut plan.report.rewrites;
-                if let Some((placed, squares)) = squares::of(&list, &uses, &group, rewrites, options, limits)
-                {
-                    (list, group) = (Cow::Owned(placed.tell(rewrites)), squares);
-                }
-                assemble::report_gone(asked, start..end, &mut plan);
-                assemble::fused(&list, &uses, group, options, limits, &mut plan);
-                end
-            }
+            Some(group) if group.end() - start > 1 => self.fused(group),
             _ => {
-                plan.steps.push(plan_unfused_at(&list, &uses, start, options.float, limits)?);
-                assemble::report_unfused(&list, start, limits, &mut plan);
+                let step = plan_unfused_at(self.problem(), start)?;
+                self.plan.steps.push(step);
+                assemble::report_unfused(&self.list, start, &mut self.plan);
                 start + 1
             }
         };
         if let Some(rejection) = rejection
-            && end < list.len()
+            && end < self.list.len()
         {
-            plan.report.splits.push(SplitReport {
+            self.plan.report.splits.push(SplitReport {
                 after: end - 1,
                 buffer: rejection.buffer,
                 detail: rejection.reason.detail(),
@@ -252,29 +232,85 @@ pub(crate) fn plan_in_order(
                 tried,
             });
         }
-        start = end;
+        Ok(end)
     }
-    assemble::report_wishes(&list, &uses, &mut plan);
-    plan.note_values(asked, &list);
-    plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
-    #[cfg(feature = "certify")]
-    if let Cow::Owned(rewritten) = list {
-        plan.rewritten = Some(rewritten);
+
+    /// Rewrites submissions as long as that lets the next one join; returns why the last attempt failed, if there was something to try.
+    fn rewrite(&mut self, group: &mut Group, rejection: &mut Option<Rejection>) -> Option<RewriteReason> {
+        while let Some(why) = rejection {
+            if let Err(tried) = self.rewrite_for_next(group, why) {
+                return tried;
+            }
+            // What a rewrite lets join may let others join as it is.
+            *rejection = grow_on(self.problem(), group);
+        }
+        None
     }
-    Ok(plan)
+
+    /// Lets the submission behind a group join it by one rewrite; `Err(None)` if there is nothing to try.
+    fn rewrite_for_next(&mut self, group: &mut Group, why: &Rejection) -> Result<(), Option<RewriteReason>> {
+        let placed = place::across(self.asked, self.problem(), group, Known::of(&self.plan.report));
+        let tried = match placed {
+            Ok(placed) => {
+                self.take(placed);
+                return Ok(());
+            }
+            Err(reason) => reason,
+        };
+        self.plan.values.all |= inline::is_tried(&self.list[group.end()], why, self.options);
+        let inlined = inline::across(self.asked, self.problem(), group, why, &self.plan.report);
+        let tried = match inlined {
+            Ok(inlined) => {
+                self.plan.report.inlined.extend(inlined.inlined);
+                #[cfg(feature = "certify")]
+                self.plan.again.extend(inlined.again);
+                (self.list, self.uses) = (Cow::Owned(inlined.list), inlined.uses);
+                if let Some(placed) = inlined.placed {
+                    self.take(placed);
+                }
+                *group = inlined.group;
+                return Ok(());
+            }
+            Err(reason) => tried.or(reason),
+        };
+        match place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
+            Ok(placed) => {
+                self.take(placed);
+                Ok(())
+            }
+            // What it would cost says more than why nothing else is possible.
+            Err(Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
+            Err(reason) => Err(tried.or(reason)),
+        }
+    }
+
+    /// Replaces the list by the one in which submissions are placed.
+    fn take(&mut self, placed: Placed) {
+        #[cfg(feature = "certify")]
+        self.plan.placed.extend(placed.before.iter().cloned());
+        self.list = Cow::Owned(placed.tell(&mut self.plan.report.rewrites));
+    }
+
+    /// Adds the dispatch of a group of several submissions; returns where it ends.
+    fn fused(&mut self, mut group: Group) -> usize {
+        let members = group.start..group.end();
+        let squares = squares::of(self.problem(), &group, &self.plan.report.rewrites);
+        if let Some((placed, squares)) = squares {
+            self.list = Cow::Owned(placed.tell(&mut self.plan.report.rewrites));
+            group = squares;
+        }
+        assemble::report_gone(self.asked, members.clone(), &mut self.plan);
+        let Self { list, uses, options, limits, plan, .. } = self;
+        assemble::fused(Problem { list, uses, options, limits }, group, plan);
+        members.end
+    }
 }
 
 /// The longest group from `start`, and what ended it.
-fn grow(
-    list: &[Submission],
-    uses: &Uses,
-    start: usize,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> (Option<Group>, Option<Rejection>) {
-    match Group::new(list, uses, start, limits) {
+fn grow(problem: Problem<'_>, start: usize) -> (Option<Group>, Option<Rejection>) {
+    match Group::new(problem, start) {
         Ok(mut group) => {
-            let rejection = grow_on(list, uses, &mut group, options, limits);
+            let rejection = grow_on(problem, &mut group);
             (Some(group), rejection)
         }
         Err(reason) => (None, Some(reason.into())),
@@ -282,28 +318,17 @@ fn grow(
 }
 
 /// A group of exactly these submissions, if they are one.
-fn grow_to(
-    list: &[Submission],
-    uses: &Uses,
-    members: std::ops::Range<usize>,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Option<Group> {
-    let mut group = Group::new(list, uses, members.start, limits).ok()?;
+fn grow_to(problem: Problem<'_>, members: std::ops::Range<usize>) -> Option<Group> {
+    let mut group = Group::new(problem, members.start).ok()?;
     while group.end() < members.end {
-        group.join(list, uses, options, limits).ok()?;
+        group.join(problem).ok()?;
     }
     Some(group)
 }
 
 /// Takes in all that joins a group; what ends it.
-fn grow_on(
-    list: &[Submission],
-    uses: &Uses,
-    group: &mut Group,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Option<Rejection> {
+fn grow_on(problem: Problem<'_>, group: &mut Group) -> Option<Rejection> {
+    let Problem { list, options, limits, .. } = problem;
     let mut budget = Budget::new(&list[group.start]);
     for member in &list[group.start + 1..group.end()] {
         budget.take(member);
@@ -313,7 +338,7 @@ fn grow_on(
         if let Err(reason) = budget.add(next, options.float, limits) {
             return Some(reason.into());
         }
-        if let Err(rejection) = group.join(list, uses, options, limits) {
+        if let Err(rejection) = group.join(problem) {
             return Some(rejection);
         }
     }
@@ -330,18 +355,15 @@ pub fn plan_unfused(one: &Submission, float: FloatMode, limits: &Limits) -> Resu
         true => Cow::Borrowed(std::slice::from_ref(one)),
         false => closed::list(std::slice::from_ref(one), float, limits),
     };
-    let mut step = plan_unfused_at(&list, &Uses::of(&list), 0, float, limits)?;
+    let options = FuseOptions { float, ..FuseOptions::default() };
+    let problem = Problem { list: &list, uses: &Uses::of(&list), options: &options, limits };
+    let mut step = plan_unfused_at(problem, 0)?;
     step.ask(limits.float_controls);
     Ok(step)
 }
 
-fn plan_unfused_at(
-    list: &[Submission],
-    uses: &Uses,
-    position: usize,
-    float: FloatMode,
-    limits: &Limits,
-) -> Result<Step, PlanError> {
+fn plan_unfused_at(problem: Problem<'_>, position: usize) -> Result<Step, PlanError> {
+    let Problem { list, limits, options: &FuseOptions { float, .. }, .. } = problem;
     let one = &list[position];
     let over = (0..3).find(|&d| one.groups[d] > limits.max_groups[d]);
     // A closed kernel may have more push constants than there is room for; where it has, there is a buffer for them.
@@ -351,7 +373,7 @@ fn plan_unfused_at(
     }
     let dim = over.unwrap_or(0);
     let failed = |reason: Reason| PlanError { submission: position, kernel: one.kernel.name.clone(), reason };
-    let group = Group::new(list, uses, position, limits).map_err(|reason| match reason {
+    let group = Group::new(problem, position).map_err(|reason| match reason {
         Reason::RangeTooLarge => {
             let (count, limit) = (one.groups[dim], limits.max_groups[dim]);
             failed(Reason::GroupCount { dim, count, limit })

@@ -14,7 +14,7 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::mutation::{self, keeping};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
-    Step, Submission, plan, plan_unfused,
+    Step, Submission, Way, doubts, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -291,6 +291,12 @@ impl Lab {
     #[track_caller]
     pub(crate) fn planned(self) -> Checked {
         Checked { plan: plan(&self.submissions, &self.options, &self.limits).expect("the device can run it") }
+    }
+
+    /// The other ways to run the list that may be faster than its plan.
+    pub(crate) fn doubts(&self) -> Vec<Way> {
+        let planned = plan(&self.submissions, &self.options, &self.limits).expect("the device can run it");
+        doubts(&planned, &self.submissions, &self.options, &self.limits)
     }
 
     /// Whether the list's plan also is the plan of the list with these push constants, but for what it passes on. If so, that is

@@ -1,8 +1,9 @@
 //! Members that hand nothing on to each other stay dispatches of their own where a device runs small dispatches at once.
 
 use vkfuse_jit::Reason;
+use vkfuse_jit::plan::Way;
 
-use super::lab::Lab;
+use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
 
 /// Two reductions of different rows, on a device that holds so many invocations.
@@ -56,5 +57,22 @@ probes! {
             .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[3, 4], &[8]);
         lab.limits.overlapping_invocations = 1 << 16;
         assert_eq!(boundaries(lab), []);
+    }
+
+    fn few_invocations_in_place_of_many_are_measured() {
+        let each = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
+        let ways = |overlapping_invocations| {
+            let mut lab = Lab::rewriting(64)
+                .submit(&reduce("own + v", "x + y"), [1, 1, 1], &[0, 1], &[64])
+                .submit(&each, [8, 1, 1], &[0, 2], &[])
+                .submit(&spread("a[at] + b[wid.x]"), [1, 1, 1], &[2, 1, 3], &[64]);
+            lab.limits.overlapping_invocations = overlapping_invocations;
+            let ways = lab.doubts();
+            lab.check().fused(1);
+            ways
+        };
+        // Eight invocations do what 64 did.
+        assert_eq!(ways(1 << 16), [Way::Apart]);
+        assert_eq!(ways(0), []);
     }
 }

@@ -3,20 +3,21 @@
 //! Work-groups that follow each other in one dimension have the other components of their ids in common: tiles next to each other
 //! lie in the same rows.
 
+use ahash::AHashMap;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
-
-use super::Globals;
 
 /// A bit for each component of a vector, all of them for anything else; 0: the value is common.
 pub(super) type Mask = u32;
 
 pub(super) const ALL: Mask = Mask::MAX;
 
-/// What varies of a result that follows from its operands. `of` says what of an operand does, and `components` how many a vector has.
+/// What varies of a result that follows from its operands. `of` says what of an operand does, and `components` how many a vector has;
+/// `constants` are numbers by their ids, and `vectors` the same for vector types.
 pub(super) fn of_result(
     inst: &Instruction,
-    globals: &Globals,
+    constants: &AHashMap<Word, u32>,
+    vectors: &AHashMap<Word, u32>,
     of: impl Fn(Word) -> Mask,
     components: impl Fn(Word) -> Option<u32>,
 ) -> Mask {
@@ -35,10 +36,10 @@ pub(super) fn of_result(
             component(of(*whole), *index)
         }
         (Op::AccessChain | Op::InBoundsAccessChain, [Operand::IdRef(whole), Operand::IdRef(index)]) => {
-            globals.constants.get(index).map_or(ALL, |&index| component(of(*whole), index))
+            constants.get(index).map_or(ALL, |&index| component(of(*whole), index))
         }
         (Op::CompositeConstruct, parts)
-            if inst.result_type.is_some_and(|ty| globals.vectors.get(&ty) == Some(&(parts.len() as u32))) =>
+            if inst.result_type.is_some_and(|ty| vectors.get(&ty) == Some(&(parts.len() as u32))) =>
         {
             (0..).zip(ids()).fold(0, |mask, (index, id)| mask | (any(of(id)) & 1 << index))
         }

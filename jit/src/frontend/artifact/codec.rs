@@ -22,12 +22,11 @@ use rspirv::dr;
 use rspirv::spirv::{BuiltIn, Capability, MemoryModel};
 
 use super::KernelArtifact;
+use crate::frontend::layout::{PushMember, ScalarClass};
 use crate::frontend::modes::Mode;
 use crate::frontend::plain::Plain;
 use crate::frontend::reason::KernelReason;
-use crate::frontend::reflect::{
-    Binding, BindingKind, DescriptorArray, Interface, PushLayout, PushMember, ScalarClass,
-};
+use crate::frontend::reflect::{Binding, BindingKind, DescriptorArray, Interface, PushLayout};
 use crate::frontend::set_binding::SetBinding;
 use crate::frontend::{guard, load, resource};
 

@@ -16,6 +16,7 @@ use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::seam;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
@@ -27,7 +28,7 @@ use crate::plan::output::recipe::{
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
-use crate::plan::promotion::internalize::{Granted, Room};
+use crate::plan::promotion::internalize::Granted;
 use crate::plan::promotion::load_once::Kept;
 use crate::plan::promotion::unroll::Needed;
 use crate::plan::promotion::{internalize, load_once, unroll};
@@ -72,18 +73,11 @@ pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, 
 }
 
 /// A group of several submissions: internalizes, emits the step and reports.
-pub(crate) fn fused(
-    list: &[Submission],
-    uses: &Uses,
-    mut group: Group,
-    options: &FuseOptions,
-    limits: &Limits,
-    plan: &mut Plan,
-) {
+pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
+    let Problem { list, uses, options, limits } = problem;
     let members = group.start..group.end();
     let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
-    let shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
-    let mut room = Room { shared, facts: limits.into() };
+    let mut shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
     let mut granted = Vec::new();
     let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();
     for buffer in buffers_of(&list[members.clone()]) {
@@ -92,9 +86,9 @@ pub(crate) fn fused(
         }
         let mut report =
             BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
-        if let Some(grant) = internalize::decide(list, uses, &mut group, buffer, options, room, &mut report) {
+        if let Some(grant) = internalize::decide(problem, &mut group, buffer, shared, &mut report) {
             if grant.internal.kind == Internalization::Local {
-                room.shared = room.shared.saturating_sub(grant.bytes);
+                shared = shared.saturating_sub(grant.bytes);
             }
             granted.push(grant);
         }
@@ -112,7 +106,7 @@ pub(crate) fn fused(
     // Items side by side pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),
-        None => load_once::choose(list, uses, &mut group, &granted, limits),
+        None => load_once::choose(problem, &mut group, &granted),
     };
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
@@ -163,7 +157,7 @@ pub(crate) fn fused(
     plan.steps.push(step);
 }
 
-pub(crate) fn report_unfused(list: &[Submission], position: usize, _limits: &Limits, plan: &mut Plan) {
+pub(crate) fn report_unfused(list: &[Submission], position: usize, plan: &mut Plan) {
     plan.report.groups.push(GroupReport {
         members: (position..position + 1).into(),
         fused: false,

@@ -18,8 +18,8 @@ use crate::plan::grouping::mapping::{Layout, Shapes};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Promote, Submission};
-use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::PairVerdict;
@@ -103,17 +103,13 @@ impl Group {
     }
 
     /// A group of one.
-    pub(crate) fn new(
-        list: &[Submission],
-        uses: &Uses,
-        start: usize,
-        limits: &Limits,
-    ) -> Result<Self, Reason> {
+    pub(crate) fn new(problem: Problem<'_>, start: usize) -> Result<Self, Reason> {
+        let Problem { list, limits, .. } = problem;
         analysis_of(&list[start])?;
         let shapes = Shapes::of(&list[start]);
         let mut group = Self::empty(start, shapes.layout(limits)?, shapes);
         // One kernel has nothing to be compared with.
-        group.add(list, uses, start, &FuseOptions::default(), limits).map_err(|r| r.reason)?;
+        group.add(problem.with_options(&FuseOptions::default()), start).map_err(|r| r.reason)?;
         Ok(group)
     }
 
@@ -122,20 +118,15 @@ impl Group {
     }
 
     /// Adds the next submission or leaves the group as it was.
-    pub(crate) fn join(
-        &mut self,
-        list: &[Submission],
-        uses: &Uses,
-        options: &FuseOptions,
-        limits: &Limits,
-    ) -> Result<(), Rejection> {
+    pub(crate) fn join(&mut self, problem: Problem<'_>) -> Result<(), Rejection> {
+        let Problem { list, limits, .. } = problem;
         let next = self.end();
         analysis_of(&list[next])?;
         compatible(&list[self.start..next], &list[next])?;
         let shapes = self.shapes.with(&list[next]);
         let layout = shapes.layout(limits)?;
         if layout == self.layout {
-            self.add(list, uses, next, options, limits)?;
+            self.add(problem, next)?;
             self.shapes = shapes;
             return Ok(());
         }
@@ -146,12 +137,12 @@ impl Group {
         if near.len() < self.forms.len() {
             let mut group = Self::empty(self.start, layout, shapes);
             for position in near.into_iter().chain([next]) {
-                group.add(list, uses, position, options, limits)?;
+                group.add(problem, position)?;
             }
         }
         let mut group = Self::empty(self.start, layout, shapes);
         for position in self.start..=next {
-            group.add(list, uses, position, options, limits)?;
+            group.add(problem, position)?;
         }
         *self = group;
         Ok(())
@@ -183,14 +174,8 @@ impl Group {
         Some(Box::new(UnboundedLoop { kernel: kernel.name.clone(), lines }))
     }
 
-    fn add(
-        &mut self,
-        list: &[Submission],
-        uses: &Uses,
-        position: usize,
-        options: &FuseOptions,
-        limits: &Limits,
-    ) -> Result<(), Rejection> {
+    fn add(&mut self, problem: Problem<'_>, position: usize) -> Result<(), Rejection> {
+        let Problem { list, uses, limits, .. } = problem;
         let submission = &list[position];
         let analysis = analysis_of(submission)?;
         let sizes = submission.sizes();
@@ -226,7 +211,7 @@ impl Group {
         }
         let demands = self.demands.len();
         let trusted = self.trusted.len();
-        if let Err(rejection) = self.compare(list, uses, position, &forms, (options, limits)) {
+        if let Err(rejection) = self.compare(problem, position, &forms) {
             self.demands.truncate(demands);
             self.trusted.truncate(trusted);
             return Err(rejection);
@@ -271,12 +256,11 @@ impl Group {
     /// Compares the accesses of a new member with those of all before it.
     fn compare(
         &mut self,
-        list: &[Submission],
-        uses: &Uses,
+        problem: Problem<'_>,
         position: usize,
         forms: &[AccessForm],
-        (options, limits): (&FuseOptions, &Limits),
     ) -> Result<(), Rejection> {
+        let Problem { list, uses, options, limits } = problem;
         self.compare_addresses(list, position, options)?;
         let analysis = analysis_of(&list[position])?;
         let slow = if options.force { None } else { slow_broadcast(&list[position], limits) };

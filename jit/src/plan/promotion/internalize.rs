@@ -22,10 +22,10 @@ use crate::kernel::BindingKind;
 use crate::plan::grouping::group::{Group, site};
 use crate::plan::grouping::in_range::stays;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::{Limits, LoopFacts, SmallScalars};
+use crate::plan::input::limits::{Limits, LoopFacts};
 use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
-use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 use crate::plan::output::recipe::{Internal, SlotOf};
 use crate::plan::output::report::{BufferReport, TrustedReport};
@@ -37,28 +37,6 @@ use crate::reason::AccessPair;
 
 /// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are written out.
 const MAX_PRIVATE_SLOTS: u32 = 64;
-
-/// What the device has left for internalized buffers.
-#[derive(Clone, Copy)]
-pub(crate) struct Room {
-    /// Shared memory in bytes.
-    pub(crate) shared: u64,
-    pub(crate) facts: Facts,
-}
-
-/// What the device has for elements that are not in memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Facts {
-    small: SmallScalars,
-    loops: LoopFacts,
-    robust: bool,
-}
-
-impl From<&Limits> for Facts {
-    fn from(limits: &Limits) -> Self {
-        Self { small: limits.small_scalars, loops: limits.loops, robust: limits.robust }
-    }
-}
 
 /// A buffer that stays inside.
 pub(crate) struct Granted {
@@ -98,17 +76,16 @@ pub(crate) struct Use {
     pub(crate) widen_barriers: bool,
 }
 
-/// Decides about one buffer of a group of at least two members. `room` is what the device
-/// has left.
+/// Decides about one buffer of a group of at least two members. `shared` is how many bytes of
+/// shared memory are left.
 pub(crate) fn decide(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
     buffer: BufferId,
-    options: &FuseOptions,
-    room: Room,
+    shared: u64,
     report: &mut BufferReport,
 ) -> Option<Granted> {
+    let Problem { list, uses, limits, .. } = problem;
     let asked = match wish(list, uses, buffer) {
         Ok(Promote::None) => return None,
         Ok(asked) => asked,
@@ -127,7 +104,7 @@ pub(crate) fn decide(
     let mut first_reason = None;
     for &kind in kinds {
         let trusted = group.trusted.len();
-        match grant(list, uses, group, buffer, kind, options, room) {
+        match grant(problem, group, buffer, kind, shared) {
             // Private memory indexed at run time is not registers; whoever leaves the choice to us gets better.
             Ok(granted)
                 if asked == Promote::Auto && kind == Internalization::Private && granted.is_indexed() =>
@@ -135,9 +112,9 @@ pub(crate) fn decide(
                 group.trusted.truncate(trusted);
                 first_reason.get_or_insert(Reason::IndexedRegisters);
             }
-            Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, room.facts.loops) => {
+            Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, limits.loops) => {
                 group.trusted.truncate(trusted);
-                let (slots, most) = (granted.internal.slots, room.facts.loops.private_bytes);
+                let (slots, most) = (granted.internal.slots, limits.loops.private_bytes);
                 let size = (granted.bytes / u64::from(slots.max(1))).max(1);
                 let limit = u64::from(most) / size;
                 first_reason.get_or_insert(Reason::TooManySlots { slots: u64::from(slots), limit });
@@ -158,29 +135,28 @@ pub(crate) fn decide(
 }
 
 fn grant(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
     buffer: BufferId,
     kind: Internalization,
-    options: &FuseOptions,
-    room: Room,
+    shared: u64,
 ) -> Result<Granted, Reason> {
+    let Problem { uses, limits, .. } = problem;
     let members = group.start..group.end();
     let outside = uses.of_buffer(buffer).iter().any(|(submission, _)| !members.contains(submission));
     if outside && !mutant!(PromoteAcrossGroups) {
         return Err(Reason::SeveralGroups);
     }
     let Owned { elements, size: element_size, stride, slots, places, widen } =
-        owned(list, uses, group, buffer, kind, options, room.facts)?;
-    let limit = MAX_PRIVATE_SLOTS.max(room.facts.loops.rounds);
+        owned(problem, group, buffer, kind)?;
+    let limit = MAX_PRIVATE_SLOTS.max(limits.loops.rounds);
     if kind == Internalization::Private && slots > limit {
         return Err(Reason::TooManySlots { slots: u64::from(slots), limit: u64::from(limit) });
     }
     // Bytes without layout are at most those with it.
     let bytes = u64::from(slots) * element_size.next_multiple_of(16).min(stride.max(element_size));
-    if kind == Internalization::Local && bytes > room.shared {
-        return Err(Reason::SharedMemory { needed: bytes as u32, limit: room.shared as u32 });
+    if kind == Internalization::Local && bytes > shared {
+        return Err(Reason::SharedMemory { needed: bytes as u32, limit: shared as u32 });
     }
     let mut granted: Vec<Use> = Vec::new();
     for &(member, binding) in uses.of_buffer(buffer) {
@@ -214,15 +190,13 @@ pub(in crate::plan) struct Owned {
 }
 
 pub(in crate::plan) fn owned(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
     buffer: BufferId,
     kind: Internalization,
-    options: &FuseOptions,
-    facts: Facts,
 ) -> Result<Owned, Reason> {
-    let (elements, joint, size, stride) = elements(list, uses, group, buffer, facts)?;
+    let Problem { list, options, .. } = problem;
+    let (elements, joint, size, stride) = elements(problem, group, buffer)?;
     let private = kind == Internalization::Private && !mutant!(LocalIsPrivate);
     let needed = if private { Relation::SameInvocation } else { Relation::SameGroup };
     let mut widen = AHashSet::new();
@@ -236,12 +210,12 @@ pub(in crate::plan) fn owned(
 
 /// All accesses of the group to the buffer, its joint stores, the size of an element and the stride between two.
 pub(in crate::plan) fn elements(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
     buffer: BufferId,
-    Facts { small, loops: facts, robust }: Facts,
 ) -> Result<(Vec<Element>, Vec<Element>, u64, u64), Reason> {
+    let Problem { list, uses, limits, .. } = problem;
+    let &Limits { small_scalars: small, loops: facts, robust, .. } = limits;
     let mut found = Vec::new();
     let mut joint = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;

@@ -22,10 +22,9 @@ use crate::analysis::cfg::Cfg;
 use crate::analysis::unroll::Unrollable;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Internalization, Submission};
-use crate::plan::input::uses::Uses;
 use crate::plan::output::recipe::SlotOf;
 use crate::plan::promotion::element::Element;
 use crate::plan::promotion::internalize;
@@ -60,13 +59,8 @@ impl Kept {
 }
 
 /// What is worth keeping of the buffers of a group.
-pub(crate) fn choose(
-    list: &[Submission],
-    uses: &Uses,
-    group: &mut Group,
-    granted: &[Granted],
-    limits: &Limits,
-) -> Vec<Kept> {
+pub(crate) fn choose(problem: Problem<'_>, group: &mut Group, granted: &[Granted]) -> Vec<Kept> {
+    let Problem { list, uses, limits, .. } = problem;
     let members = group.start..group.end();
     let addressed = list[members.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
     let mut rooms = [limits.kept_bytes, limits.kept_result_bytes].map(u64::from);
@@ -89,11 +83,8 @@ pub(crate) fn choose(
         if *room == 0 {
             continue;
         }
-        let kept = if is_result {
-            of_results(list, uses, group, buffer, limits)
-        } else {
-            of_buffer(list, uses, group, buffer, limits)
-        };
+        let kept =
+            if is_result { of_results(problem, group, buffer) } else { of_buffer(problem, group, buffer) };
         if let Some(kept) = kept.filter(|kept| kept.bytes <= *room) {
             *room -= kept.bytes;
             all.push(kept);
@@ -103,17 +94,12 @@ pub(crate) fn choose(
 }
 
 /// What is kept of a buffer that members write.
-fn of_results(
-    list: &[Submission],
-    uses: &Uses,
-    group: &mut Group,
-    buffer: BufferId,
-    limits: &Limits,
-) -> Option<Kept> {
+fn of_results(problem: Problem<'_>, group: &mut Group, buffer: BufferId) -> Option<Kept> {
+    let Problem { list, .. } = problem;
     // As if it were to stay inside, and nothing is believed.
     let (kind, options) = (Internalization::Private, FuseOptions::default());
     let Owned { elements, size, slots, places, .. } =
-        internalize::owned(list, uses, group, buffer, kind, &options, limits.into()).ok()?;
+        internalize::owned(problem.with_options(&options), group, buffer, kind).ok()?;
     let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never);
     let (elements, places): (Vec<&Element>, Vec<SlotOf>) = all.unzip();
     let is_read = elements.iter().any(|one| one.kind == AccessKind::Read);
@@ -154,14 +140,9 @@ fn bytes(slots: u32, size: u64) -> u64 {
     u64::from(slots) * size.next_multiple_of(4)
 }
 
-fn of_buffer(
-    list: &[Submission],
-    uses: &Uses,
-    group: &mut Group,
-    buffer: BufferId,
-    limits: &Limits,
-) -> Option<Kept> {
-    let (mut elements, _, size, stride) = elements(list, uses, group, buffer, limits.into()).ok()?;
+fn of_buffer(problem: Problem<'_>, group: &mut Group, buffer: BufferId) -> Option<Kept> {
+    let Problem { list, .. } = problem;
+    let (mut elements, _, size, stride) = elements(problem, group, buffer).ok()?;
     elements.retain(|one| !one.form.never && one.kind == AccessKind::Read);
     if !(2..=MAX_LOADS).contains(&elements.len()) || !are_whole(list, elements.iter(), size) {
         return None;

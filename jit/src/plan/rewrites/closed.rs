@@ -13,7 +13,8 @@ use std::sync::Arc;
 use crate::kernel::{BindingKind, Specialized};
 use crate::plan::grouping::group::Group;
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::FloatMode;
+use crate::plan::input::options::{FloatMode, FuseOptions};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::output::push::PushBlock;
@@ -70,9 +71,10 @@ fn has_room(one: &Submission, limits: &Limits) -> Result<(), Reason> {
     let mut push = PushBlock::default();
     let fits = push.add_member(one, 0).is_ok() && push.fits_with_buffer(0, limit);
     let list = std::slice::from_ref(one);
+    let problem = Problem { list, uses: &Uses::of(list), options: &FuseOptions::default(), limits };
     let no_buffer = if uniform >= limits.max_uniform_buffers {
         NoPushBuffer::AllBound { limit: limits.max_uniform_buffers }
-    } else if !fits || one.base != [0; 3] || Group::new(list, &Uses::of(list), 0, limits).is_err() {
+    } else if !fits || one.base != [0; 3] || Group::new(problem, 0).is_err() {
         NoPushBuffer::Fixed
     } else {
         return Ok(());

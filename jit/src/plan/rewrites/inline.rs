@@ -16,38 +16,32 @@
 //! - what would not pay ([`Seam::pays`])
 
 mod elements;
+mod seam;
 pub(in crate::plan) mod texels;
 
 use std::borrow::Cow;
 
-use smallvec::SmallVec;
-
 use crate::Reason;
-use crate::analysis::access::Access;
-use crate::analysis::evaluate::AccessForm;
-use crate::kernel::SetBinding;
 use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
-use crate::plan::grouping::view::{View, ask};
+use crate::plan::grouping::view::ask;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{Arg, BufferId, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::Again;
 use crate::plan::output::report::{InlineReport, Report};
-use crate::plan::rewrites::proposal::Placed;
+use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Definition, Ids, Parts, Slots};
-use texels::Sides;
+use crate::rewrite::{self, Definition, Parts, Slots};
+use seam::{Done, Loads, Seam, size_of, writes};
 
 /// Producers that are worked out in one submission.
 const MOST_PRODUCERS: usize = 8;
-/// Rounds of a loop of which nothing is known.
-const UNKNOWN_ROUNDS: i128 = 64;
 /// Loads that one invocation may do again, and operations.
 pub(in crate::plan) const MOST_LOADS: u64 = 40;
 pub(in crate::plan) const MOST_WORK: u64 = 512;
@@ -85,19 +79,19 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
 /// as it was submitted.
 pub(crate) fn across(
     asked: &[Submission],
-    (list, uses): (&[Submission], &Uses),
+    problem: Problem<'_>,
     group: &Group,
     rejection: &Rejection,
     known: &Report,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<Inlined, Option<RewriteReason>> {
+    let Problem { list, uses, options, limits } = problem;
     let next = group.end();
     if !is_tried(&list[next], rejection, options) {
         return Err(None);
     }
     // What is worked out is proven, also where other things are trusted.
-    let proven = &FuseOptions { policy: Policy::Prove, ..*options };
+    let proven = problem.proven();
+    let problem = problem.with_options(&proven);
     let mut list = Cow::Borrowed(list);
     let mut own_uses = None;
     let mut inlined: Vec<InlineReport> = Vec::new();
@@ -116,7 +110,7 @@ pub(crate) fn across(
             break;
         }
         let uses = own_uses.as_ref().unwrap_or(uses);
-        let in_place = texels::in_place(&list, uses, group.start, producer, proven);
+        let in_place = in_place(Problem { list: &list, uses, ..problem }, group.start, producer);
         let source = match &in_place {
             Some(source) => source,
             None if is_placed => &asked[producer],
@@ -132,7 +126,7 @@ pub(crate) fn across(
         let (is_own, robust) = (false, limits.robust);
         let done = &done;
         let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
-        let made = seam.inline(proven).map_err(Some)?;
+        let made = seam.inline(&proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(Again {
             by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
@@ -144,7 +138,8 @@ pub(crate) fn across(
         inlined.push(made.report);
         drop_unused(asked, list.to_mut(), next, &mut inlined);
         let uses = own_uses.insert(Uses::of(&list).under(options.policy, &list));
-        let (group, placed) = match grow(&list, uses, group.start, next, proven, limits) {
+        let problem = Problem { list: &list, uses, ..problem };
+        let (group, placed) = match grow(problem, group.start, next) {
             Ok(group) => (group, None),
             Err(Some(stopped)) if stopped.0.end() == next => {
                 let (mut before, rejection) = *stopped;
@@ -155,9 +150,8 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                let differs = |at: usize| known.inlined.iter().chain(&inlined).any(|one| one.changes(at));
-                let known = (&known.rewrites[..], &differs as &dyn Fn(usize) -> bool);
-                match place::across(asked, (&list, uses), &mut before, known, proven, limits) {
+                let known = Known { rewrites: &known.rewrites, inlined: [&known.inlined, &inlined] };
+                match place::across(asked, problem, &mut before, known) {
                     Ok(placed) => (before, Some(placed)),
                     Err(why) => {
                         return Err(why.or(Some(RewriteReason::Rejected(Box::new(rejection.reason)))));
@@ -207,22 +201,39 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
     }
 }
 
+/// A submission that writes over the texels that it reads, each item its own, as one that works out what it read: what it writes in the end
+/// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
+///
+/// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
+fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submission> {
+    let Problem { list, uses, options, .. } = problem;
+    let one = &list[next];
+    let definition = Definition::of(&one.kernel).ok().filter(|definition| definition.texels.is_some())?;
+    let from = definition.binding;
+    if !definition.loads.contains(&from) {
+        return None;
+    }
+    let producer = (start..next).rev().find(|&at| writes(&list[at], &one.args[from]))?;
+    let before = in_place(problem, start, producer);
+    let source = before.as_ref().unwrap_or(&list[producer]);
+    let definition = Definition::of(&source.kernel).ok().filter(|definition| definition.texels.is_some())?;
+    let done = Done::new();
+    // Texels are no bytes of a range.
+    let (is_own, robust, done) = (true, false, &done);
+    let seam = Seam { list, uses, source, definition, producer, next, from, done, is_own, robust };
+    Some(seam.inline(options).ok()?.submission)
+}
+
 /// The group up to `next`, which it includes; or the group before it, and why it stays apart.
-fn grow(
-    list: &[Submission],
-    uses: &Uses,
-    start: usize,
-    next: usize,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Result<Group, Option<Box<(Group, Rejection)>>> {
+fn grow(problem: Problem<'_>, start: usize, next: usize) -> Result<Group, Option<Box<(Group, Rejection)>>> {
+    let Problem { list, options, limits, .. } = problem;
     let mut budget = Budget::new(&list[start]);
-    let Ok(mut group) = Group::new(list, uses, start, limits) else { return Err(None) };
+    let Ok(mut group) = Group::new(problem, start) else { return Err(None) };
     while group.end() <= next {
         let joined = budget
             .add(&list[group.end()], options.float, limits)
             .map_err(Rejection::from)
-            .and_then(|()| group.join(list, uses, options, limits));
+            .and_then(|()| group.join(problem));
         if let Err(rejection) = joined {
             return Err(Some(Box::new((group, rejection))));
         }
@@ -251,71 +262,6 @@ fn producer_of(
     });
     found.max_by_key(|&(producer, _)| producer)
 }
-
-/// Whether a submission writes some byte of an argument.
-fn writes(one: &Submission, arg: &Arg) -> bool {
-    let bindings = one.args.iter().zip(&one.kernel.interface.bindings);
-    { bindings }.any(|(own, binding)| binding.writes && overlap(own, arg))
-}
-
-fn overlap(a: &Arg, b: &Arg) -> bool {
-    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
-}
-
-/// The elements that a producer certainly stores, each by exactly one item.
-struct Stored {
-    ids: Ids,
-    /// Weights of all digits but the lightest, in elements, and the greatest values of mirrored digits.
-    weights: SmallVec<[u32; 4]>,
-    #[cfg(feature = "certify")]
-    digits: SmallVec<[elements::Weighed; 4]>,
-    /// Index of the first one as the producer has it, and how many there are.
-    first: i128,
-    count: i128,
-    /// Place of the element of index 0 in the memory object, and bytes from one to the next.
-    origin: i128,
-    stride: i128,
-    /// Of texels, there are their coordinates instead.
-    sides: Sides,
-}
-
-impl Stored {
-    fn texels(ids: Ids, sides: Sides) -> Self {
-        Self {
-            ids,
-            weights: SmallVec::new(),
-            #[cfg(feature = "certify")]
-            digits: SmallVec::new(),
-            first: 0,
-            count: 0,
-            origin: 0,
-            stride: 1,
-            sides,
-        }
-    }
-}
-
-/// A producer and a submission that loads what it stores.
-struct Seam<'a> {
-    list: &'a [Submission],
-    uses: &'a Uses,
-    /// The producer as it is worked out.
-    source: &'a Submission,
-    definition: Definition,
-    producer: usize,
-    next: usize,
-    /// The binding that is loaded from.
-    from: usize,
-    /// Submissions whose elements it does not load any more from there.
-    done: &'a Done,
-    /// Each item of it stores over the texel that it loads, and only what it stores is asked for.
-    is_own: bool,
-    /// Accesses outside of what is bound are defined.
-    robust: bool,
-}
-
-/// Producers, and the bindings from which what they store is not loaded any more.
-type Done = SmallVec<[(usize, SetBinding); 4]>;
 
 /// A submission that works out what it loaded.
 struct Made {
@@ -509,66 +455,5 @@ impl Seam<'_> {
             at: target.at,
             gone: false,
         })
-    }
-}
-
-/// Bytes of an element, or of a texel, at a binding.
-fn size_of(of: &Submission, binding: usize) -> u64 {
-    let accesses = analysis_of(of).map_or(&[][..], |analysis| &analysis.accesses);
-    let found = accesses.iter().find(|access| access.binding == binding);
-    found.map_or(0, |access| match access.texel {
-        None => access.size,
-        // Of formats that are not followed, the most that there are.
-        Some(_) => texels::texels_of(&of.kernel, access).map_or(16, |texels| 4 * u64::from(texels.channels)),
-    })
-}
-
-/// The loads of a consumer from one binding.
-struct Loads {
-    /// How what is loaded is made of what is stored.
-    parts: Parts,
-    /// The producer's index of an element, less the consumer's; in elements of the one of both that has the shorter ones.
-    shift: i128,
-    /// The consumer's index of the first element that is stored, and the one after the last.
-    first: i128,
-    end: i128,
-    /// How many, and how often an invocation does one, as far as that is known.
-    count: u32,
-    times: u64,
-    /// Whether elements before the first or after the last that is stored may be loaded as well.
-    below: bool,
-    above: bool,
-    /// Whether neighbours load neighbouring elements.
-    in_order: bool,
-}
-
-impl Default for Loads {
-    fn default() -> Self {
-        Self {
-            parts: Parts::Whole,
-            shift: 0,
-            first: 0,
-            end: 0,
-            count: 0,
-            times: 0,
-            below: false,
-            above: false,
-            in_order: true,
-        }
-    }
-}
-
-impl Loads {
-    /// Counts how often an invocation does a load.
-    fn add_rounds(&mut self, access: &Access, form: &AccessForm, view: &View) {
-        let rounds = access.loops.iter().enumerate().map(|(at, _)| match form.counters.get(at) {
-            Some(&counter) => {
-                let (low, high) = form.ranges.get(&view.atoms, counter);
-                (high - low + 1).clamp(1, 1 << 20)
-            }
-            None => UNKNOWN_ROUNDS,
-        });
-        let rounds = rounds.fold(1i128, i128::saturating_mul);
-        self.times = self.times.saturating_add(u64::try_from(rounds).unwrap_or(u64::MAX));
     }
 }

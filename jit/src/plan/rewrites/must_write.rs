@@ -16,6 +16,8 @@ use crate::plan::grouping::group::Group;
 use crate::plan::grouping::in_range::stays;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
+use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::rewrites::inline::texels;
@@ -33,7 +35,8 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     if one.kernel.interface.bindings[arg].kind.texture() == Some(TextureKind::StorageImage) {
         return texels::covers(one, &uses, arg);
     }
-    let (Ok(mut group), Ok(analysis)) = (Group::new(list, &uses, 0, limits), analysis_of(one)) else {
+    let problem = Problem { list, uses: &uses, options: &FuseOptions::default(), limits };
+    let (Ok(mut group), Ok(analysis)) = (Group::new(problem, 0), analysis_of(one)) else {
         return false;
     };
     let joint = joint(one, &uses, &mut group, analysis, arg);

@@ -13,7 +13,7 @@
 
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
@@ -28,13 +28,11 @@ const FILLING_ROWS: u64 = 512;
 
 /// Whether submission `at` of a group that ends with `last` is not slower on the places of a proposal.
 pub(in crate::plan) fn pays(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     (at, last): (usize, usize),
     proposal: &Proposal,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<(), RewriteReason> {
+    let Problem { list, uses, options, limits } = problem;
     let (Places::Rows { length } | Places::Blocks { length, .. }) = proposal.places else { return Ok(()) };
     if options.force {
         return Ok(());

@@ -30,15 +30,13 @@ use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Submission};
-use crate::plan::input::uses::Uses;
 use crate::plan::output::again::Counted;
 use crate::plan::output::report::{Places, RewriteReport};
 use crate::plan::rewrites::exactly_once::exactly_once;
 use crate::plan::rewrites::pays::pays;
-use crate::plan::rewrites::proposal::{Partners, Placed, Proposal};
+use crate::plan::rewrites::proposal::{Known, Partners, Placed, Proposal};
 use crate::plan::rewrites::{idle, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digits, Numbering, Order, Spread};
@@ -58,30 +56,29 @@ enum Pace {
 }
 
 /// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try. The group is left as it was, or is the
-/// one that holds with what was placed. `asked` is the list as it was submitted, of which some was placed and some `differs` in another way.
+/// one that holds with what was placed. `asked` is the list as it was submitted, and `known` what was changed since.
 pub(crate) fn across(
     asked: &[Submission],
-    (list, uses): (&[Submission], &Uses),
+    problem: Problem<'_>,
     group: &mut Group,
-    (known, differs): (&[RewriteReport], &dyn Fn(usize) -> bool),
-    options: &FuseOptions,
-    limits: &Limits,
+    known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
-    let before = Before { rewrites: known, undone: &[], rounds: &[] };
-    let first = once(list, uses, group, before, options, limits);
+    let Problem { list, uses, options, .. } = problem;
+    let before = Before { rewrites: known.rewrites, undone: &[], rounds: &[] };
+    let first = once(problem, group, before);
     let Err(why) = first else { return first };
     if options.no_rewrites {
         return Err(why);
     }
     // What was placed for the sake of others in the group may have to go by the next one.
     let members = group.start..group.end();
-    let placed = known.iter().map(|one| one.submission);
-    let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !differs(*at)).collect();
+    let placed = known.rewrites.iter().map(|one| one.submission);
+    let undone: Vec<usize> = placed.filter(|at| members.contains(at) && !known.differs(*at)).collect();
     let mut fresh = Cow::Borrowed(list);
     if !undone.is_empty() {
         undone.iter().for_each(|&at| fresh.to_mut()[at] = asked[at].clone());
         let before = Before { undone: &undone, ..before };
-        if let Ok(placed) = once(&fresh, uses, group, before, options, limits) {
+        if let Ok(placed) = once(problem.with_list(&fresh), group, before) {
             return Ok(placed);
         }
     }
@@ -92,7 +89,7 @@ pub(crate) fn across(
         if !rounds::may_be(&fresh[at]) {
             continue;
         }
-        let stands = known.iter().any(|one| one.submission == at) && !undone.contains(&at);
+        let stands = known.rewrites.iter().any(|one| one.submission == at) && !undone.contains(&at);
         let goes = || View::of(&fresh, uses, at).is_some_and(|view| view.stores_flat(&fresh[at]));
         if !stands && fresh[at].base == [0; 3] && !goes() {
             by_rounds.extend(rounds::flat(&fresh[at], uses, at));
@@ -110,7 +107,7 @@ pub(crate) fn across(
             rounds.push(*by);
         }
         let before = Before { undone: &undone, rounds: &rounds, ..before };
-        let Ok(placed) = once(&list, uses, group, before, options, limits) else { continue };
+        let Ok(placed) = once(problem.with_list(&list), group, before) else { continue };
         #[cfg(feature = "certify")]
         let placed = {
             let kept = rounds.iter().map(|by| (by.at, fresh[by.at].clone()));
@@ -135,13 +132,11 @@ struct Before<'a> {
 
 /// The same where some of what was placed is as it was submitted again.
 fn once(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
     Before { rewrites: known, undone, rounds }: Before<'_>,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<Placed, Option<RewriteReason>> {
+    let Problem { list, uses, options, .. } = problem;
     let next = group.end();
     if options.no_rewrites {
         return Err(None);
@@ -156,7 +151,8 @@ fn once(
     // Of these, one may go through a buffer from another element on than the other.
     let is_shifted = list[members.clone()].iter().all(is_line);
     // What is placed is proven, also where other things are trusted.
-    let options = &FuseOptions { policy: Policy::Prove, ..*options };
+    let proven = problem.proven();
+    let problem = problem.with_options(&proven);
     let is_placed =
         |position: usize| !undone.contains(&position) && known.iter().any(|one| one.submission == position);
     let is_free = |position: usize| {
@@ -218,7 +214,7 @@ fn once(
                 (_, false) => proposal.by_groups_of(&list[at]),
             };
             let Some(proposal) = placed_at else { continue };
-            match place(list, uses, (at, next), &proposal, options, limits) {
+            match place(problem, (at, next), &proposal) {
                 Ok((submission, report)) => {
                     placed[at] = submission;
                     rewrites.push(report);
@@ -241,8 +237,8 @@ fn once(
         let is_alone = matches!(&rewrites[..], [one] if one.submission == next);
         let is_alone = is_alone && undone.is_empty() && rounds.len() < 2 && group.trusted.is_empty();
         let grown = match is_alone {
-            true => join(&placed, uses, group, options, limits),
-            false => grow(&placed, uses, members.clone(), options, limits).map(|grown| *group = grown),
+            true => join(problem.with_list(&placed), group),
+            false => grow(problem.with_list(&placed), members.clone()).map(|grown| *group = grown),
         };
         match grown {
             Ok(()) => return Ok(Placed::of(list, placed, rewrites, &[undone, &idle].concat())),
@@ -256,32 +252,25 @@ fn once(
 }
 
 /// Takes the next submission into a group, or leaves the group as it was.
-fn join(
-    list: &[Submission],
-    uses: &Uses,
-    group: &mut Group,
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Result<(), Rejection> {
+fn join(problem: Problem<'_>, group: &mut Group) -> Result<(), Rejection> {
+    let Problem { list, options, limits, .. } = problem;
     let mut budget = Budget::new(&list[group.start]);
     list[group.start + 1..group.end()].iter().for_each(|member| budget.take(member));
     budget.add(&list[group.end()], options.float, limits)?;
-    group.join(list, uses, options, limits)
+    group.join(problem)
 }
 
 /// A group of exactly these submissions.
 pub(in crate::plan) fn grow(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     members: std::ops::Range<usize>,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<Group, Rejection> {
-    let mut group = Group::new(list, uses, members.start, limits)?;
+    let Problem { list, options, limits, .. } = problem;
+    let mut group = Group::new(problem, members.start)?;
     let mut budget = Budget::new(&list[members.start]);
     while group.end() < members.end {
         budget.add(&list[group.end()], options.float, limits)?;
-        group.join(list, uses, options, limits)?;
+        group.join(problem)?;
     }
     Ok(group)
 }
@@ -493,16 +482,14 @@ fn pairs<'a>(
 
 /// A submission as it is placed in a group that ends with `last`.
 pub(in crate::plan) fn place(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     (at, last): (usize, usize),
     proposal: &Proposal,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Result<(Submission, RewriteReport), RewriteReason> {
+    let Problem { list, uses, .. } = problem;
     let one = &list[at];
     let &Proposal { partner, places, groups, local, .. } = proposal;
-    pays(list, uses, (at, last), proposal, options, limits)?;
+    pays(problem, (at, last), proposal)?;
     let items = exactly_once(list, uses, at, proposal)?;
     let (order, words): (Order, SmallVec<[u32; 2]>) = match places {
         Places::Rows { length } | Places::Blocks { length, .. } => {

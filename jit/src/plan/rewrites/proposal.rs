@@ -1,7 +1,27 @@
 //! Where free kernels may do their items, and what was placed.
 
 use crate::plan::input::submission::Submission;
-use crate::plan::output::report::{Places, RewriteReport};
+use crate::plan::output::report::{InlineReport, Places, Report, RewriteReport};
+
+/// What earlier rewrites changed in a list that was submitted.
+#[derive(Clone, Copy)]
+pub(in crate::plan) struct Known<'a> {
+    /// Submissions that were placed.
+    pub(in crate::plan) rewrites: &'a [RewriteReport],
+    /// Submissions that compute elements of others themselves: at earlier seams, and at this one.
+    pub(in crate::plan) inlined: [&'a [InlineReport]; 2],
+}
+
+impl<'a> Known<'a> {
+    pub(in crate::plan) fn of(report: &'a Report) -> Self {
+        Self { rewrites: &report.rewrites, inlined: [&report.inlined, &[]] }
+    }
+
+    /// Whether a submission was changed in another way than by placing it.
+    pub(in crate::plan) fn differs(&self, at: usize) -> bool {
+        self.inlined.iter().copied().flatten().any(|one| one.changes(at))
+    }
+}
 
 /// What was placed so that a group holds.
 pub(crate) struct Placed {

@@ -22,6 +22,7 @@ use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::output::plan::Plan;
@@ -377,8 +378,8 @@ fn fits(list: &[Submission], earlier: usize, later: usize, options: &FuseOptions
     let pair = [list[earlier].clone(), list[later].clone()];
     let uses = Uses::of(&pair);
     let options = FuseOptions { policy: Policy::Prove, ..*options };
-    Group::new(&pair, &uses, 0, limits)
-        .is_ok_and(|mut group| group.join(&pair, &uses, &options, limits).is_ok())
+    let problem = Problem { list: &pair, uses: &uses, options: &options, limits };
+    Group::new(problem, 0).is_ok_and(|mut group| group.join(problem).is_ok())
 }
 
 /// What a plan costs: dispatches, and the bytes that they bind.

@@ -24,7 +24,7 @@ use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
@@ -45,14 +45,8 @@ const MOST_WIDTHS: usize = 4;
 const COUNTED: u64 = 1000;
 
 /// The group in squares, if that touches at least a quarter fewer sectors, or not many more and is done in lockstep.
-pub(crate) fn of(
-    list: &[Submission],
-    uses: &Uses,
-    group: &Group,
-    known: &[RewriteReport],
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Option<(Placed, Group)> {
+pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -> Option<(Placed, Group)> {
+    let Problem { list, uses, options, limits } = problem;
     if options.no_rewrites || !is_line(group.layout.shape) || !stays_in_invocations(group) {
         return None;
     }
@@ -71,11 +65,12 @@ pub(crate) fn of(
         return None;
     }
     let before = sectors(list, uses, group);
-    let options = &FuseOptions { policy: Policy::Prove, ..*options };
+    let proven = problem.proven();
+    let problem = problem.with_options(&proven);
     let tried = widths.into_iter().filter_map(|(partner, width)| {
         let proposal = shape.proposal(&list[members.clone()], partner, width, limits)?;
-        let mut placed = placed(list, uses, &members, &proposal, options, limits)?;
-        let group = place::grow(&placed.0, uses, members.clone(), options, limits).ok()?;
+        let mut placed = placed(problem, &members, &proposal)?;
+        let group = place::grow(problem.with_list(&placed.0), members.clone()).ok()?;
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
         // No member takes several elements at once as vectors where one has two dimensions, and a grid lets neighbours load once what they
@@ -92,13 +87,11 @@ pub(crate) fn of(
 
 /// The members as they are placed, but for those that have the shape already.
 fn placed(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     members: &std::ops::Range<usize>,
     proposal: &Proposal,
-    options: &FuseOptions,
-    limits: &Limits,
 ) -> Option<(Vec<Submission>, Vec<RewriteReport>)> {
+    let Problem { list, .. } = problem;
     let mut placed = list.to_vec();
     let mut rewrites = Vec::new();
     for at in members.clone() {
@@ -112,8 +105,7 @@ fn placed(
             placed[at].groups = proposal.groups;
             continue;
         }
-        let (submission, report) =
-            place::place(list, uses, (at, members.end - 1), proposal, options, limits).ok()?;
+        let (submission, report) = place::place(problem, (at, members.end - 1), proposal).ok()?;
         placed[at] = submission;
         rewrites.push(report);
     }

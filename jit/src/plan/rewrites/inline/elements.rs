@@ -2,8 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::texels::Sides;
-use super::{Loads, Seam, Stored};
+use super::seam::{Loads, Seam, Sides, Stored, Weighed};
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
@@ -182,14 +181,6 @@ impl Seam<'_> {
             _ => Ok(loads),
         }
     }
-}
-
-/// An id as a digit of an offset.
-pub(super) struct Weighed {
-    pub(super) is: Digit,
-    /// The weight, or what is taken off for each of the id if the digit is mirrored.
-    pub(super) weight: i128,
-    pub(super) count: i128,
 }
 
 /// The offset of a store as a sum of digits: none that is not there tells two items apart.

@@ -5,32 +5,18 @@
 
 use smallvec::SmallVec;
 
-use super::elements::{Weighed, bound};
-use super::{Done, Loads, Seam, Stored, size_of, writes};
+use super::elements::bound;
+use super::seam::{Loads, Seam, Sides, Stored, Weighed, size_of, texels_of};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
-use crate::kernel::Specialized;
 use crate::plan::grouping::in_range::{FACTS, most};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::options::FuseOptions;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::reason::RewriteReason;
-use crate::rewrite::{Coordinate, Definition, Digit, Ids, Part, Texels};
-
-/// The texels that a producer certainly writes, each by exactly one item: from the first to the last of each coordinate.
-#[derive(Default)]
-pub(super) struct Sides(SmallVec<[(i128, i128); 3]>);
-
-impl Sides {
-    /// First coordinates that are not zero and have a dimension behind them.
-    pub(super) fn bases<'a>(&'a self, ids: &'a Ids) -> impl Iterator<Item = u32> + 'a {
-        let based = self.0.iter().zip(&ids.coordinates).filter(|(_, one)| one.based);
-        based.map(|((first, _), _)| *first as u32)
-    }
-}
+use crate::rewrite::{Coordinate, Digit, Ids, Part, Texels};
 
 impl Seam<'_> {
     /// Which texels the producer writes.
@@ -121,42 +107,6 @@ impl Seam<'_> {
     }
 }
 
-/// A submission that writes over the texels that it reads, each item its own, as one that works out what it read: what it writes in the end
-/// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
-///
-/// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
-pub(super) fn in_place(
-    list: &[Submission],
-    uses: &Uses,
-    start: usize,
-    next: usize,
-    options: &FuseOptions,
-) -> Option<Submission> {
-    let one = &list[next];
-    let definition = Definition::of(&one.kernel).ok().filter(|definition| definition.texels.is_some())?;
-    let from = definition.binding;
-    if !definition.loads.contains(&from) {
-        return None;
-    }
-    let producer = (start..next).rev().find(|&at| writes(&list[at], &one.args[from]))?;
-    let before = in_place(list, uses, start, producer, options);
-    let source = before.as_ref().unwrap_or(&list[producer]);
-    let definition = Definition::of(&source.kernel).ok().filter(|definition| definition.texels.is_some())?;
-    let done = Done::new();
-    // Texels are no bytes of a range.
-    let (is_own, robust, done) = (true, false, &done);
-    let seam = Seam { list, uses, source, definition, producer, next, from, done, is_own, robust };
-    Some(seam.inline(options).ok()?.submission)
-}
-
-/// The texels of the image that an access goes to.
-pub(super) fn texels_of(kernel: &Specialized, access: &Access) -> Result<Texels, &'static str> {
-    let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
-    let function = normal.module.functions.first().ok_or("no body")?;
-    let inst = function.blocks.get(access.at.0).and_then(|block| block.instructions.get(access.at.1));
-    Texels::of(inst.ok_or("no instruction")?, &normal.module)
-}
-
 /// The box of texels that a store certainly writes, each by exactly one item; and what its coordinates are.
 fn written(
     view: &View,
@@ -172,7 +122,7 @@ fn written(
     let mut digits: SmallVec<[Weighed; 4]> = SmallVec::new();
     let mut dims: SmallVec<[Option<u8>; 3]> = SmallVec::new();
     for coordinate in place {
-        let dim = dimension(view, coordinate, source).ok_or("coordinates that are no ids of its own")?;
+        let dim = dimension(view, coordinate, source)?;
         if let Some(dim) = dim {
             let count = i128::from(source.groups[usize::from(dim)]) * i128::from(local(source, dim));
             let is = Digit { dim, part: Part::Global, mirrored: false };
@@ -237,8 +187,9 @@ fn local(of: &Submission, dim: u8) -> u32 {
     of.kernel.interface.local_size[usize::from(dim)]
 }
 
-/// The dimension whose global id a coordinate is, but for a number; `Some(None)` if it is a number.
-fn dimension(view: &View, coordinate: &Affine, source: &Submission) -> Option<Option<u8>> {
+/// The dimension whose global id a coordinate is, up to a constant; `None` if it is a constant.
+fn dimension(view: &View, coordinate: &Affine, source: &Submission) -> Result<Option<u8>, &'static str> {
+    let foreign = "coordinates that are no ids of its own";
     let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| coordinate.coefficient(id));
     let mut found = None;
     let mut terms = 0;
@@ -252,11 +203,11 @@ fn dimension(view: &View, coordinate: &Affine, source: &Submission) -> Option<Op
         // An id with one value only has no atom.
         let fits = (group == i128::from(size) || groups == 1) && (inside == 1 || size == 1);
         if !fits || found.is_some() {
-            return None;
+            return Err(foreign);
         }
         found = Some(dim);
     }
-    (terms == coordinate.terms.len()).then_some(found)
+    (terms == coordinate.terms.len()).then_some(found).ok_or(foreign)
 }
 
 /// Whether a texel certainly lies in its image, and on these sides if there are any; nothing if its place, or the size of the image, is

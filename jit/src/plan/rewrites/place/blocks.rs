@@ -23,12 +23,12 @@ use crate::plan::grouping::group::{Group, have_in_common};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FuseOptions, Policy};
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
-use crate::plan::output::report::{Places, RewriteReport};
+use crate::plan::output::report::Places;
 use crate::plan::rewrites::idle;
-use crate::plan::rewrites::proposal::{Placed, Proposal};
+use crate::plan::rewrites::proposal::{Known, Placed, Proposal};
 use crate::reason::RewriteReason;
 use crate::rewrite;
 
@@ -43,12 +43,11 @@ const WIDE: u32 = 256;
 /// [`across`](super::across).
 pub(crate) fn in_blocks(
     asked: &[Submission],
-    (list, uses): (&[Submission], &Uses),
+    problem: Problem<'_>,
     group: &mut Group,
-    (known, differs): (&[RewriteReport], &dyn Fn(usize) -> bool),
-    options: &FuseOptions,
-    limits: &Limits,
+    known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
+    let Problem { list, uses, options, limits } = problem;
     if options.no_rewrites {
         return Err(None);
     }
@@ -60,8 +59,8 @@ pub(crate) fn in_blocks(
     // Members that were placed before are placed again.
     let mut fresh = Cow::Borrowed(list);
     let mut undone = Vec::new();
-    for at in known.iter().map(|one| one.submission).filter(|at| members.contains(at)) {
-        if differs(at) {
+    for at in known.rewrites.iter().map(|one| one.submission).filter(|at| members.contains(at)) {
+        if known.differs(at) {
             return Err(None);
         }
         fresh.to_mut()[at] = asked[at].clone();
@@ -75,7 +74,8 @@ pub(crate) fn in_blocks(
     }
     let blocks = Blocks::of(&fresh, &boxes, limits).ok_or(None)?;
     // Placements are proven under either policy.
-    let options = &FuseOptions { policy: Policy::Prove, ..*options };
+    let proven = problem.proven();
+    let problem = problem.with_options(&proven);
     let mut placed = fresh.to_vec();
     let mut rewrites = Vec::new();
     for &at in &idle {
@@ -84,11 +84,11 @@ pub(crate) fn in_blocks(
     }
     for &(at, counts) in &boxes {
         let proposal = blocks.proposal(at, counts);
-        let (submission, report) = place(&fresh, uses, (at, members.end - 1), &proposal, options, limits)?;
+        let (submission, report) = place(problem.with_list(&fresh), (at, members.end - 1), &proposal)?;
         placed[at] = submission;
         rewrites.push(report);
     }
-    match grow(&placed, uses, members, options, limits) {
+    match grow(problem.with_list(&placed), members) {
         Ok(grown) => *group = grown,
         Err(rejection) => return Err(Some(RewriteReason::Rejected(Box::new(rejection.reason)))),
     }

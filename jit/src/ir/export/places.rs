@@ -1,0 +1,88 @@
+//! Where the address of each place is worked out: in the innermost region around all uses of the place, in front of the first.
+
+use ahash::AHashMap;
+
+use crate::ir::entity::{Place, Region, SecondaryMap, Value};
+use crate::ir::function::{Def, Function};
+use crate::ir::region::Node;
+
+/// A region, and a node of it by number; behind the last for the end.
+pub(in crate::ir) type Position = (Region, usize);
+
+/// The positions of all places with a path.
+pub(in crate::ir) fn positions(f: &Function) -> SecondaryMap<Place, Option<Position>> {
+    let mut finder = Finder { f, stack: Vec::new(), found: SecondaryMap::of(&f.places) };
+    finder.region(f.body);
+    let mut positions = SecondaryMap::of(&f.places);
+    for place in f.places.keys() {
+        positions[place] = finder.found[place].last().copied();
+    }
+    positions
+}
+
+/// The places whose addresses are worked out in front of each position, in the order of their first uses.
+pub(super) fn by_position(f: &Function) -> AHashMap<Position, Vec<Place>> {
+    let positions = positions(f);
+    let mut found: AHashMap<Position, Vec<Place>> = AHashMap::new();
+    for place in f.places.keys() {
+        if let Some(position) = positions[place] {
+            found.entry(position).or_default().push(place);
+        }
+    }
+    found
+}
+
+struct Finder<'f> {
+    f: &'f Function,
+    /// The way to the present node.
+    stack: Vec<Position>,
+    /// What the ways to all uses begin with, and there the node of the first use.
+    found: SecondaryMap<Place, Vec<Position>>,
+}
+
+impl Finder<'_> {
+    fn region(&mut self, region: Region) {
+        let f = self.f;
+        let data = &f.regions[region];
+        for (number, node) in data.nodes.iter().enumerate() {
+            self.stack.push((region, number));
+            match node {
+                Node::Inst(inst) => {
+                    let operation = &f.insts[*inst].operation;
+                    operation.place().into_iter().for_each(|place| self.used(place));
+                    operation.values().for_each(|value| self.value(value));
+                }
+                Node::Construct(construct) => {
+                    let kind = &f.constructs[*construct].kind;
+                    kind.values().into_iter().for_each(|value| self.value(value));
+                    kind.regions().into_iter().for_each(|region| self.region(region));
+                }
+            }
+            self.stack.pop();
+        }
+        self.stack.push((region, data.nodes.len()));
+        data.end.values().for_each(|value| self.value(value));
+        self.stack.pop();
+    }
+
+    fn value(&mut self, value: Value) {
+        if let Def::Address(place) = self.f.values[value].def {
+            self.used(place);
+        }
+    }
+
+    fn used(&mut self, place: Place) {
+        if self.f.places[place].path.is_empty() {
+            return;
+        }
+        let found = &mut self.found[place];
+        if found.is_empty() {
+            found.clone_from(&self.stack);
+            return;
+        }
+        let same = found.iter().zip(&self.stack).take_while(|(one, other)| one == other).count();
+        // One node further on in the same region, or the same one.
+        let next = found.get(same).zip(self.stack.get(same)).is_some_and(|(one, other)| one.0 == other.0);
+        found.truncate(same + usize::from(next));
+    }
+}

@@ -1,0 +1,289 @@
+//! A function: its values, places, instructions and regions, each in an arena.
+
+use ahash::AHashMap;
+use rspirv::spirv::FunctionControl;
+use smallvec::SmallVec;
+
+use super::entity::{
+    Const, Construct, DecorationSet, Global, Inst, Local, Place, PrimaryMap, Region, SecondaryMap, Type,
+    Value,
+};
+use super::inst::{InstData, Operation};
+use super::region::{ConstructData, End, Node, RegionData};
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Def {
+    /// A constant.
+    Const(Const),
+    /// The address of a place, for what takes pointers.
+    Address(Place),
+    /// A parameter of the function.
+    Param(u32),
+    /// The result of an instruction.
+    Inst(Inst),
+    /// A parameter of a region.
+    Region(Region, u32),
+    /// A result of a construct.
+    Result(Construct, u32),
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueData {
+    /// Its type.
+    pub ty: Type,
+    /// Where it comes from.
+    pub def: Def,
+    /// What it is decorated with: `NoContraction`, `RelaxedPrecision`, `NonUniform`, `FPFastMathMode`.
+    pub decorations: Option<DecorationSet>,
+}
+
+/// What a place lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Root {
+    /// A variable of the module.
+    Global(Global),
+    /// A variable of the function.
+    Local(Local),
+    /// Whatever a pointer leads to: a parameter, an address in a buffer, one of several pointers.
+    Pointer(Value),
+}
+
+/// A place in memory. It is an address that is worked out once, in front of its first use, in the innermost region around all of its uses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PlaceData {
+    /// What it lies in.
+    pub root: Root,
+    /// The way from there: numbers of members, which are constants, and of elements.
+    pub path: SmallVec<[Value; 3]>,
+    /// Type of a pointer to it.
+    pub pointer: Type,
+    /// Whether the elements are there.
+    pub in_bounds: bool,
+    /// What its address is decorated with.
+    pub decorations: Option<DecorationSet>,
+}
+
+/// A variable of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalData {
+    /// Type of a pointer to it.
+    pub pointer: Type,
+    /// What it holds at first.
+    pub initializer: Option<Const>,
+    /// Its decorations.
+    pub decorations: Option<DecorationSet>,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Type of the function.
+    pub ty: Type,
+    /// Type of its result.
+    pub result: Type,
+    /// What the driver is told.
+    pub control: FunctionControl,
+    /// Its decorations.
+    pub decorations: Option<DecorationSet>,
+    /// Its parameters.
+    pub params: Vec<Value>,
+    /// Its variables.
+    pub locals: PrimaryMap<Local, LocalData>,
+    /// Those that there are, in order.
+    pub variables: Vec<Local>,
+    /// Its values.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// Places in memory.
+    pub places: PrimaryMap<Place, PlaceData>,
+    /// Its instructions.
+    pub insts: PrimaryMap<Inst, InstData>,
+    /// Its regions.
+    pub regions: PrimaryMap<Region, RegionData>,
+    /// Its constructs.
+    pub constructs: PrimaryMap<Construct, ConstructData>,
+    /// The region that it begins with.
+    pub body: Region,
+    /// Debug names of values.
+    pub names: AHashMap<Value, String>,
+    constants: AHashMap<Const, Value>,
+    addresses: AHashMap<Place, Value>,
+}
+
+impl Function {
+    /// A function without code.
+    pub fn new(ty: Type, result: Type, control: FunctionControl) -> Self {
+        let mut regions = PrimaryMap::default();
+        let body = regions.push(RegionData { params: Vec::new(), nodes: Vec::new(), end: End::Unreachable });
+        Self {
+            ty,
+            result,
+            control,
+            decorations: None,
+            params: Vec::new(),
+            locals: PrimaryMap::default(),
+            variables: Vec::new(),
+            values: PrimaryMap::default(),
+            places: PrimaryMap::default(),
+            insts: PrimaryMap::default(),
+            regions,
+            constructs: PrimaryMap::default(),
+            body,
+            names: AHashMap::new(),
+            constants: AHashMap::new(),
+            addresses: AHashMap::new(),
+        }
+    }
+
+    /// An empty region.
+    pub fn region(&mut self) -> Region {
+        self.regions.push(RegionData { params: Vec::new(), nodes: Vec::new(), end: End::Unreachable })
+    }
+
+    /// The value of a constant of a type.
+    pub fn constant(&mut self, constant: Const, ty: Type) -> Value {
+        let values = &mut self.values;
+        let data = ValueData { ty, def: Def::Const(constant), decorations: None };
+        *self.constants.entry(constant).or_insert_with(|| values.push(data))
+    }
+
+    /// The address of a place, as a value.
+    pub fn address(&mut self, place: Place) -> Value {
+        let (values, ty) = (&mut self.values, self.places[place].pointer);
+        let data = ValueData { ty, def: Def::Address(place), decorations: None };
+        *self.addresses.entry(place).or_insert_with(|| values.push(data))
+    }
+
+    /// An instruction, with a result if it has a type; it stands nowhere yet.
+    pub fn inst(
+        &mut self,
+        operation: Operation,
+        ty: Option<Type>,
+        decorations: Option<DecorationSet>,
+    ) -> (Inst, Option<Value>) {
+        let def = Def::Inst(self.insts.next_key());
+        let result = ty.map(|ty| self.values.push(ValueData { ty, def, decorations }));
+        (self.insts.push(InstData { operation, result }), result)
+    }
+
+    /// Adds a parameter to a region.
+    pub fn param(&mut self, region: Region, ty: Type, decorations: Option<DecorationSet>) -> Value {
+        let params = &mut self.regions[region].params;
+        let def = Def::Region(region, params.len() as u32);
+        let value = self.values.push(ValueData { ty, def, decorations });
+        params.push(value);
+        value
+    }
+
+    /// Adds a result to a construct.
+    pub fn result(&mut self, construct: Construct, ty: Type, decorations: Option<DecorationSet>) -> Value {
+        let results = &mut self.constructs[construct].results;
+        let def = Def::Result(construct, results.len() as u32);
+        let value = self.values.push(ValueData { ty, def, decorations });
+        results.push(value);
+        value
+    }
+
+    /// The constant that a value is.
+    pub fn as_const(&self, value: Value) -> Option<Const> {
+        match self.values[value].def {
+            Def::Const(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// The instruction that makes a value.
+    pub fn as_inst(&self, value: Value) -> Option<&Operation> {
+        match self.values[value].def {
+            Def::Inst(inst) => Some(&self.insts[inst].operation),
+            _ => None,
+        }
+    }
+
+    /// Calls a function with each region, outer ones first, in the order in which they are written. It may change the region's nodes before its
+    /// constructs are visited.
+    pub fn each_region(&mut self, visit: &mut dyn FnMut(&mut Self, Region)) {
+        let mut open = vec![self.body];
+        while let Some(region) = open.pop() {
+            visit(self, region);
+            let constructs = self.regions[region].nodes.iter().rev().filter_map(|node| match node {
+                Node::Construct(construct) => Some(*construct),
+                Node::Inst(_) => None,
+            });
+            open.extend(constructs.flat_map(|construct| {
+                let mut regions = self.constructs[construct].kind.regions();
+                regions.reverse();
+                regions
+            }));
+        }
+    }
+
+    /// Instructions that stand in it, in the order in which they are written.
+    pub fn code(&self) -> Vec<Inst> {
+        let mut found = Vec::with_capacity(self.insts.len());
+        self.code_of(self.body, &mut found);
+        found
+    }
+
+    fn code_of(&self, region: Region, found: &mut Vec<Inst>) {
+        for node in &self.regions[region].nodes {
+            match node {
+                Node::Inst(inst) => found.push(*inst),
+                Node::Construct(construct) => {
+                    for region in self.constructs[*construct].kind.regions() {
+                        self.code_of(region, found);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The tree of regions.
+    pub fn tree(&self) -> Tree {
+        let mut tree = Tree { parents: SecondaryMap::of(&self.regions) };
+        let mut open = vec![self.body];
+        while let Some(region) = open.pop() {
+            for node in &self.regions[region].nodes {
+                let Node::Construct(construct) = node else { continue };
+                for inner in self.constructs[*construct].kind.regions() {
+                    tree.add(inner, region, *construct);
+                    open.push(inner);
+                }
+            }
+        }
+        tree
+    }
+}
+
+/// Which construct a region belongs to, and in which region that stands.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    parents: SecondaryMap<Region, Option<(Region, Construct)>>,
+}
+
+impl Tree {
+    /// Adds a region.
+    pub(super) fn add(&mut self, region: Region, around: Region, construct: Construct) {
+        self.parents[region] = Some((around, construct));
+    }
+
+    /// The region around one, and the construct that it belongs to.
+    pub fn parent(&self, region: Region) -> Option<(Region, Construct)> {
+        self.parents[region]
+    }
+
+    /// Whether a region is another one, or around it.
+    pub fn is_around(&self, outer: Region, inner: Region) -> bool {
+        let mut region = inner;
+        loop {
+            if region == outer {
+                return true;
+            }
+            match self.parents[region] {
+                Some((around, _)) => region = around,
+                None => return false,
+            }
+        }
+    }
+}

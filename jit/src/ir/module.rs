@@ -1,0 +1,272 @@
+//! A module: declarations and functions.
+//!
+//! # Guarantees
+//! - declarations stand in an order in which each comes behind what it is made of, but for pointers that are declared ahead
+
+use ahash::AHashMap;
+use rspirv::dr::Operand;
+use rspirv::spirv::{AddressingModel, Capability, ExecutionModel, MemoryModel, Op, StorageClass};
+use smallvec::SmallVec;
+
+use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type};
+use super::function::Function;
+use super::types::{GlobalArg, TypeData, TypeKind, Types};
+
+/// What a constant is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ConstKind {
+    /// A truth.
+    Bool(bool),
+    /// The bits of a number, as words.
+    Bits(SmallVec<[u32; 2]>),
+    /// Of parts.
+    Composite(Vec<Const>),
+    /// Zero of any type.
+    Null,
+    /// Undefined.
+    Undef,
+    /// One that is specialised, or of another sort.
+    Other {
+        /// The opcode.
+        op: Op,
+        /// Its operands.
+        operands: Vec<GlobalArg>,
+    },
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConstData {
+    /// Its type.
+    pub ty: Type,
+    /// What it is.
+    pub kind: ConstKind,
+    /// Its decorations.
+    pub decorations: Option<DecorationSet>,
+}
+
+/// A variable of the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GlobalData {
+    /// Type of a pointer to it.
+    pub pointer: Type,
+    /// Where it lies.
+    pub class: StorageClass,
+    /// What it holds at first.
+    pub initializer: Option<GlobalArg>,
+    /// Its decorations.
+    pub decorations: Option<DecorationSet>,
+}
+
+/// An entry point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryPoint {
+    /// Of which stage.
+    pub model: ExecutionModel,
+    /// Its function.
+    pub function: Func,
+    /// Its name.
+    pub name: String,
+    /// Variables that it uses.
+    pub interface: Vec<Global>,
+}
+
+/// An execution mode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mode {
+    /// `OpExecutionMode`, or that with constants.
+    pub op: Op,
+    /// Of which function.
+    pub function: Func,
+    /// The mode, and its operands.
+    pub operands: Vec<GlobalArg>,
+}
+
+/// A declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Item {
+    Forward(Type),
+    Type(Type),
+    Const(Const),
+    Global(Global),
+}
+
+/// What has a debug name, but for values of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Named {
+    Type(Type),
+    Member(Type, u32),
+    Const(Const),
+    Global(Global),
+    Func(Func),
+}
+
+/// A module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Version of SPIR-V.
+    pub version: (u8, u8),
+    /// Who made it.
+    pub generator: u32,
+    /// What a device has to have.
+    pub capabilities: Vec<Capability>,
+    /// Extensions of SPIR-V.
+    pub extensions: Vec<String>,
+    /// Imported sets of instructions.
+    pub sets: PrimaryMap<ExtSet, String>,
+    /// How memory is addressed, and how it behaves.
+    pub memory_model: (AddressingModel, MemoryModel),
+    /// Its entry points.
+    pub entry_points: Vec<EntryPoint>,
+    /// Their execution modes.
+    pub modes: Vec<Mode>,
+    /// Its types.
+    pub types: Types,
+    /// Its variables.
+    pub globals: PrimaryMap<Global, GlobalData>,
+    /// Its functions.
+    pub functions: PrimaryMap<Func, Function>,
+    /// Those that there are, in order.
+    pub defined: Vec<Func>,
+    /// Debug names.
+    pub names: AHashMap<Named, String>,
+    /// Declarations in order.
+    pub(super) items: Vec<Item>,
+    constants: PrimaryMap<Const, ConstData>,
+    known: AHashMap<ConstData, Const>,
+    decorations: PrimaryMap<DecorationSet, Vec<Vec<Operand>>>,
+    decorated: AHashMap<Vec<Vec<Operand>>, DecorationSet>,
+}
+
+impl Default for Module {
+    fn default() -> Self {
+        Self {
+            version: (1, 3),
+            generator: 0,
+            capabilities: Vec::new(),
+            extensions: Vec::new(),
+            sets: PrimaryMap::default(),
+            memory_model: (AddressingModel::Logical, MemoryModel::GLSL450),
+            entry_points: Vec::new(),
+            modes: Vec::new(),
+            types: Types::default(),
+            globals: PrimaryMap::default(),
+            functions: PrimaryMap::default(),
+            defined: Vec::new(),
+            names: AHashMap::new(),
+            items: Vec::new(),
+            constants: PrimaryMap::default(),
+            known: AHashMap::new(),
+            decorations: PrimaryMap::default(),
+            decorated: AHashMap::new(),
+        }
+    }
+}
+
+impl Module {
+    /// The type with these contents.
+    pub fn ty(&mut self, data: impl Into<TypeData>) -> Type {
+        let (ty, is_new) = self.types.intern(data.into());
+        if is_new {
+            self.items.push(Item::Type(ty));
+        }
+        ty
+    }
+
+    /// The type of a pointer.
+    pub fn pointer(&mut self, class: StorageClass, pointee: Type) -> Type {
+        self.ty(TypeKind::Pointer { class, pointee })
+    }
+
+    /// The constant with these contents.
+    pub fn constant(&mut self, data: ConstData) -> Const {
+        if let Some(&known) = self.known.get(&data) {
+            return known;
+        }
+        let constant = self.constants.push(data.clone());
+        self.known.insert(data, constant);
+        self.items.push(Item::Const(constant));
+        constant
+    }
+
+    /// The constant `value` of 32 bits without a sign.
+    pub fn word(&mut self, value: u32) -> Const {
+        let ty = self.ty(TypeKind::Int { width: 32, signed: false });
+        let kind = ConstKind::Bits(SmallVec::from_slice(&[value]));
+        self.constant(ConstData { ty, kind, decorations: None })
+    }
+
+    /// A variable: never shared.
+    pub fn global(&mut self, data: GlobalData) -> Global {
+        let global = self.globals.push(data);
+        self.items.push(Item::Global(global));
+        global
+    }
+
+    /// Removes variables from the declarations: nothing may use them.
+    pub fn remove_globals(&mut self, is_gone: impl Fn(Global) -> bool) {
+        let gone = |global: &Global| is_gone(*global);
+        self.items.retain(|item| !matches!(item, Item::Global(global) if gone(global)));
+        for entry in &mut self.entry_points {
+            entry.interface.retain(|global| !gone(global));
+        }
+    }
+
+    /// Declarations in order.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// A constant.
+    pub fn const_data(&self, constant: Const) -> &ConstData {
+        &self.constants[constant]
+    }
+
+    /// The number that a constant of at most 32 bits, or a null, is.
+    pub fn number(&self, constant: Const) -> Option<u32> {
+        let data = self.constants.get(constant)?;
+        match (&data.kind, self.types.kind(data.ty)) {
+            (ConstKind::Bits(bits), _) if bits.len() == 1 => bits.first().copied(),
+            (ConstKind::Null, TypeKind::Int { width, .. }) if *width <= 32 => Some(0),
+            _ => None,
+        }
+    }
+
+    /// The set of these decorations.
+    pub fn decorations(&mut self, decorations: Vec<Vec<Operand>>) -> Option<DecorationSet> {
+        if decorations.is_empty() {
+            return None;
+        }
+        if let Some(&known) = self.decorated.get(&decorations) {
+            return Some(known);
+        }
+        let set = self.decorations.push(decorations.clone());
+        self.decorated.insert(decorations, set);
+        Some(set)
+    }
+
+    /// The decorations of a set.
+    pub fn decoration_list(&self, set: Option<DecorationSet>) -> &[Vec<Operand>] {
+        set.map_or(&[], |set| &self.decorations[set])
+    }
+
+    /// Adds a capability that is not there yet.
+    pub fn capability(&mut self, capability: Capability) {
+        if !self.capabilities.contains(&capability) {
+            self.capabilities.push(capability);
+        }
+    }
+
+    pub(super) fn forward(&mut self, class: StorageClass) -> Type {
+        let ty = self.types.forward(class);
+        self.items.push(Item::Forward(ty));
+        ty
+    }
+
+    pub(super) fn complete(&mut self, pointer: Type, data: TypeData) {
+        self.types.complete(pointer, data);
+        self.items.push(Item::Type(pointer));
+    }
+}

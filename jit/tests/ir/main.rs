@@ -1,0 +1,12 @@
+//! The IR: what is imported and exported is what it was, to spirv-val, to the interpreter and, the second time, word for word.
+
+#[path = "../list/mod.rs"]
+mod list;
+
+mod fused;
+mod generated;
+mod kernels;
+mod print;
+mod round_trip;
+mod speed;
+mod verify;
