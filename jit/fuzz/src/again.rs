@@ -49,13 +49,19 @@ pub(crate) fn as_planned<'t>(
     for one in &plan.report.inlined {
         let object = stores(one);
         let mine = |t: &&Touched| t.dispatch as usize == one.producer;
-        // The invocation that stored each byte, and what each of them read.
-        let mut stored: HashMap<u64, u32> = HashMap::new();
-        let mut reads: HashMap<u32, Vec<Touched>> = HashMap::new();
+        // The store of each byte, as an invocation and how many it had done before, and what was read for each store: what the
+        // invocation read after the one before. What it read before its first store, and uses for all, counts for that one.
+        let mut stored: HashMap<u64, (u32, usize)> = HashMap::new();
+        let mut reads: HashMap<(u32, usize), Vec<Touched>> = HashMap::new();
+        let mut stores_of: HashMap<u32, usize> = HashMap::new();
         for t in trace.touches.iter().filter(mine) {
+            let done = stores_of.entry(t.invocation).or_default();
             match t.kind {
-                AccessKind::Write if t.object.0 == object => drop(stored.insert(t.offset, t.invocation)),
-                AccessKind::Read => reads.entry(t.invocation).or_default().push(*t),
+                AccessKind::Write if t.object.0 == object => {
+                    stored.insert(t.offset, (t.invocation, *done));
+                    *done += 1;
+                }
+                AccessKind::Read => reads.entry((t.invocation, *done)).or_default().push(*t),
                 _ => {}
             }
         }
@@ -70,13 +76,13 @@ pub(crate) fn as_planned<'t>(
                 touches.push(*t);
                 continue;
             }
-            let Some(invocation) = stored.get(&t.offset) else {
+            let Some(store) = stored.get(&t.offset) else {
                 // Nobody stored it: the read stays, and is found to be one of something else.
                 touches.push(*t);
                 continue;
             };
             let SetBinding { set, binding, .. } = ELSEWHERE;
-            let again = reads.get(invocation).into_iter().flatten();
+            let again = reads.get(store).into_iter().flatten();
             touches.extend(again.map(|read| Touched {
                 dispatch: t.dispatch,
                 invocation: t.invocation,

@@ -16,6 +16,7 @@ pub(crate) fn programs(steps: &[Step]) -> Result<Vec<Built>, String> {
     let build = |step: &Step| {
         let words = step.build().map_err(|error| format!("could not be built: {error}"))?;
         let program = Program::decode(&words).map_err(|error| error.to_string())?;
+        let program = program.in_subgroups_of(step.subgroup_size());
         Ok(Built { words: words.to_vec(), program })
     };
     steps.iter().map(build).collect()
@@ -61,10 +62,7 @@ pub(crate) fn run(
         }
     }
     // A list is small: what takes longer does not end.
-    let mut options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
-    // Whoever rests on the size of sub-groups says which it is.
-    options.subgroup_size =
-        steps.iter().find_map(|step| step.subgroup_size()).unwrap_or(options.subgroup_size);
+    let options = Options { order, seed: 1, max_steps: 1 << 21, max_findings: 4, ..Options::default() };
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
         None => execute(&dispatches, &mut memory, &options),

@@ -100,6 +100,7 @@ impl<'w> Decoder<'w> {
                 has_atomics: false,
                 grain_shift: 0,
                 other_open: false,
+                subgroup_size: None,
             },
             decorations: Decorations::default(),
             shapes: Shapes::new(bound),

@@ -209,16 +209,17 @@ fn run(
     mut trace: Option<&mut Trace>,
     goes_on: Option<&dyn Fn(Progress) -> bool>,
 ) -> Result<Findings, OracleError> {
-    let size = u64::from(options.subgroup_size);
-    if !options.subgroup_size.is_power_of_two() || size > 128 {
-        return Err(OracleError::Limit {
-            what: "the sub-group size, a power of two,",
-            asked: size,
-            limit: 128,
-        });
-    }
     let mut findings = Findings::default();
     for (index, dispatch) in dispatches.iter().enumerate() {
+        let subgroup_size = dispatch.program.subgroup_size.unwrap_or(options.subgroup_size);
+        if !subgroup_size.is_power_of_two() || subgroup_size > 128 {
+            return Err(OracleError::Limit {
+                what: "the sub-group size, a power of two,",
+                asked: subgroup_size.into(),
+                limit: 128,
+            });
+        }
+        let options = &Options { subgroup_size, ..*options };
         let trace = trace.as_deref_mut();
         if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)?
             && !machine.run(goes_on)?

@@ -47,12 +47,21 @@ pub struct Program {
     pub(super) grain_shift: u32,
     /// Takes the other result where one is left open.
     pub(super) other_open: bool,
+    /// Size of sub-groups that its pipeline asks for.
+    pub(super) subgroup_size: Option<u32>,
 }
 
 impl Program {
     /// Decodes a module with the entry point `main`, or with exactly one compute entry point.
     pub fn decode(words: &[u32]) -> Result<Self, OracleError> {
         super::decode::decode(words, None)
+    }
+
+    /// Runs in sub-groups of this size, whatever [`Options`](crate::Options) say, as a pipeline with a required sub-group size does.
+    #[must_use]
+    pub fn in_subgroups_of(mut self, size: Option<u32>) -> Self {
+        self.subgroup_size = size;
+        self
     }
 
     /// Decodes a module with several entry points.

@@ -230,15 +230,13 @@ impl<'a> Trial<'a> {
                 dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
             }
         }
-        let mut options = Options {
+        let options = Options {
             order,
             seed: 1,
             max_steps: MAX_STEPS,
             robust: self.limits.robust,
             ..Options::default()
         };
-        let size = steps.iter().find_map(|(step, _)| step.subgroup_size());
-        options.subgroup_size = size.unwrap_or(options.subgroup_size);
         let findings = execute(&dispatches, &mut memory, &options)?;
         Ok((self.numbered(&memory), findings))
     }
@@ -251,7 +249,8 @@ fn programs(steps: &[Step]) -> Result<Vec<(&Step, Program)>, NotApplicable> {
             let words = step
                 .build()
                 .map_err(|error| NotApplicable::Interpreter(format!("it does not stand: {error}")))?;
-            Ok((step, Program::decode(&words).map_err(not_run)?))
+            let program = Program::decode(&words).map_err(not_run)?;
+            Ok((step, program.in_subgroups_of(step.subgroup_size())))
         })
         .collect()
 }

@@ -507,10 +507,11 @@ fn run(
         None => memory.add(bytes.clone()),
     };
     let objects: Vec<ObjectId> = (0..).zip(contents).map(add).collect();
-    let programs: Vec<Program> = code
-        .iter()
-        .map(|words| Program::decode(words).map_err(|e| e.to_string()))
-        .collect::<Result<_, String>>()?;
+    let decode = |(words, step): (&Arc<[u32]>, &Step)| match Program::decode(words) {
+        Ok(program) => Ok(program.in_subgroups_of(step.subgroup_size())),
+        Err(error) => Err(error.to_string()),
+    };
+    let programs: Vec<Program> = code.iter().zip(*steps).map(decode).collect::<Result<_, String>>()?;
     let mut dispatches: Vec<Dispatch<'_>> = steps
         .iter()
         .zip(&programs)
@@ -526,9 +527,7 @@ fn run(
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    let mut options = Options { order, seed: 1, robust: lab.limits.robust, ..Options::default() };
-    // Whoever rests on the size of sub-groups says which it is.
-    options.subgroup_size = steps.iter().find_map(Step::subgroup_size).unwrap_or(options.subgroup_size);
+    let options = Options { order, seed: 1, robust: lab.limits.robust, ..Options::default() };
     let findings = execute(&dispatches, &mut memory, &options).map_err(|e| e.to_string())?;
     Ok((objects.iter().map(|&id| memory.bytes(id).to_vec()).collect(), findings))
 }

@@ -234,7 +234,7 @@ fn in_order(order: Order) -> Options {
 fn run_traced(
     case: &Case,
     steps: &[Step],
-    mut options: Options,
+    options: Options,
     trace: Option<&mut Trace>,
 ) -> Result<Outcome, String> {
     let mut memory = Memory::new();
@@ -243,7 +243,8 @@ fn run_traced(
         .iter()
         .map(|step| {
             let words = step.build().map_err(|e| e.to_string())?;
-            Program::decode(&words).map_err(|e| e.to_string())
+            let program = Program::decode(&words).map_err(|e| e.to_string())?;
+            Ok(program.in_subgroups_of(step.subgroup_size()))
         })
         .collect::<Result<_, String>>()?;
     let mut dispatches: Vec<Dispatch<'_>> = steps
@@ -271,9 +272,6 @@ fn run_traced(
             dispatch.move_push(&mut memory, step.push_bytes() as usize, (at.set, at.binding));
         }
     }
-    // Whoever rests on the size of sub-groups says which it is.
-    options.subgroup_size =
-        steps.iter().find_map(|step| step.subgroup_size()).unwrap_or(options.subgroup_size);
     let findings = match trace {
         Some(trace) => execute_traced(&dispatches, &mut memory, &options, trace),
         None => execute(&dispatches, &mut memory, &options),
