@@ -275,13 +275,13 @@ pub enum SubmitError {
     #[error("the kernel needs {what}, which {device} {}", lack(*.enable, *.needs))]
     Requirement {
         /// What: `the SPIR-V capability CooperativeMatrixKHR`, say, or an execution mode or extension.
-        what: String,
+        what: Box<str>,
         /// The feature or extension of Vulkan that the device has and was not made with; nothing where the device does not have it.
         enable: Option<&'static str>,
         /// The feature or extension of Vulkan that it takes, if there is one for it.
         needs: Option<&'static str>,
         /// The device's name.
-        device: String,
+        device: Box<str>,
     },
     /// The kernel changes what the device does not change atomically, or not there.
     #[error("the kernel changes {ty} in {memory} atomically, which {device} does not")]

@@ -87,7 +87,7 @@ pub(crate) fn check_device(device: &Device, kernel: &Specialized) -> Result<(), 
             Lack::Device(needs) => (None, needs),
             Lack::Enabled(what) => (Some(what), Some(what)),
         };
-        return fail(SubmitError::Requirement { what, enable, needs, device: name() });
+        return fail(SubmitError::Requirement { what: what.into(), enable, needs, device: name().into() });
     }
     let (size, limit, invocations) =
         (interface.local_size, limits.max_work_group_size, limits.max_work_group_invocations);

@@ -62,14 +62,14 @@ fn run(rig: &Rig, name: &str, words: &[u32]) -> Option<String> {
                 panic!("{name}: {problem}");
             };
             assert_eq!(*enable, None, "{name}: the device has it, and was made without");
-            assert_eq!(device, &rig.context.device_info().name);
+            assert_eq!(**device, *rig.context.device_info().name);
             let takes = needs.map(|needs| format!(": it takes {needs}")).unwrap_or_default();
             assert_eq!(problem.to_string(), format!("the kernel needs {what}, which {device} lacks{takes}"));
             // What can be switched on has a name.
             if NAMED.iter().any(|named| what.ends_with(named)) {
                 assert!(needs.is_some_and(|needs| needs.contains("feature `")), "{problem}");
             }
-            return Some(what.clone());
+            return Some(what.to_string());
         }
         Err(other) => return Some(format!("another error: {other}")),
     };
