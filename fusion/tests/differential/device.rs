@@ -9,7 +9,9 @@ use vkfuse::{
     FusionWrapper, GroupReport, InterleaveFacts, Internalization, Kernel, LoopFacts, NarrowFacts, Outcome,
     Promote, Queue, QueueOptions, ShapeFacts,
 };
-use vkfuse_fuzz::wgsl::{Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused};
+use vkfuse_fuzz::wgsl::{
+    Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused,
+};
 use vkfuse_jit::plan;
 
 /// Shapes of dispatches by turns, pool by pool, besides the one the device is known to like: work-group size, items

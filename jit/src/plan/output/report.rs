@@ -270,7 +270,8 @@ impl Report {
     pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
         let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));
         let mut placed = self.rewrites.iter();
-        inlined || placed.any(|one| submissions.contains(&one.submission) || submissions.contains(&one.partner))
+        inlined
+            || placed.any(|one| submissions.contains(&one.submission) || submissions.contains(&one.partner))
     }
 }
 
