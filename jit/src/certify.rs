@@ -313,7 +313,6 @@ impl Checker<'_, '_> {
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
         let not_followed = match again {
             Again { is_texels: true, .. } => Some("texels are not followed"),
-            Again { is_of_parts: true, .. } => Some("vectors of what is stored as scalars are not followed"),
             _ => None,
         };
         let pair = if not_followed.is_some() { None } else { Inlined::new(again) };

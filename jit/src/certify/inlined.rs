@@ -118,17 +118,62 @@ impl<'a> Inlined<'a> {
         let mut ways = Vec::new();
         for (number, one) in loads.iter().enumerate() {
             let within = self.is_within(w, one.first);
-            let (ids, there) = self.item(w, one.first);
-            let mut item = Trace::new(&self.producer, ids, format!("item {number}"), true);
-            let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
-            facts.extend_from_slice(item.facts());
-            let found = is_among(w, one, &pieces, (&stores, &theirs));
-            let found = w.terms.both(found, there);
+            let found = match self.again.is_of_parts {
+                true => self.parts_are_stored(w, number, one, &pieces, &mut facts)?,
+                false => {
+                    let (ids, there) = self.item(w, one.first);
+                    let mut item = Trace::new(&self.producer, ids, format!("item {number}"), true);
+                    let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
+                    facts.extend_from_slice(item.facts());
+                    let found = is_among(w, one, &pieces, (&stores, &theirs));
+                    w.terms.both(found, there)
+                }
+            };
             let missing = w.terms.not(found);
             ways.push(w.terms.all([one.happens, within, missing]));
         }
         let wrong = w.terms.any(ways);
         Some(ask(w, vec![wrong], &facts))
+    }
+
+    /// Whether each part of a load, of as many bytes as an element that is stored or fewer, is among the bytes that the guessed item of
+    /// the part stores.
+    fn parts_are_stored(
+        &self,
+        w: &mut World,
+        number: usize,
+        load: &Instance,
+        pieces: &[Piece],
+        facts: &mut Vec<Term>,
+    ) -> Option<Term> {
+        let (&[(0, size)], stride) = (pieces, self.again.stride as u64) else { return None };
+        let count = size.div_ceil(stride);
+        if count > 1 && size % stride != 0 {
+            return None;
+        }
+        let mut all = w.terms.truth(true);
+        for part in 0..count {
+            let distance = w.terms.constant(part * stride, w.address);
+            let at = w.terms.word(Word::Add, load.first, distance);
+            let (ids, there) = self.item(w, at);
+            let mut item = Trace::new(&self.producer, ids, format!("item {number}.{part}"), true);
+            let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
+            facts.extend_from_slice(item.facts());
+            let [(0, stored)] = theirs[..] else { return None };
+            let (needed, stored) =
+                (w.terms.constant(size.min(stride), w.address), w.terms.constant(stored, w.address));
+            let end = w.terms.word(Word::Add, at, needed);
+            let mut ways = Vec::new();
+            for store in &stores {
+                let begins = w.terms.compare(Compare::ULessEqual, store.first, at);
+                let store_end = w.terms.word(Word::Add, store.first, stored);
+                let ends = w.terms.compare(Compare::ULessEqual, end, store_end);
+                ways.push(w.terms.all([store.happens, begins, ends]));
+            }
+            let found = w.terms.any(ways);
+            all = w.terms.all([all, found, there]);
+        }
+        Some(all)
     }
 
     /// Asks for two items that store to one byte, which none that is stored may have.
