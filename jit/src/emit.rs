@@ -1,6 +1,6 @@
 //! Emission: the SPIR-V module of one recipe.
 //!
-//! [`pipeline`] lists the passes, of which each file here is one or serves some; [`finish`] declares the interface and the entry point. What comes out
+//! `pipeline` lists the passes, of which each file here is one or serves some; `finish` declares the interface and the entry point. What comes out
 //! is validated before anything else sees it. The same recipe gives the same words, byte for byte.
 
 mod base;
