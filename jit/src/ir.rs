@@ -2,9 +2,9 @@
 //!
 //! A [`Module`] is declarations and functions. A [`Function`] is values, places, instructions and regions, each in an arena and named by a
 //! typed index. A *region* is a sequence of instructions and constructs; a *construct* is a selection, a switch or a loop, and owns regions. What
-//! SPIR-V says by blocks, merge instructions and phis is said by nesting here: an edge out of a construct carries its results, and an edge to a region
-//! its parameters. A *place* is a variable and a path into it, and what loads and stores name: there are no pointers to follow. [`import`] and
-//! [`export`] lead there and back, and [`verify`] checks what both promise.
+//! SPIR-V expresses with blocks, merge instructions and phis is expressed by nesting: an edge out of a construct carries its results, and an edge to a region
+//! carries its parameters. A *place* is a variable and a path into it; loads and stores name places, so passes do not follow pointers. [`import`] and
+//! [`export`] convert from and to rspirv's modules, and [`verify`] checks the invariants of both.
 //!
 //! Two loads, a product and a store behind a range guard:
 //!
@@ -24,29 +24,29 @@
 //! }
 //! ```
 //!
-//! # What it promises
+//! # Invariants
 //!
-//! The table in [`verify`]'s file names each promise with what enforces it. The important ones:
+//! The table at the head of `verify.rs` lists each invariant with what enforces it. The important ones:
 //!
-//! - a value is seen in the rest of its region and inside of what stands there, nowhere else: dominance is nesting. Whatever is used further out is a result
+//! - a value is visible in the rest of its region and in the regions nested there: dominance is nesting. A value used further out is a result
 //!   of the constructs in between
-//! - an access names its place, with its flags, alignment and scopes; [`Operation::effect`] says what an instruction may do. What has no case of its own
-//!   rides in [`Operation::Other`], and is a barrier to everything
-//! - an address is a value ([`Def::Address`]) only where something takes a pointer: an argument, a copy of memory, a set's instruction that writes
+//! - an access names its place, with its flags, alignment and scopes; [`Operation::effect`] says what an instruction may do. Instructions without a variant
+//!   are kept whole in [`Operation::Other`], and are barriers to everything
+//! - an address is a value ([`Def::Address`]) only where an instruction takes a pointer: function arguments, copies of memory, extended instructions that write
 //! - nothing of an operation is lost: decorations, controls, operands of loops, memory semantics
 //!
-//! # What is not kept
+//! # What import drops
 //!
-//! Ids, debug information but for names, blocks that control does not come to, phis of one way and copies of pointers. Straight blocks are joined. The address
-//! of a place is worked out in front of its first use.
+//! Ids, debug information other than names, unreachable blocks, phis with one predecessor and copies of pointers. Blocks connected by an unconditional
+//! branch are merged. The address of a place is computed before its first use.
 //!
 //! # How a pass is written
 //!
-//! A pass is a function that takes `&mut Module` and changes functions in place. Instructions are looked at through the nodes of regions
-//! ([`Function::each_region`], [`Function::code`]), and removed by removing their node: arenas only grow. What a pass notes of entities lies in a
-//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which know those that are there.
-//! A pass that moves code past other code asks [`Operation::effect`]; one that moves a use of a place out of the region that sees the place's path makes
-//! a new place. `verify` runs behind each pass in tests.
+//! A pass is a function that takes `&mut Module` and changes functions in place. It visits instructions through the nodes of regions
+//! ([`Function::each_region`], [`Function::code`]), and removes one by removing its node: arenas only grow. Facts about entities go into a
+//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which intern them.
+//! A pass that moves code past other code checks [`Operation::effect`]; one that moves a use of a place to where the values of its path are not visible
+//! makes a new place. Tests run `verify` after each pass.
 
 pub mod entity;
 mod export;

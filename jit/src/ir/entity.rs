@@ -1,7 +1,7 @@
 //! Typed indices and the maps that they index.
 //!
-//! Every thing of the IR is an entity: a four-byte index into a map of its owner. An index has the type of what it names, so a constant cannot be
-//! taken for a value, and `Option` of one is as large as itself.
+//! Everything in the IR is an entity: a four-byte index into a map of its owner. Each kind of entity has an index type, so a constant cannot be
+//! mistaken for a value, and an `Option` of an index is as large as the index.
 //!
 //! # Guarantees
 //! - [`PrimaryMap::push`] is the only maker of indices, and nothing is ever removed: an index of a map stays valid as long as the map

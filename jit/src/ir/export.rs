@@ -4,7 +4,7 @@
 //! - a module that [`verify`](super::verify) accepts
 //!
 //! # Guarantees
-//! - what the module does, in the order in which it does it; the address of a place is worked out once, in front of its first use
+//! - the behaviour of the module, and the order of its instructions; the address of a place is computed once, before its first use
 //! - equal modules give equal words
 
 mod body;

@@ -50,7 +50,7 @@ pub enum Root {
     Pointer(Value),
 }
 
-/// A place in memory. It is an address that is worked out once, in front of its first use, in the innermost region around all of its uses.
+/// A place in memory. Its address is computed once, before its first use, in the innermost region around all of its uses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PlaceData {
     /// What it lies in.

@@ -1,7 +1,7 @@
 //! From rspirv's module to the IR: declarations in `declarations`, functions in `body`.
 //!
 //! # Guarantees
-//! - what the module does, in the order in which it does it; blocks that control does not come to are gone, and so is debug information but for names
+//! - the behaviour of the module, and the order of its instructions; unreachable blocks are dropped, and so is debug information other than names
 //!
 //! # Refuses
 //! - control flow that merge instructions do not describe, and what [`Unsupported`] names

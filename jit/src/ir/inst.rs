@@ -1,7 +1,7 @@
-//! Instructions: what is computed, and what is done to memory.
+//! Instructions: computations and memory accesses.
 //!
-//! Accesses name places, so a pass asks an access for its root, and follows no pointers. What has no case of its own rides in
-//! [`Operation::Other`], whole.
+//! Accesses name places, so a pass reads the root of an access and follows no pointers. Instructions without a variant are kept whole
+//! in [`Operation::Other`].
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope};

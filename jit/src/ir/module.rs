@@ -1,7 +1,7 @@
 //! A module: declarations and functions.
 //!
 //! # Guarantees
-//! - declarations stand in an order in which each comes behind what it is made of, but for pointers that are declared ahead
+//! - each declaration comes after those that it refers to, except for forward-declared pointers
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;

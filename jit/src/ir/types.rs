@@ -1,7 +1,7 @@
-//! Types, each there once, with the layout that decorations give it.
+//! Interned types, with the layout that decorations give them.
 //!
 //! # Guarantees
-//! - two types of a module differ in kind or layout, but for pointers that were declared before what they lead to
+//! - two types of a module differ in kind or layout, except for pointers that were forward-declared
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;

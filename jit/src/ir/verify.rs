@@ -1,15 +1,15 @@
-//! What every pass may take for granted of a module, checked.
+//! Verifies the invariants that every pass may rely on.
 //!
-//! | promise | what enforces it |
+//! | invariant | what enforces it |
 //! | --- | --- |
 //! | an index names something of the right sort | [`PrimaryMap`](super::entity::PrimaryMap), one type of index for each sort |
-//! | a value is seen where it is used: in the rest of its region and in what stands there; parameters of a loop's body also in what continues it | here |
-//! | the address of a place can be worked out in the innermost region around all of its uses | here |
+//! | a value is visible where it is used: in the rest of its region and in the regions nested there; parameters of a loop's body also in its `continuing` region | here |
+//! | the values of a place's path are visible in the innermost region around all of its uses | here |
 //! | an edge leads to a construct around it, and carries a value of the right type for each result or parameter | here |
 //! | an iteration of a loop ends where its `continuing` ends, and nowhere else | here |
-//! | each region belongs to one construct, each construct and instruction stands once | here |
-//! | loads and stores have the type of their place, and a path the types of what it leads through | here |
-//! | types, constants and sets of decorations are there once | [`Module::ty`], [`Module::constant`], [`Module::decorations`] |
+//! | each region belongs to one construct, and each construct and instruction is in one region, once | here |
+//! | loads and stores have the type of their place, and each element of a path indexes the type before it | here |
+//! | types, constants and sets of decorations are interned | [`Module::ty`], [`Module::constant`], [`Module::decorations`] |
 
 use super::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Type, Value};
 use super::export::positions;
@@ -19,7 +19,7 @@ use super::module::Module;
 use super::region::{ConstructKind, End, Node};
 use super::types::TypeKind;
 
-/// A broken promise.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{function:?}: {what}")]
 pub struct Fault {
@@ -32,7 +32,7 @@ pub struct Fault {
 /// Checks a module.
 ///
 /// # Errors
-/// The first broken promise.
+/// The first violated invariant.
 pub fn verify(module: &Module) -> Result<(), Fault> {
     for &function in &module.defined {
         let f = &module.functions[function];
@@ -61,12 +61,12 @@ struct Around {
 struct Verifier<'m> {
     module: &'m Module,
     f: &'m Function,
-    /// Whether a value is seen at present.
+    /// Whether a value is visible at the current position.
     seen: SecondaryMap<Value, bool>,
     stands: SecondaryMap<Inst, bool>,
     owned: SecondaryMap<Region, bool>,
     around: Vec<Around>,
-    /// By region and node, the places whose addresses are worked out there.
+    /// By region and node, the places whose addresses are computed there.
     places: Vec<((Region, usize), Place)>,
 }
 

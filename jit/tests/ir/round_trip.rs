@@ -53,6 +53,7 @@ impl Outcome {
         assert!(self.wrong.is_empty(), "{} are wrong:\n{}", self.wrong.len(), self.wrong.join("\n"));
         assert!(count <= refused, "{count} are refused: {:#?}", self.refused);
         assert!(self.modules > 0, "no modules");
+        assert!(2 * ran > modules, "only {ran} of {modules} were compared in the interpreter");
     }
 }
 

@@ -7,7 +7,7 @@ use vkfuse_fuzz::devices::gpu;
 use vkfuse_jit::ir;
 use vkfuse_jit::plan::{FuseOptions, plan};
 
-use crate::fused;
+use crate::fixed;
 
 /// The shortest of many runs.
 fn shortest(mut run: impl FnMut()) -> Duration {
@@ -21,7 +21,7 @@ fn shortest(mut run: impl FnMut()) -> Duration {
 
 #[test]
 fn four_kernels_take_well_under_a_millisecond() {
-    for (name, list) in [("chain", fused::chain(1_000_003)), ("softmax", fused::softmax(1024, 1024))] {
+    for (name, list) in [("chain", fixed::chain(1_000_003)), ("softmax", fixed::softmax(1024, 1024))] {
         let plan = plan(&list.submissions, &FuseOptions::default(), &gpu()).expect("plan");
         let words = plan.steps[0].build().expect("the module stands");
         let source = dr::load_words(&*words).expect("decodes");

@@ -59,6 +59,23 @@ probes! {
         assert_eq!(boundaries(lab), []);
     }
 
+    fn lengths_of_loops_decide() {
+        let lab = |w: u32| {
+            let each = spread("a[at] + b[wid.x]");
+            let mut lab = Lab::new(u64::from(5 * w))
+                .submit(&each, [5, 1, 1], &[0, 1, 2], &[w])
+                .submit(&each, [5, 1, 1], &[3, 4, 5], &[w]);
+            lab.limits.overlapping_invocations = 1 << 16;
+            lab
+        };
+        // Seven iterations of eight invocations, and one more for some.
+        assert_eq!(boundaries(lab(56)), []);
+        assert_eq!(boundaries(lab(57)), [0]);
+        // So the plan depends on the push constants that the lengths come from.
+        assert!(!lab(56).holds_with(&[&[57], &[57]]));
+        assert!(lab(56).holds_with(&[&[56], &[56]]));
+    }
+
     fn few_invocations_in_place_of_many_are_measured() {
         let each = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
         let ways = |overlapping_invocations| {

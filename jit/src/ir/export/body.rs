@@ -1,6 +1,6 @@
 //! Functions: regions into blocks, arguments into phis.
 //!
-//! Where all ways to a place carry the same value there is no phi. A side of a selection in which nothing is done is no block.
+//! There is no phi where all predecessors carry the same value, and no block for an empty side of a selection.
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{self, Instruction, Operand};
@@ -24,6 +24,7 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
         End::Fall { to, .. } => Some(to),
         _ => None,
     });
+    let label = exporter.fresh();
     let mut writer = Writer {
         exporter,
         f,
@@ -33,6 +34,7 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
         at: places::by_position(f),
         blocks: Vec::new(),
         current: None,
+        here: label,
         loop_merge: None,
         merges: SecondaryMap::of(&f.constructs),
         continues: SecondaryMap::of(&f.constructs),
@@ -45,7 +47,6 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
         fallen: AHashMap::new(),
     };
     let parameters = writer.parameters();
-    let label = writer.exporter.fresh();
     writer.start(label);
     writer.variables();
     writer.region(f.body);
@@ -63,10 +64,12 @@ pub(super) struct Writer<'e, 'm> {
     ids: SecondaryMap<Value, Option<Word>>,
     pub(super) locals: SecondaryMap<Local, Option<Word>>,
     pub(super) addresses: SecondaryMap<Place, Option<Word>>,
-    /// Places by where their addresses are worked out.
+    /// Places by the position at which their addresses are computed.
     at: AHashMap<Position, Vec<Place>>,
     blocks: Vec<dr::Block>,
     current: Option<dr::Block>,
+    /// Label of the block that was started last.
+    here: Word,
     /// The merge instruction of a loop whose header is the present block.
     loop_merge: Option<Instruction>,
     /// Labels of constructs, and edges to these.
@@ -148,6 +151,7 @@ impl Writer<'_, '_> {
     }
 
     fn start(&mut self, label: Word) {
+        self.here = label;
         let label = Some(Instruction::new(Op::Label, None, Some(label), Vec::new()));
         self.current = Some(dr::Block { label, instructions: Vec::new() });
     }
@@ -156,11 +160,6 @@ impl Writer<'_, '_> {
         if let Some(block) = &mut self.current {
             block.instructions.push(inst);
         }
-    }
-
-    /// The label of the present block.
-    fn here(&self) -> Word {
-        self.current.as_ref().and_then(dr::Block::label_id).unwrap_or(0)
     }
 
     /// Ends the present block.
@@ -211,11 +210,12 @@ impl Writer<'_, '_> {
     }
 
     fn end(&mut self, region: Region) {
-        let here = self.here();
+        let here = self.here;
         match &self.f.regions[region].end {
             End::Exit { .. } | End::Continue { .. } | End::Fall { .. } => {
-                let label = self.follow(region, here);
-                self.branch(label);
+                if let Some(label) = self.follow(region, here) {
+                    self.branch(label);
+                }
             }
             End::Repeat { until, .. } => {
                 let Some(&construct) = self.loops.get(&region) else { return };
@@ -245,23 +245,23 @@ impl Writer<'_, '_> {
         self.terminate(Instruction::new(Op::BranchConditional, None, None, operands));
     }
 
-    /// Where the end of a region leads; notes the edge from a block.
-    fn follow(&mut self, region: Region, from: Word) -> Word {
+    /// The label that the end of a region branches to, if it leaves or continues a construct; records the edge from a block.
+    fn follow(&mut self, region: Region, from: Word) -> Option<Word> {
         let f = self.f;
         match &f.regions[region].end {
             End::Exit { to, args } => {
                 self.exits[*to].push((from, args.clone()));
-                self.merge(*to)
+                Some(self.merge(*to))
             }
             End::Continue { to, args } => {
                 self.continued[*to].push((from, args.clone()));
-                self.label(|writer| &mut writer.continues[*to])
+                Some(self.label(|writer| &mut writer.continues[*to]))
             }
             End::Fall { to, args } => {
                 self.fallen.entry(*to).or_default().push((from, args.clone()));
-                self.cases.get(to).copied().unwrap_or(0)
+                self.cases.get(to).copied()
             }
-            _ => 0,
+            _ => None,
         }
     }
 
@@ -321,14 +321,11 @@ impl Writer<'_, '_> {
             let merge = self.merge(construct);
             self.select(merge, control.unwrap_or(SelectionControl::NONE));
         }
-        let here = self.here();
-        let mut labels = [0; 2];
-        for side in 0..2 {
-            labels[side] = match direct[side] {
-                Some(_) => self.follow(arms[side], here),
-                None => self.exporter.fresh(),
-            };
-        }
+        let here = self.here;
+        let labels = [0, 1].map(|side| {
+            let leads = direct[side].and_then(|_| self.follow(arms[side], here));
+            leads.unwrap_or_else(|| self.exporter.fresh())
+        });
         let mut operands = [condition, labels[0], labels[1]].map(Operand::IdRef).to_vec();
         operands.extend(weights);
         self.terminate(Instruction::new(Op::BranchConditional, None, None, operands));
@@ -391,7 +388,7 @@ impl Writer<'_, '_> {
         let selector_id = self.id(selector);
         let merge = self.merge(construct);
         self.select(merge, control);
-        let here = self.here();
+        let here = self.here;
         let is_wide = self.exporter.module.types.width(self.f.values[selector].ty) == Some(64);
         let mut direct: Option<Region> = None;
         let mut own = Vec::new();
@@ -466,7 +463,7 @@ impl Writer<'_, '_> {
         let f = self.f;
         let before: Vec<Word> = args.iter().map(|&arg| self.id(arg)).collect();
         let header = self.label(|writer| &mut writer.headers[construct]);
-        let from = self.here();
+        let from = self.here;
         self.branch(header);
         self.start(header);
         let at = self.blocks.len();
@@ -499,8 +496,8 @@ impl Writer<'_, '_> {
             self.join(&f.regions[continuing].params, &edges);
             self.region(continuing);
         }
-        // The block that was written last goes back.
-        let back = self.blocks.last().and_then(dr::Block::label_id).unwrap_or(0);
+        // The block that was written last branches back to the header.
+        let back = self.here;
         if let End::Repeat { args, .. } = &f.regions[continuing].end {
             for (number, &arg) in args.iter().enumerate() {
                 let operands = [self.id(arg), back].map(Operand::IdRef);

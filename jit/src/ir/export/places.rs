@@ -1,4 +1,4 @@
-//! Where the address of each place is worked out: in the innermost region around all uses of the place, in front of the first.
+//! Where the address of each place is computed: in the innermost region around all uses of the place, before the first.
 
 use ahash::AHashMap;
 
@@ -20,7 +20,7 @@ pub(in crate::ir) fn positions(f: &Function) -> SecondaryMap<Place, Option<Posit
     positions
 }
 
-/// The places whose addresses are worked out in front of each position, in the order of their first uses.
+/// The places whose addresses are computed before each position, in the order of their first uses.
 pub(super) fn by_position(f: &Function) -> AHashMap<Position, Vec<Place>> {
     let positions = positions(f);
     let mut found: AHashMap<Position, Vec<Place>> = AHashMap::new();

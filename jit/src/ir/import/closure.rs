@@ -1,5 +1,5 @@
-//! Values that are used outside of the region that makes them: they are carried out as results of the constructs around it, and from a loop's body into what
-//! continues the loop as parameters.
+//! Values that are used outside of the region that defines them: they leave as results of the enclosing constructs, and go from a loop's body to its
+//! `continuing` region as parameters.
 
 use super::body::{Body, Carrier};
 use super::declarations::{Result, Slot, Unsupported};
@@ -22,7 +22,7 @@ impl Body<'_, '_> {
         // Out of one construct after another, until the region is around, or next to it.
         let mut inner = home;
         loop {
-            let lost = Unsupported::Control { block: 0, what: "a value does not dominate its use" };
+            let lost = Unsupported::Control { block: None, what: "a value does not dominate its use" };
             let Some((outer, construct)) = self.tree.parent(inner) else { return Err(lost) };
             if let ConstructKind::Loop { body, continuing, .. } = self.f.constructs[construct].kind
                 && inner == body
@@ -73,7 +73,7 @@ impl Body<'_, '_> {
             match &mut self.f.regions[edge].end {
                 End::Exit { args, .. } | End::Continue { args, .. } => args.push(arg),
                 End::Repeat { until: Some(until), .. } => until.args.push(arg),
-                _ => return Err(Unsupported::Control { block: 0, what: "an edge leads elsewhere" }),
+                _ => return Err(Unsupported::Control { block: None, what: "an edge leads elsewhere" }),
             }
         }
         Ok(made)

@@ -31,7 +31,12 @@ impl Body<'_, '_> {
         self.labels
             .get(&label)
             .copied()
-            .ok_or(Unsupported::Control { block: label, what: "there is no such block" })
+            .ok_or(Unsupported::Control { block: Some(label), what: "there is no such block" })
+    }
+
+    fn label(&self, block: usize) -> Result<Word> {
+        let label = self.source.blocks[block].label_id();
+        label.ok_or(Unsupported::Control { block: None, what: "a block has no label" })
     }
 
     fn way(&self, target: Word) -> Result<Way> {
@@ -123,7 +128,7 @@ impl Body<'_, '_> {
             self.continues[construct].push(region);
         } else if region != own {
             return Err(Unsupported::Control {
-                block: header,
+                block: Some(header),
                 what: "an iteration ends inside of a selection",
             });
         }
@@ -181,7 +186,7 @@ impl Body<'_, '_> {
     }
 
     fn visit(&mut self, block: usize) -> Result<()> {
-        let label = self.source.blocks[block].label_id().unwrap_or(0);
+        let label = self.source.blocks[block].label_id();
         if std::mem::replace(&mut self.visited[block], true) {
             return Err(Unsupported::Control {
                 block: label,
@@ -199,12 +204,12 @@ impl Body<'_, '_> {
         let source = self.source;
         let code = &source.blocks[block].instructions;
         let Some((last, before)) = code.split_last() else {
-            return Err(Unsupported::Control { block: 0, what: "it is empty" });
+            return Err(Unsupported::Control { block: source.blocks[block].label_id(), what: "it is empty" });
         };
         for inst in before {
             self.instruction(region, inst)?;
         }
-        let from = source.blocks[block].label_id().unwrap_or(0);
+        let from = self.label(block)?;
         let merge = merge_of(code, Op::SelectionMerge);
         let value = |at: usize| id_at(last, at);
         match (last.class.opcode, merge) {
@@ -215,7 +220,9 @@ impl Body<'_, '_> {
             }
             (Op::BranchConditional, None) => self.fork(region, last, from),
             (Op::Switch, Some(merge)) => self.switch(region, merge, last, from),
-            (Op::Switch, None) => Err(Unsupported::Control { block: from, what: "a switch without an end" }),
+            (Op::Switch, None) => {
+                Err(Unsupported::Control { block: Some(from), what: "a switch without an end" })
+            }
             (Op::Return, _) => self.end(region, End::Return(None)),
             (Op::ReturnValue, _) => {
                 let value = self.value(value(0)?, region)?;
@@ -307,7 +314,7 @@ impl Body<'_, '_> {
                 let Frame::Loop { merge, .. } = self.frames[frame] else { continue };
                 if targets[1 - number] != merge {
                     return Err(Unsupported::Control {
-                        block: from,
+                        block: Some(from),
                         what: "an iteration or something else follows",
                     });
                 }
@@ -404,7 +411,7 @@ impl Body<'_, '_> {
     fn looped(&mut self, region: Region, block: usize, entry: &Entry) -> Result<Option<(usize, Entry)>> {
         self.visit(block)?;
         let source = self.source;
-        let header = source.blocks[block].label_id().unwrap_or(0);
+        let header = self.label(block)?;
         let Some(inst) = merge_of(&source.blocks[block].instructions, Op::LoopMerge) else { return Ok(None) };
         let (merge, latch) = (id_at(inst, 0)?, id_at(inst, 1)?);
         let Some(Operand::LoopControl(control)) = inst.operands.get(2) else {

@@ -14,10 +14,10 @@ use crate::ir::types::{GlobalArg, TypeData, TypeKind};
 #[non_exhaustive]
 pub enum Unsupported {
     /// Control flow.
-    #[error("block {block}: {what}")]
+    #[error("{}{what}", block.map(|block| format!("block {block}: ")).unwrap_or_default())]
     Control {
-        /// Label of the block.
-        block: Word,
+        /// Label of the block, if it has one.
+        block: Option<Word>,
         /// What is wrong with it.
         what: &'static str,
     },
@@ -77,7 +77,7 @@ fn bound(source: &dr::Module) -> usize {
     let forward =
         source.types_global_values.iter().filter(|inst| inst.class.opcode == Op::TypeForwardPointer);
     let forward = forward.filter_map(|inst| inst.operands.first()?.id_ref_any()).max();
-    largest.max(forward).unwrap_or(0) as usize + 1
+    largest.max(forward).map_or(0, |largest| largest as usize + 1)
 }
 
 /// The id at a place among the operands.

@@ -1,4 +1,4 @@
-//! Instructions that stand in a block.
+//! Instructions of a block other than its terminator.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op};
@@ -84,15 +84,19 @@ impl Body<'_, '_> {
 
     /// Values, then numbers; nothing for other forms.
     fn pure(&mut self, inst: &Instruction, region: Region) -> Result<Option<Operation>> {
-        let ids = inst.operands.iter().take_while(|operand| matches!(operand, Operand::IdRef(_))).count();
-        let literals = inst.operands[ids..].iter().map(|operand| match operand {
+        let ids = inst.operands.iter().map_while(|operand| match operand {
+            Operand::IdRef(id) => Some(*id),
+            _ => None,
+        });
+        let ids: SmallVec<[u32; 4]> = ids.collect();
+        let literals = inst.operands[ids.len()..].iter().map(|operand| match operand {
             Operand::LiteralBit32(number) => Some(*number),
             _ => None,
         });
         let Some(literals) = literals.collect::<Option<SmallVec<[u32; 2]>>>() else { return Ok(None) };
         let mut args = Args::new();
-        for operand in &inst.operands[..ids] {
-            args.push(self.value(operand.id_ref_any().unwrap_or(0), region)?);
+        for id in ids {
+            args.push(self.value(id, region)?);
         }
         Ok(Some(Operation::Pure { op: inst.class.opcode, args, literals }))
     }

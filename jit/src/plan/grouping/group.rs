@@ -153,8 +153,8 @@ impl Group {
         self.rounds.iter().copied().sum::<Result<u128, usize>>().ok()
     }
 
-    /// Iterations of all loops of one member together, if they are known.
-    pub(in crate::plan) fn iterations(&self, position: usize) -> Option<u128> {
+    /// How often one member evaluates the conditions of its loops at most: one time more than each loop iterates.
+    pub(in crate::plan) fn loop_tests(&self, position: usize) -> Option<u128> {
         self.rounds.get(position.checked_sub(self.start)?)?.ok()
     }
 

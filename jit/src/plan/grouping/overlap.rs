@@ -16,7 +16,8 @@ use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
 use crate::plan::input::submission::Submission;
 
-/// So many iterations of a loop take no longer than the launch of a dispatch.
+/// A member that evaluates its loop conditions no more often than this, one time more than each loop iterates, takes no longer than the launch
+/// of a dispatch.
 const SHORT_LOOP: u128 = 8;
 
 /// The member at which a group is better ended, if there is one.
@@ -40,7 +41,7 @@ pub(in crate::plan) fn boundary(
         return None;
     }
     let takes_long = |at: usize| {
-        let loops = group.iterations(at).is_none_or(|iterations| iterations > SHORT_LOOP);
+        let loops = group.loop_tests(at).is_none_or(|tests| tests > SHORT_LOOP);
         loops || list[at].kernel.interface.has_barrier
     };
     let meet = |boundary: usize| group.demands.iter().any(|d| d.first < boundary && boundary <= d.second);
