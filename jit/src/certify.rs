@@ -32,8 +32,7 @@ pub use text::Question;
 
 use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
-use crate::plan::output::again::Again;
-use crate::plan::output::again::Counted;
+use crate::plan::output::again::{Again, Counted};
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::step::Source;
 use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
@@ -311,13 +310,10 @@ impl Checker<'_, '_> {
             self.by_rounds(own, &again.source, *counted);
         }
         let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
-        let not_followed = match again {
-            Again { is_texels: true, .. } => Some("texels are not followed"),
-            _ => None,
-        };
-        let pair = if not_followed.is_some() { None } else { Inlined::new(again) };
+        let pair = if again.is_texels { None } else { Inlined::new(again) };
         let Some(pair) = pair else {
-            let cause = not_followed.unwrap_or("the kernels are not read").to_owned();
+            let cause = if again.is_texels { "texels are not followed" } else { "the kernels are not read" };
+            let cause = cause.to_owned();
             self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
             return;
         };
