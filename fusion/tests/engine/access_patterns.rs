@@ -3,7 +3,7 @@
 
 use crate::support::{Buf, Pair, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Local, Private};
-use vkfuse::{Event, Internalization, Outcome};
+use vkfuse::{Event, FusionProperties, Internalization, Outcome};
 
 /// More elements than any group holds and not a multiple of the group size.
 const N: u32 = 65_536 + 77;
@@ -259,7 +259,8 @@ fn one_module_specialised_twice() {
                 .push(0),
         );
     }
-    let ran = list.check_fused(&rig);
+    // Nothing is handed on, so a GPU had better run both at the same time.
+    let ran = list.check_fused_with(&rig, &FusionProperties::default().force_fusion());
     assert_eq!((ran.words(sum)[5], ran.words(most)[5]), (15, 5));
 }
 

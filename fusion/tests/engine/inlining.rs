@@ -144,11 +144,13 @@ fn product_and_transpose_and_sum() {
     }
 }
 
-/// That nothing is in squares, where lines were measured to be faster.
+/// That nothing is moved into squares, where lines were measured to be faster. What has the place of a kernel of squares may be in them,
+/// if that touches no more memory.
 #[track_caller]
 fn assert_in_lines(ran: &Ran) {
     let rewrites = &ran.report().plan.rewrites;
-    assert!(rewrites.iter().all(|one| one.sectors.is_none()), "{rewrites:#?}");
+    let is_moved = |(lines, squares): (u64, u64)| squares < lines;
+    assert!(rewrites.iter().all(|one| !one.sectors.is_some_and(is_moved)), "{rewrites:#?}");
 }
 
 /// That a submission does squares of lines so long, which touch fewer sectors.

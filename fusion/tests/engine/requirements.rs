@@ -29,9 +29,14 @@ fn instruction(opcode: u32, operands: &[u32]) -> Vec<u32> {
 }
 
 const EXTENSION: u32 = 10;
+const MEMORY_MODEL: u32 = 14;
 const ENTRY_POINT: u32 = 15;
 const EXECUTION_MODE: u32 = 16;
 const CAPABILITY: u32 = 17;
+
+/// `CooperativeMatrixKHR`, which a module may declare with the Vulkan memory model alone.
+const COOPERATIVE_MATRIX: u32 = 6022;
+const VULKAN_MEMORY_MODEL: u32 = 5345;
 
 /// `z = x + y` in a module that also declares this: a capability, an extension, an execution mode with its operands.
 fn declaring(capability: Option<u32>, extension: &str, mode: &[u32]) -> Vec<u32> {
@@ -50,6 +55,12 @@ fn declaring(capability: Option<u32>, extension: &str, mode: &[u32]) -> Vec<u32>
         words.splice(last..last, instruction(EXTENSION, &text));
     }
     words.splice(last..last, capability.into_iter().flat_map(|number| instruction(CAPABILITY, &[number])));
+    if capability == Some(COOPERATIVE_MATRIX) {
+        words.splice(last..last, instruction(CAPABILITY, &[VULKAN_MEMORY_MODEL]));
+        let (model, _) = places(&words, MEMORY_MODEL)[0];
+        // Its operands are the addressing model and the memory model, of which 3 is Vulkan's.
+        words[model + 2] = 3;
+    }
     words
 }
 
