@@ -12,7 +12,7 @@ into=$(mktemp -d)
 trap 'rm -rf "$into"' EXIT
 
 time_of() { # time_of GROUPS FILE
-    VKFUSE_INTERLEAVE=$1 "$vkfuse" bench "$2" --iters "${ITERS:-40}" --no-cache --json | python3 -c '
+    VKFUSE_SCHEDULE=block-coarsening=$1 "$vkfuse" bench "$2" --iters "${ITERS:-40}" --no-cache --json | python3 -c '
 import json, sys
 bench = json.load(sys.stdin)
 gpu = bench["time_us"]

@@ -10,9 +10,8 @@ pub use vkfuse_jit::{
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,
-        GroupReport, InlineReport, InterleaveFacts, Internalization, LoopFacts, Members, NarrowFacts, Places,
-        PlanError, Policy, Promote, RenameReport, ReorderReport, Report, RewriteReport, ShapeFacts,
-        SplitReport, TrustedReport, Way,
+        GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
+        RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport, Way,
     },
 };
 pub(crate) use vkfuse_jit::{
@@ -22,8 +21,9 @@ pub(crate) use vkfuse_jit::{
         observe_passes,
     },
     plan::{
-        Arg, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow, SmallScalars, Step, Submission,
-        doubts, has_work, overwrites, plan, plan_unfused,
+        Arg, Bound, FuseOptions, ImageSize, InterleaveFacts, Limits, LoopFacts, NarrowFacts, Numbers, Plan,
+        PushFlow, ShapeFacts, SmallScalars, Step, Submission, doubts, has_work, overwrites, plan,
+        plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -68,16 +68,7 @@
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_AUTOTUNE` | `0`: no lists are measured, also where the planner does not know how they are fastest: [`ContextOptions::autotune`] |
-//! | `VKFUSE_SHAPE` | `GROUP`, `GROUPxITEMS` or `GROUPxITEMSv`: the shape of dispatches whose kernels do not care for it; `,ITEMS` behind it: items that an invocation of other kernels without barriers does in lockstep |
-//! | `VKFUSE_INTERLEAVE` | `GROUPS` or `GROUPSxLEAST`: how many work-groups of kernels with barriers one work-group does side by side |
-//! | `VKFUSE_NARROW` | `INVOCATIONS` or `INVOCATIONSxBYTES`: how many invocations are left of a work-group of kernels with barriers, each of which does several |
-//! | `VKFUSE_KEEP` | bytes of elements that an invocation keeps in registers once it has loaded them |
-//! | `VKFUSE_UNROLL` | `ROUNDS` or `ROUNDSxAT_ONCE`: which loops of fused kernels are written out |
-//! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them |
-//! | `VKFUSE_SUBGROUPS` | `1`: barriers of work-groups become those of sub-groups where that is enough |
-//! | `VKFUSE_PACKED` | how many work-groups of which one sub-group is left are one |
-//! | `VKFUSE_SHUFFLES` | `1`: shared memory of work-groups of which one sub-group is left is in registers |
-//! | `VKFUSE_PUSH` | bytes of push constants that a fused kernel has at the most; the rest is in a uniform buffer |
+//! | `VKFUSE_SCHEDULE` | parameters of schedules, such as `items=4 vectors=on unroll=64`: a [`Tuning`] as text |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
 //! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
 //! | `VKFUSE_CACHE_DIR` | folder of the persistent store |
@@ -121,6 +112,7 @@ pub use options::{
     cache::CacheOptions,
     context::{ContextOptions, QueueOptions},
     fusion::FusionProperties,
+    tuning::{ParseTuningError, Tuning},
 };
 pub use report::outcome::Outcome;
 pub use runtime::event::Event;
@@ -151,10 +143,7 @@ pub mod cache {
 pub mod device {
     //! What there is to run on.
 
-    pub use crate::{
-        jit::{InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts},
-        vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer},
-    };
+    pub use crate::vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
 }
 
 #[cfg(feature = "wgpu")]
@@ -201,10 +190,7 @@ pub use crate::{
         Artifact, CacheStats, Difference, Event as CacheEvent, Explanation, NotCacheable, RecordedList,
         Recording, RecordingError,
     },
-    device::{
-        DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, InterleaveFacts, LoopFacts, NarrowFacts,
-        ShapeFacts,
-    },
+    device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector},
     error::{
         BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
         PlanError, SubmitError, Unreadable,

@@ -5,3 +5,4 @@ pub(crate) mod context;
 pub(crate) mod environment;
 pub(crate) mod fusion;
 pub(crate) mod guard;
+pub(crate) mod tuning;

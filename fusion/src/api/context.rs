@@ -109,9 +109,10 @@ impl Context {
         // By their numbers in SPIR-V: Int8, Int16 and Float16.
         let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
         let limits = gpu.caps().limits();
-        let shuffles = gpu.caps().shuffles(options.shuffles);
+        let tuning = options.tuning;
+        let shuffles = gpu.caps().shuffles(tuning.shuffles);
         let limits = Limits {
-            max_push_bytes: options.push_bytes.unwrap_or(u32::MAX).min(limits.max_push_bytes),
+            max_push_bytes: tuning.push_bytes.unwrap_or(u32::MAX).min(limits.max_push_bytes),
             max_shared_bytes: limits.max_shared_bytes,
             max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
             max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),
@@ -120,20 +121,20 @@ impl Context {
             max_work_group_invocations: limits.max_work_group_invocations,
             max_groups: limits.max_groups,
             max_loop_rounds: gpu.caps().max_loop_rounds,
-            shape: options.shape.unwrap_or_else(|| gpu.caps().shape()),
-            kept_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
-            kept_result_bytes: options.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
-            interleave: options.interleave.unwrap_or_else(|| gpu.caps().interleave()),
+            shape: tuning.shape(gpu.caps().shape()),
+            kept_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
+            kept_result_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
+            interleave: tuning.interleave(gpu.caps().interleave()),
             narrow: NarrowFacts {
-                subgroup: gpu.caps().subgroup_left(options.subgroups),
-                packed: options.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
+                subgroup: gpu.caps().subgroup_left(tuning.subgroup_barriers),
+                packed: tuning.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
                 shuffles,
                 uniform: gpu.caps().uniform_subgroups,
-                ..options.narrow.unwrap_or_else(|| gpu.caps().narrow())
+                ..tuning.narrow(gpu.caps().narrow())
             },
-            loops: options.loops.unwrap_or_else(|| gpu.caps().loops()),
-            late_stores: options.late_stores.unwrap_or_else(|| gpu.caps().late_stores()),
-            subgroup_size: gpu.caps().full_subgroups(options.subgroups),
+            loops: tuning.loops(gpu.caps().loops()),
+            late_stores: tuning.sunk_stores.unwrap_or_else(|| gpu.caps().late_stores()),
+            subgroup_size: gpu.caps().full_subgroups(tuning.subgroup_barriers),
             max_subgroups: gpu.caps().max_subgroups,
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             overlapping_invocations: gpu.caps().overlapping_invocations(),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    jit::{FloatMode, InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
-    options::{cache::CacheOptions, environment, guard::CompileGuard},
+    jit::{FloatMode, Pass},
+    options::{cache::CacheOptions, environment, guard::CompileGuard, tuning::Tuning},
     vk::DeviceSelector,
 };
 
@@ -18,16 +18,7 @@ pub struct ContextOptions {
     pub(crate) cache: CacheOptions,
     pub(crate) dump_spirv: Option<PathBuf>,
     pub(crate) print_after: Vec<Pass>,
-    pub(crate) shape: Option<ShapeFacts>,
-    pub(crate) interleave: Option<InterleaveFacts>,
-    pub(crate) narrow: Option<NarrowFacts>,
-    pub(crate) loops: Option<LoopFacts>,
-    pub(crate) late_stores: Option<u32>,
-    pub(crate) subgroups: Option<bool>,
-    pub(crate) packed: Option<u32>,
-    pub(crate) shuffles: Option<bool>,
-    pub(crate) kept_bytes: Option<u32>,
-    pub(crate) push_bytes: Option<u32>,
+    pub(crate) tuning: Tuning,
     pub(crate) guard: CompileGuard,
     pub(crate) no_autotune: bool,
     pub(crate) robust: bool,
@@ -52,16 +43,7 @@ impl ContextOptions {
             cache: CacheOptions::default(),
             dump_spirv: environment::dump_spirv(),
             print_after: environment::print_after(),
-            shape: environment::shape(),
-            interleave: environment::interleave(),
-            narrow: environment::narrow(),
-            loops: environment::loops(),
-            late_stores: environment::late_stores(),
-            subgroups: environment::subgroups(),
-            packed: environment::packed(),
-            shuffles: environment::shuffles(),
-            kept_bytes: environment::kept_bytes(),
-            push_bytes: environment::push_bytes(),
+            tuning: environment::tuning(),
             guard: environment::compile_guard(),
             no_autotune: !environment::autotune(),
             robust: false,
@@ -151,6 +133,14 @@ impl ContextOptions {
         self
     }
 
+    /// Parameters of the schedules that the planner chooses, instead of those known to be best for the device. They change how fast
+    /// a fused list runs, and never what it computes.
+    #[must_use]
+    pub fn tuning(mut self, tuning: Tuning) -> ContextOptions {
+        self.tuning = tuning;
+        self
+    }
+
     /// How code is cached.
     #[must_use]
     pub fn cache(mut self, cache: CacheOptions) -> ContextOptions {
@@ -162,88 +152,6 @@ impl ContextOptions {
     #[must_use]
     pub fn dump_spirv(mut self, folder: impl Into<PathBuf>) -> ContextOptions {
         self.dump_spirv = Some(folder.into());
-        self
-    }
-}
-
-impl ContextOptions {
-    /// The shape of dispatches whose kernels do not care for it, instead of the one the device is known to like. It
-    /// changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn shape(mut self, shape: ShapeFacts) -> ContextOptions {
-        self.shape = Some(shape);
-        self
-    }
-
-    /// How many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be
-    /// best for the device. It changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn interleave(mut self, interleave: InterleaveFacts) -> ContextOptions {
-        self.interleave = Some(interleave);
-        self
-    }
-
-    /// Whether a work-group of a fused kernel with barriers is done by fewer invocations, instead of what is known to be best for the device. It
-    /// changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn narrow(mut self, narrow: NarrowFacts) -> ContextOptions {
-        self.narrow = Some(narrow);
-        self
-    }
-
-    /// Which loops of a fused kernel are written out, instead of what is known to be best for the device. It changes how fast a fused
-    /// list runs, and never what comes out.
-    #[must_use]
-    pub fn loops(mut self, loops: LoopFacts) -> ContextOptions {
-        self.loops = Some(loops);
-        self
-    }
-
-    /// How many stores at a time of a fused kernel wait for loads behind them, where the driver would keep these in order, instead of what is known to be
-    /// best for the device; 0 leaves each in its place. It changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn late_stores(mut self, most: u32) -> ContextOptions {
-        self.late_stores = Some(most);
-        self
-    }
-
-    /// Whether barriers of the work-group become a sub-group's where that is enough, instead of what is known to be best for the device; not where the
-    /// device does not give full sub-groups of a known size. It changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn subgroup_barriers(mut self, on: bool) -> ContextOptions {
-        self.subgroups = Some(on);
-        self
-    }
-
-    /// Most work-groups of which one sub-group is left that are one, instead of what is known to be best for the device. It changes how fast a fused list
-    /// runs, and never what comes out.
-    #[must_use]
-    pub fn packed(mut self, most: u32) -> ContextOptions {
-        self.packed = Some(most);
-        self
-    }
-
-    /// Whether shared memory of work-groups of which one sub-group is left is in registers, instead of what is known to be best for the device; not where
-    /// it has no shuffles. It changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn shuffles(mut self, on: bool) -> ContextOptions {
-        self.shuffles = Some(on);
-        self
-    }
-
-    /// Most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, and of those that it
-    /// has stored, instead of what is known to be best for the device; 0 loads them again in each kernel.
-    #[must_use]
-    pub fn kept_bytes(mut self, bytes: u32) -> ContextOptions {
-        self.kept_bytes = Some(bytes);
-        self
-    }
-
-    /// Most bytes of push constants that a fused kernel has, if that is less than the device's `maxPushConstantsSize`. What does not
-    /// fit goes into a uniform buffer of the engine's own. It changes how fast a fused list runs, and never what comes out.
-    #[must_use]
-    pub fn push_bytes(mut self, bytes: u32) -> ContextOptions {
-        self.push_bytes = Some(bytes);
         self
     }
 }

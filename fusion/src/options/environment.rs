@@ -7,16 +7,7 @@
 //! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
 //! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
 //! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
-//! | `VKFUSE_SHAPE` | the shape of dispatches whose kernels do not care for it, instead of the one the device is known to like: `GROUP`, `GROUPxITEMS`, `GROUPxITEMSv` or `GROUPxITEMSvROUNDS` (work-group size, 0 for the users' own; items per invocation; `v` for vector accesses; how many vectors one after another where the last one is not whole), each with `,ITEMS` behind it for the items of a work-group that an invocation does in lockstep |
-//! | `VKFUSE_INTERLEAVE` | how many work-groups of a fused kernel with barriers one work-group does side by side, instead of what is known to be best for the device: `GROUPS` or `GROUPSxLEAST` (how many work-groups are to be left of a dispatch, 1 if it is not said) |
-//! | `VKFUSE_NARROW` | how many invocations are left of a work-group of a fused kernel with barriers, each of which does several, instead of what is known to be best for the device: `INVOCATIONS` (0: it keeps its own), where all loops are written out, or `INVOCATIONSxBYTES`, with any loops (most bytes of private variables of all that one does) |
-//! | `VKFUSE_KEEP` | most bytes of elements that an invocation of a fused kernel keeps in registers once it has loaded them, instead of what is known to be best for the device |
-//! | `VKFUSE_UNROLL` | which loops of a fused kernel are written out, instead of what is known to be best for the device: `ROUNDS` or `ROUNDSxAT_ONCE` (most rounds of a loop that is written out as a whole; rounds of a longer one that stand one after another, 1 if it is not said) |
-//! | `VKFUSE_LATE_STORES` | how many stores at a time wait for loads behind them, where the driver would keep these in order, instead of what is known to be best for the device; `0`: none |
-//! | `VKFUSE_SUBGROUPS` | `1` makes barriers of work-groups a sub-group's where that is enough, `0` leaves them, instead of what is known to be best for the device: those of work-groups of which one sub-group is left, on NVIDIA's |
-//! | `VKFUSE_PACKED` | how many work-groups of which one sub-group is left are one, instead of what is known to be best for the device; `0`: each is one |
-//! | `VKFUSE_SHUFFLES` | `1` keeps shared memory of work-groups of which one sub-group is left in registers, `0` does not, instead of what is known to be best for the device |
-//! | `VKFUSE_PUSH` | most bytes of push constants that a fused kernel has, if that is less than the device's limit; what does not fit is in a uniform buffer |
+//! | `VKFUSE_SCHEDULE` | parameters of the schedules that the planner chooses, instead of those known to be best for the device: a [`Tuning`](crate::Tuning) as text, such as `items=4 vectors=on unroll=64` |
 //! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
 //! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
 //! | `VKFUSE_AUTOTUNE` | `0` measures no lists, also where the planner does not know how they are fastest: [`ContextOptions::autotune`](crate::ContextOptions::autotune) |
@@ -36,24 +27,14 @@ use std::{
 };
 
 use crate::{
-    jit::{InterleaveFacts, LoopFacts, NarrowFacts, Pass, ShapeFacts},
-    options::guard::CompileGuard,
-    vk::{DeviceSelector, NARROW_BYTES, PRIVATE_BYTES},
+    jit::Pass,
+    options::{guard::CompileGuard, tuning::Tuning},
+    vk::DeviceSelector,
 };
 
 /// The variable's value, unless it is unset or empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
-}
-
-/// What a variable says; what cannot be read counts as unset, with a warning that says what it should be.
-fn read<T>(name: &str, form: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let value = variable(name)?;
-    let said = value.to_str().and_then(parse);
-    if said.is_none() {
-        tracing::warn!(?value, "{name} is not {form}: it is left aside");
-    }
-    said
 }
 
 fn flag(name: &str) -> bool {
@@ -103,112 +84,13 @@ pub(crate) fn profiling() -> bool {
     flag("VKFUSE_PROFILING")
 }
 
-/// `VKFUSE_SHAPE`; what cannot be read counts as unset, with a warning.
-pub(crate) fn shape() -> Option<ShapeFacts> {
-    let form = "GROUP, GROUPxITEMS, GROUPxITEMSv or GROUPxITEMSvROUNDS, with or without `,ITEMS`";
-    read("VKFUSE_SHAPE", form, parse_shape)
-}
-
-fn parse_shape(text: &str) -> Option<ShapeFacts> {
-    let (text, lockstep) = match text.split_once(',') {
-        None => (text, 1),
-        Some((rest, items)) => (rest, items.parse().ok()?),
-    };
-    let (text, rounds) = match text.split_once('v') {
-        None => (text, None),
-        Some((rest, "")) => (rest, Some(1)),
-        Some((rest, rounds)) => (rest, Some(rounds.parse().ok()?)),
-    };
-    let (group, items) = text.split_once('x').unwrap_or((text, "1"));
-    let (group_size, items) = (group.parse().ok()?, items.parse().ok().filter(|&items: &u32| items > 0)?);
-    Some(ShapeFacts {
-        group_size,
-        items,
-        vectors: rounds.is_some(),
-        rounds: rounds.unwrap_or(1),
-        least: 1,
-        lockstep,
-        lanes: 1,
+/// `VKFUSE_SCHEDULE`; what cannot be read counts as unset, with a warning.
+pub(crate) fn tuning() -> Tuning {
+    let Some(value) = variable("VKFUSE_SCHEDULE") else { return Tuning::new() };
+    value.to_string_lossy().parse().unwrap_or_else(|error| {
+        tracing::warn!("VKFUSE_SCHEDULE is left aside: {error}");
+        Tuning::new()
     })
-}
-
-/// `VKFUSE_INTERLEAVE`; what cannot be read counts as unset, with a warning.
-pub(crate) fn interleave() -> Option<InterleaveFacts> {
-    read("VKFUSE_INTERLEAVE", "GROUPS or GROUPSxLEAST", parse_interleave)
-}
-
-fn parse_interleave(text: &str) -> Option<InterleaveFacts> {
-    let (work_groups, least) = most_and_least(text)?;
-    Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
-}
-
-/// `VKFUSE_NARROW`; what cannot be read counts as unset, with a warning.
-pub(crate) fn narrow() -> Option<NarrowFacts> {
-    read("VKFUSE_NARROW", "INVOCATIONS or INVOCATIONSxBYTES", parse_narrow)
-}
-
-fn parse_narrow(text: &str) -> Option<NarrowFacts> {
-    let (invocations, bytes) = match text.split_once('x') {
-        None => (text, None),
-        Some((invocations, bytes)) => (invocations, Some(bytes.parse().ok()?)),
-    };
-    Some(NarrowFacts {
-        invocations: invocations.parse().ok()?,
-        least: 1,
-        private_bytes: bytes.unwrap_or(NARROW_BYTES),
-        any_loops: bytes.is_some(),
-        ..NarrowFacts::default()
-    })
-}
-
-/// `VKFUSE_UNROLL`; what cannot be read counts as unset, with a warning.
-pub(crate) fn loops() -> Option<LoopFacts> {
-    let (rounds, at_once) = read("VKFUSE_UNROLL", "ROUNDS or ROUNDSxAT_ONCE", most_and_least)?;
-    Some(LoopFacts { rounds, at_once, private_bytes: 4 * rounds.max(64) })
-}
-
-/// `VKFUSE_KEEP`; what cannot be read counts as unset, with a warning.
-pub(crate) fn kept_bytes() -> Option<u32> {
-    read("VKFUSE_KEEP", "a number of bytes", |text| text.parse().ok())
-}
-
-/// `VKFUSE_LATE_STORES`; what cannot be read counts as unset, with a warning.
-pub(crate) fn late_stores() -> Option<u32> {
-    read("VKFUSE_LATE_STORES", "a number of stores", |text| text.parse().ok())
-}
-
-/// `VKFUSE_SUBGROUPS`; what is neither `0` nor `1` counts as unset, with a warning.
-pub(crate) fn subgroups() -> Option<bool> {
-    read("VKFUSE_SUBGROUPS", "0 or 1", on_or_off)
-}
-
-/// `VKFUSE_PACKED`; what cannot be read counts as unset, with a warning.
-pub(crate) fn packed() -> Option<u32> {
-    read("VKFUSE_PACKED", "a number of work-groups", |text| text.parse().ok())
-}
-
-/// `VKFUSE_SHUFFLES`; what is neither `0` nor `1` counts as unset, with a warning.
-pub(crate) fn shuffles() -> Option<bool> {
-    read("VKFUSE_SHUFFLES", "0 or 1", on_or_off)
-}
-
-fn on_or_off(text: &str) -> Option<bool> {
-    match text {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    }
-}
-
-/// `VKFUSE_PUSH`; what cannot be read counts as unset, with a warning.
-pub(crate) fn push_bytes() -> Option<u32> {
-    read("VKFUSE_PUSH", "a number of bytes", |text| text.parse().ok())
-}
-
-/// `MOST` or `MOSTxLEAST`.
-fn most_and_least(text: &str) -> Option<(u32, u32)> {
-    let (most, least) = text.split_once('x').unwrap_or((text, "1"));
-    Some((most.parse().ok()?, least.parse().ok()?))
 }
 
 /// `VKFUSE_DUMP_SPIRV`.
@@ -332,42 +214,6 @@ fn switches(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_shapes() {
-        let shape = |group_size, items, vectors| {
-            Some(ShapeFacts { group_size, items, vectors, rounds: 1, least: 1, lockstep: 1, lanes: 1 })
-        };
-        assert_eq!(parse_shape("64"), shape(64, 1, false));
-        assert_eq!(parse_shape("0x8"), shape(0, 8, false));
-        assert_eq!(parse_shape("256x4v"), shape(256, 4, true));
-        assert_eq!(parse_shape("0x4v4").map(|shape| (shape.vectors, shape.rounds)), Some((true, 4)));
-        let lockstep = |text| parse_shape(text).map(|shape| (shape.items, shape.lockstep));
-        assert_eq!(lockstep("0x2,4"), Some((2, 4)));
-        assert_eq!(lockstep("256x4v,"), None);
-        assert_eq!(parse_shape("0x4vx"), None);
-        assert_eq!(parse_shape("256x"), None);
-        assert_eq!(parse_shape("64x0"), None);
-        assert_eq!(parse_shape("wide"), None);
-    }
-
-    #[test]
-    fn reads_work_groups_side_by_side() {
-        let facts = |work_groups, least| {
-            Some(InterleaveFacts { work_groups, least, private_bytes: PRIVATE_BYTES, shared_bytes: 0 })
-        };
-        assert_eq!(parse_interleave("4"), facts(4, 1));
-        assert_eq!(parse_interleave("2x500"), facts(2, 500));
-        assert_eq!(parse_interleave("2x"), None);
-        assert_eq!(parse_interleave("two"), None);
-        let facts = |invocations, private_bytes, any_loops| {
-            Some(NarrowFacts { invocations, least: 1, private_bytes, any_loops, ..NarrowFacts::default() })
-        };
-        assert_eq!(parse_narrow("32"), facts(32, NARROW_BYTES, false));
-        assert_eq!(parse_narrow("16x64"), facts(16, 64, true));
-        assert_eq!(parse_narrow("16x"), None);
-        assert_eq!(parse_narrow("few"), None);
-    }
 
     #[test]
     fn reads_names_of_passes() {

@@ -6,8 +6,7 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
-    FusionWrapper, GroupReport, InterleaveFacts, Internalization, Kernel, LoopFacts, NarrowFacts, Outcome,
-    Promote, Queue, QueueOptions, ShapeFacts,
+    FusionWrapper, GroupReport, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, Tuning,
 };
 use vkfuse_fuzz::wgsl::{
     Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused,
@@ -61,6 +60,32 @@ pub(crate) struct Device {
     other_nans: Cell<usize>,
 }
 
+/// `VKFUSE_SCHEDULE`, which counts for all seeds.
+fn environment() -> Tuning {
+    let text = std::env::var("VKFUSE_SCHEDULE").unwrap_or_default();
+    text.parse().expect("VKFUSE_SCHEDULE is a tuning")
+}
+
+/// The schedules of one seed.
+fn tuning(seed: usize) -> Tuning {
+    let (unroll, unroll_by) = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed % 5];
+    let tuning = Tuning::new()
+        .least_work_groups(1)
+        .block_coarsening([1, 2, 4, 3][seed / 2 % 4])
+        .thread_coarsening([0, 32, 0, 8, 16][seed % 5])
+        .private_bytes(1024)
+        .sunk_stores([16, 0, 2, 4][seed / 2 % 4])
+        .kept_bytes([0, 64][seed % 2])
+        .unroll(unroll)
+        .unroll_by(unroll_by)
+        .push_bytes([256, 8, 16, 0, 64][seed % 5]);
+    let Some(&(group_size, items, vectors, rounds)) = SHAPES.get(seed % (SHAPES.len() + 1)) else {
+        return tuning;
+    };
+    let superword = [4, 1, 2][seed / 2 % 3];
+    tuning.work_group(group_size).items(items).vectors(vectors).serial_vectors(rounds).superword(superword)
+}
+
 impl Device {
     /// Opens the device that the environment names; without one the test is skipped, or fails where
     /// `VKFUSE_REQUIRE_DEVICE` is set.
@@ -73,44 +98,7 @@ impl Device {
     ) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
-        let shape = SHAPES.get(seed as usize % (SHAPES.len() + 1));
-        let shape = shape.map(|&(group_size, items, vectors, rounds)| ShapeFacts {
-            group_size,
-            items,
-            vectors,
-            rounds,
-            least: 1,
-            lockstep: [4, 1, 2][seed as usize / 2 % 3],
-            lanes: 1,
-        });
-        let options = shape.into_iter().fold(options, ContextOptions::shape);
-        let side_by_side = [0, 2, 4, 3].get(seed as usize / 2 % 4).filter(|&&groups| groups > 0);
-        let interleave = side_by_side.map(|&work_groups| InterleaveFacts {
-            work_groups,
-            least: 1,
-            private_bytes: 256,
-            shared_bytes: 0,
-        });
-        let narrow = [0, 32, 0, 8, 16].get(seed as usize % 5).filter(|&&left| left > 0);
-        let narrow = narrow.map(|&invocations| NarrowFacts {
-            invocations,
-            least: 1,
-            private_bytes: 1024,
-            any_loops: true,
-            ..NarrowFacts::default()
-        });
-        let options = narrow.into_iter().fold(options, ContextOptions::narrow);
-        let late = std::env::var("VKFUSE_LATE_STORES").ok().and_then(|text| text.parse().ok());
-        let options = options.late_stores(late.unwrap_or([16, 0, 2, 4][seed as usize / 2 % 4]));
-        let options = options.kept_bytes([0, 64][seed as usize % 2]);
-        let written_out = [(16, 1), (2, 2), (64, 4), (0, 2), (4, 3)][seed as usize % 5];
-        let options =
-            options.loops(LoopFacts { rounds: written_out.0, at_once: written_out.1, private_bytes: 256 });
-        // What is beyond goes through a buffer; the environment's word counts for all seeds.
-        let push_bytes = [256, 8, 16, 0, 64].get(seed as usize % 5);
-        let push_bytes = push_bytes.filter(|_| std::env::var_os("VKFUSE_PUSH").is_none());
-        let options = push_bytes.into_iter().fold(options, |options, &bytes| options.push_bytes(bytes));
-        let options = interleave.into_iter().fold(options, ContextOptions::interleave);
+        let options = options.tuning(environment().or(tuning(seed as usize)));
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {

@@ -6,7 +6,7 @@
 //! written too, and words `@FIRST+COUNT` of a buffer. Work-groups have 64 items, lists 1,024.
 
 use crate::support::{self, Rig, Size, Submit, Workload};
-use vkfuse::{CacheOptions, ContextOptions, Promote, ShapeFacts};
+use vkfuse::{CacheOptions, ContextOptions, Promote, Tuning};
 
 const ITEMS: u32 = 1024;
 
@@ -65,17 +65,14 @@ const LISTS: &[List] = &[
 ];
 
 /// How items are laid out: as the users wrote it, and four to an invocation by vectors.
-const SHAPES: [Option<ShapeFacts>; 2] = [
-    None,
-    Some(ShapeFacts { group_size: 64, items: 4, vectors: true, rounds: 1, least: 1, lockstep: 4, lanes: 1 }),
-];
+fn tunings() -> [Tuning; 2] {
+    let vectors = Tuning::new().work_group(64).items(4).vectors(true).serial_vectors(1).superword(4);
+    [Tuning::new(), vectors]
+}
 
-fn rig(shape: Option<ShapeFacts>) -> Option<Rig> {
+fn rig(tuning: Tuning) -> Option<Rig> {
     let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
-    Rig::with(match shape {
-        Some(shape) => options.shape(shape),
-        None => options,
-    })
+    Rig::with(options.tuning(tuning))
 }
 
 /// The list with buffer `m` asked to stay inside or not; `n` is pushed to kernels that take a limit.
@@ -115,8 +112,8 @@ fn workload(text: &str, promote: Promote, limits: &[u32]) -> Workload {
 
 #[test]
 fn every_view_of_one_memory_is_right_fused_and_unfused() {
-    for shape in SHAPES {
-        let Some(rig) = rig(shape) else { return };
+    for tuning in tunings() {
+        let Some(rig) = rig(tuning) else { return };
         for List(text, dispatches) in LISTS {
             let ran = workload(text, Promote::None, &[]).check_as_they_are(&rig);
             assert_eq!(ran.stats.dispatches, *dispatches, "{text}: {:?}", ran.report().plan.splits);
@@ -127,10 +124,10 @@ fn every_view_of_one_memory_is_right_fused_and_unfused() {
 #[test]
 fn what_is_promoted_is_right_whatever_its_views_are() {
     let mut inside = 0;
-    for (shape, promote) in
-        [(SHAPES[0], Promote::Auto), (SHAPES[0], Promote::Local), (SHAPES[1], Promote::Private)]
+    for (tuning, promote) in
+        [(tunings()[0], Promote::Auto), (tunings()[0], Promote::Local), (tunings()[1], Promote::Private)]
     {
-        let Some(rig) = rig(shape) else { return };
+        let Some(rig) = rig(tuning) else { return };
         for List(text, _) in LISTS {
             let ran = workload(text, promote, &[]).check_equal(&rig);
             inside += u32::from(ran.report().plan.buffers.iter().any(|b| b.reason.is_none()));
@@ -143,8 +140,8 @@ fn what_is_promoted_is_right_whatever_its_views_are() {
 /// No item, one, an odd number and all of them, in each kernel apart.
 #[test]
 fn limits_may_leave_nothing_to_do() {
-    for shape in SHAPES {
-        let Some(rig) = rig(shape) else { return };
+    for tuning in tunings() {
+        let Some(rig) = rig(tuning) else { return };
         for promote in [Promote::None, Promote::Private, Promote::Local, Promote::Auto] {
             for n in [[0; 3], [0, ITEMS, ITEMS], [ITEMS, 0, ITEMS], [ITEMS, ITEMS, 0], [1; 3], [777; 3]] {
                 for text in [
@@ -162,7 +159,7 @@ fn limits_may_leave_nothing_to_do() {
 /// Where the device has that model: buffers are shared as elsewhere.
 #[test]
 fn kernels_of_the_vulkan_memory_model_share_buffers() {
-    let Some(rig) = rig(None) else { return };
+    let Some(rig) = rig(Tuning::new()) else { return };
     if rig.context.load_spirv(support::shader("views/vulkan_words")).is_ok() {
         let list = "vulkan_words =m; vulkan_words =m; vulkan_words =m";
         assert_eq!(workload(list, Promote::None, &[]).check_equal(&rig).stats.dispatches, 1);

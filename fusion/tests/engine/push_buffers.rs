@@ -3,7 +3,7 @@
 use crate::support::Rig;
 use vkfuse::{
     Buffer, CacheOptions, ContextOptions, Error, Event, FusedList, FusionProperties, FusionWrapper, Outcome,
-    Queue, QueueOptions,
+    Queue, QueueOptions, Tuning,
 };
 
 const N: usize = 1000;
@@ -11,7 +11,7 @@ const N: usize = 1000;
 /// A context whose fused kernels have so many bytes of push constants at the most.
 fn rig_with(bytes: u32, change: impl Fn(ContextOptions) -> ContextOptions) -> Option<Rig> {
     let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
-    Rig::with(change(options.push_bytes(bytes)))
+    Rig::with(change(options.tuning(Tuning::new().push_bytes(bytes))))
 }
 
 fn iota(by: i32) -> Vec<i32> {

@@ -33,7 +33,7 @@ use table::{Bench, Difference, Setting};
 use text::Carrier;
 #[cfg(feature = "wgsl")]
 use vkfuse::{CacheOptions, Context, ContextOptions, Queue, QueueOptions};
-use vkfuse::{Promote, ShapeFacts};
+use vkfuse::{Promote, Tuning};
 
 /// A device with a queue that can fuse, under the validation layers. Without a device the test says nothing, unless one is required.
 #[cfg(feature = "wgsl")]
@@ -102,16 +102,16 @@ const KNOWN: &[(&str, &str)] = &[
 
 #[test]
 fn known_pairs_keep_their_bits() {
-    for shape in [None, Some(ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() })]
-    {
-        let Some(mut bench) = Bench::open(shape, true) else { return };
+    let vectors = Tuning::new().work_group(64).items(4).vectors(true).superword(1);
+    for tuning in [Tuning::new(), vectors] {
+        let Some(mut bench) = Bench::open(tuning, true) else { return };
         // All in registers. Where they stay in memory, too, or by turns: each is another module to compile.
         let promotions = [&[Promote::None][..], &[Promote::Private], &[Promote::Local]];
         let mut found = Vec::new();
         for (number, (first, second)) in KNOWN.iter().enumerate() {
             let pair = |width| Some(([named(width, first)?], named(width, second)?));
             let (first, second) = pair(32).expect("operations of the table");
-            let turns = if shape.is_some() { &[][..] } else { &[Promote::Private] };
+            let turns = if tuning == vectors { &[][..] } else { &[Promote::Private] };
             for &promote in promotions[number % 3].iter().chain(turns) {
                 found.extend(bench.compare(
                     Setting { width: 32, carrier: Carrier::Float, promote },
@@ -129,7 +129,7 @@ fn known_pairs_keep_their_bits() {
 
 #[test]
 fn known_pairs_keep_their_bits_in_other_forms() {
-    let Some(mut bench) = Bench::open(None, true) else { return };
+    let Some(mut bench) = Bench::open(Tuning::new(), true) else { return };
     let mut found = Vec::new();
     let settings = [
         Setting { width: 32, carrier: Carrier::Bits, promote: Promote::Private },
@@ -159,7 +159,7 @@ fn every_pair_keeps_its_bits() {
     if std::env::var("VKFUSE_FLOATS").as_deref() != Ok("all") {
         return;
     }
-    let Some(mut bench) = Bench::open(None, validation()) else { return };
+    let Some(mut bench) = Bench::open(Tuning::new(), validation()) else { return };
     let batch = list("VKFUSE_FLOATS_BATCH", "24", |text| text.parse::<usize>().ok())[0].max(1);
     let mut differ = 0;
     for width in list("VKFUSE_FLOATS_WIDTHS", "32,16,64", |text| text.parse::<u32>().ok()) {

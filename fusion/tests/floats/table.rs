@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use vkfuse::{
     Buffer, CacheOptions, Context, ContextOptions, FusionProperties, FusionWrapper, Internalization, Kernel,
-    Outcome, Promote, Queue, QueueOptions, ShapeFacts,
+    Outcome, Promote, Queue, QueueOptions, Tuning,
 };
 
 use super::data;
@@ -52,10 +52,10 @@ pub(crate) struct Bench {
 impl Bench {
     /// Opens the device that the environment names; without one the test is skipped, or fails where
     /// `VKFUSE_REQUIRE_DEVICE` is set.
-    pub(crate) fn open(shape: Option<ShapeFacts>, validation: bool) -> Option<Bench> {
+    pub(crate) fn open(tuning: Tuning, validation: bool) -> Option<Bench> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
-        let context = match Context::with(shape.into_iter().fold(options, ContextOptions::shape)) {
+        let context = match Context::with(options.tuning(tuning)) {
             Ok(context) => context,
             Err(error) => {
                 assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");

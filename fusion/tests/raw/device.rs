@@ -10,7 +10,9 @@ use std::{
 };
 
 use ash::vk;
-use vkfuse::{Buffer, CacheOptions, Context, ContextOptions, RawBuffer, RawDevice, RawHandles, UserBuffer};
+use vkfuse::{
+    Buffer, CacheOptions, Context, ContextOptions, RawBuffer, RawDevice, RawHandles, Tuning, UserBuffer,
+};
 
 const VALIDATION: &CStr = c"VK_LAYER_KHRONOS_validation";
 
@@ -197,7 +199,8 @@ impl Own {
 
     pub fn context_on(&self, raw: &RawDevice) -> Result<Context, vkfuse::Error> {
         let options = ContextOptions::new().cache(CacheOptions::default().no_disk());
-        Context::from_raw(raw, self.push_bytes.into_iter().fold(options, ContextOptions::push_bytes))
+        let tuning = self.push_bytes.into_iter().fold(Tuning::new(), Tuning::push_bytes);
+        Context::from_raw(raw, options.tuning(tuning))
     }
 
     /// A buffer of so many words, each with a value.

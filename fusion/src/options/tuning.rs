@@ -1,0 +1,302 @@
+//! Schedule parameters that a program chooses itself, as a value and as text.
+
+use std::{fmt, str::FromStr};
+
+use crate::jit::{InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts};
+use crate::vk::{NARROW_BYTES, PRIVATE_BYTES};
+
+/// Declares [`Tuning`] once: its fields, the methods that set them, and their names in text.
+macro_rules! parameters {
+    ($( $(#[doc = $doc:literal])+ $field:ident: $type:ty, $name:literal; )+) => {
+        /// Parameters of the schedules that the planner chooses, in place of those known to be best for the device.
+        ///
+        /// They change how fast a fused list runs and never what it computes. A parameter that is not set keeps the device's value.
+        ///
+        /// As text, which the environment variable `VKFUSE_SCHEDULE` holds, a tuning is a list of `NAME=VALUE` with commas or spaces
+        /// between them; switches are `on` or `off`:
+        ///
+        /// ```
+        /// # use vkfuse::Tuning;
+        /// let tuning: Tuning = "work-group=128 items=4 vectors=on, unroll=64".parse()?;
+        /// assert_eq!(tuning, Tuning::new().work_group(128).items(4).vectors(true).unroll(64));
+        /// # Ok::<(), vkfuse::ParseTuningError>(())
+        /// ```
+        ///
+        /// | name | parameter |
+        /// | --- | --- |
+        $( #[doc = concat!("| `", $name, "` | [`", stringify!($field), "`](Tuning::", stringify!($field), ") |")] )+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Tuning {
+            $( pub(crate) $field: Option<$type>, )+
+        }
+
+        impl Tuning {
+            /// The names of all parameters in text.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            $(
+                $(#[doc = $doc])+
+                #[must_use]
+                pub fn $field(mut self, value: $type) -> Tuning {
+                    self.$field = Some(value);
+                    self
+                }
+            )+
+
+            /// These parameters and, where one is not set, that of the other tuning.
+            #[must_use]
+            pub fn or(self, other: Tuning) -> Tuning {
+                Tuning { $( $field: self.$field.or(other.$field), )+ }
+            }
+
+            /// Sets a parameter by its name; `None` if there is none of this name, or it takes no such value.
+            fn set(&mut self, name: &str, value: &str) -> Option<()> {
+                match name {
+                    $( $name => self.$field = Some(<$type as Value>::parse(value)?), )+
+                    _ => return None,
+                }
+                Some(())
+            }
+        }
+
+        impl fmt::Display for Tuning {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut separator = "";
+                $(
+                    if let Some(value) = self.$field {
+                        write!(f, "{separator}{}={}", $name, value.text())?;
+                        separator = " ";
+                    }
+                )+
+                let _ = separator;
+                Ok(())
+            }
+        }
+    };
+}
+
+parameters! {
+    /// Invocations of a work-group of data-parallel kernels, whose results do not depend on its size; 0 is the largest size
+    /// among the fused kernels.
+    work_group: u32, "work-group";
+    /// Items that an invocation of data-parallel kernels does; 1 is no coarsening.
+    items: u32, "items";
+    /// Whether four adjacent elements are accessed as one vector.
+    vectors: bool, "vectors";
+    /// Vectors that an invocation does one after another where the number of items is no multiple of four.
+    serial_vectors: u32, "serial-vectors";
+    /// Items of its own work-group that an invocation does by superword vectorization, where a kernel's work-group cannot be
+    /// chosen freely; 1 is none.
+    superword: u32, "superword";
+    /// Work-groups of kernels with barriers that one work-group does (block coarsening); 1 is none.
+    block_coarsening: u32, "block-coarsening";
+    /// Invocations that are left of a work-group of kernels with barriers, each of which does several of the kernels' (thread
+    /// coarsening); 0 is none.
+    thread_coarsening: u32, "thread-coarsening";
+    /// Most bytes of private variables of all that one invocation does by block or thread coarsening. Once this is set, thread coarsening
+    /// also takes kernels with loops that are not unrolled.
+    private_bytes: u32, "private-bytes";
+    /// Fewest work-groups that coarsening leaves of a dispatch. If it is not set, it is 1 for whatever kind of coarsening is set here.
+    least_work_groups: u32, "least-work-groups";
+    /// Work-groups of a single sub-group that are put into one; 1 is none.
+    packed: u32, "packed";
+    /// Whether barriers of the work-group become barriers of the sub-group where that is enough. It takes a device with full sub-groups of a known
+    /// size.
+    subgroup_barriers: bool, "subgroup-barriers";
+    /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. It takes a device with shuffles.
+    shuffles: bool, "shuffles";
+    /// Most iterations of a loop that is unrolled completely.
+    unroll: u32, "unroll";
+    /// Iterations of a longer loop that are unrolled at a time; 1 is none.
+    unroll_by: u32, "unroll-by";
+    /// Most bytes of elements that an invocation keeps in registers once it has loaded or stored them; 0 loads them again in each kernel.
+    kept_bytes: u32, "kept-bytes";
+    /// Stores that are sunk below the loads that follow, at a time; 0 is none.
+    sunk_stores: u32, "sunk-stores";
+    /// Most bytes of push constants of a fused kernel, if that is less than the device's `maxPushConstantsSize`. The rest is passed in a
+    /// uniform buffer of the engine.
+    push_bytes: u32, "push-bytes";
+}
+
+impl Tuning {
+    /// Everything as it is known to be best for the device.
+    #[must_use]
+    pub fn new() -> Tuning {
+        Tuning::default()
+    }
+
+    /// The shape of dispatches of data-parallel kernels, given the device's.
+    pub(crate) fn shape(&self, known: ShapeFacts) -> ShapeFacts {
+        let items = [self.work_group, self.items, self.serial_vectors, self.superword];
+        let is_set = self.vectors.is_some() || items.iter().any(Option::is_some);
+        ShapeFacts {
+            group_size: self.work_group.unwrap_or(known.group_size),
+            items: self.items.unwrap_or(known.items),
+            vectors: self.vectors.unwrap_or(known.vectors),
+            rounds: self.serial_vectors.unwrap_or(known.rounds),
+            lockstep: self.superword.unwrap_or(known.lockstep),
+            least: self.least(is_set, known.least),
+            lanes: if is_set { 1 } else { known.lanes },
+        }
+    }
+
+    /// Block coarsening, given the device's.
+    pub(crate) fn interleave(&self, known: InterleaveFacts) -> InterleaveFacts {
+        let Some(work_groups) = self.block_coarsening else {
+            return InterleaveFacts { least: self.least(false, known.least), ..known };
+        };
+        let private_bytes = self.private_bytes.unwrap_or(PRIVATE_BYTES);
+        InterleaveFacts { work_groups, least: self.least(true, known.least), private_bytes, shared_bytes: 0 }
+    }
+
+    /// Thread coarsening, given the device's.
+    pub(crate) fn narrow(&self, known: NarrowFacts) -> NarrowFacts {
+        NarrowFacts {
+            invocations: self.thread_coarsening.unwrap_or(known.invocations),
+            least: self.least(self.thread_coarsening.is_some(), known.least),
+            private_bytes: self.private_bytes.unwrap_or(match self.thread_coarsening {
+                Some(_) => NARROW_BYTES,
+                None => known.private_bytes,
+            }),
+            any_loops: self.private_bytes.is_some() || known.any_loops,
+            ..known
+        }
+    }
+
+    /// Unrolling, given the device's.
+    pub(crate) fn loops(&self, known: LoopFacts) -> LoopFacts {
+        let private_bytes = self.unroll.map_or(known.private_bytes, |rounds| 4 * rounds.max(64));
+        LoopFacts {
+            rounds: self.unroll.unwrap_or(known.rounds),
+            at_once: self.unroll_by.unwrap_or(known.at_once),
+            private_bytes,
+        }
+    }
+
+    /// The fewest work-groups left of a dispatch by coarsening that is set here, or not.
+    fn least(&self, is_set: bool, known: u32) -> u32 {
+        self.least_work_groups.unwrap_or(if is_set { 1 } else { known })
+    }
+}
+
+/// What a parameter holds.
+trait Value: Sized {
+    fn parse(text: &str) -> Option<Self>;
+    fn text(self) -> String;
+}
+
+impl Value for u32 {
+    fn parse(text: &str) -> Option<u32> {
+        text.parse().ok()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for bool {
+    fn parse(text: &str) -> Option<bool> {
+        match text {
+            "on" | "1" => Some(true),
+            "off" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn text(self) -> String {
+        if self { "on".into() } else { "off".into() }
+    }
+}
+
+/// Text that is no [`Tuning`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseTuningError(String);
+
+impl fmt::Display for ParseTuningError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParseTuningError(part) = self;
+        match part.split_once('=') {
+            Some((name, value)) if Tuning::NAMES.contains(&name) => {
+                write!(f, "`{value}` is no value of the parameter `{name}`")
+            }
+            _ => write!(f, "`{part}` is not NAME=VALUE with a NAME of {}", Tuning::NAMES.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for ParseTuningError {}
+
+impl FromStr for Tuning {
+    type Err = ParseTuningError;
+
+    fn from_str(text: &str) -> Result<Tuning, ParseTuningError> {
+        let mut tuning = Tuning::new();
+        for part in text.split([',', ' ', '\n', '\t']).filter(|part| !part.is_empty()) {
+            let set = part.split_once('=').and_then(|(name, value)| tuning.set(name, value));
+            set.ok_or_else(|| ParseTuningError(part.to_owned()))?;
+        }
+        Ok(tuning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: ShapeFacts =
+        ShapeFacts { group_size: 256, items: 4, vectors: true, rounds: 1, least: 64, lockstep: 4, lanes: 32 };
+
+    #[test]
+    fn text_names_every_parameter_and_comes_back() {
+        let text = Tuning::NAMES.iter().map(|name| match *name {
+            "vectors" | "shuffles" | "subgroup-barriers" => format!("{name}=off"),
+            _ => format!("{name}=3"),
+        });
+        let text = text.collect::<Vec<_>>().join(" ");
+        assert_eq!(text.parse::<Tuning>().expect("a tuning").to_string(), text);
+        assert_eq!("".parse(), Ok(Tuning::new()));
+        assert_eq!(" items=4,\tvectors=1 ".parse(), Ok(Tuning::new().items(4).vectors(true)));
+    }
+
+    #[test]
+    fn one_tuning_comes_before_another() {
+        let (one, other) = (Tuning::new().items(4), Tuning::new().items(8).vectors(true));
+        assert_eq!(one.or(other), Tuning::new().items(4).vectors(true));
+    }
+
+    #[test]
+    fn text_that_is_no_tuning_is_an_error_that_says_what_is_wrong() {
+        let error = |text: &str| text.parse::<Tuning>().expect_err("an error").to_string();
+        assert_eq!(error("items=4 vectors=maybe"), "`maybe` is no value of the parameter `vectors`");
+        assert_eq!(error("items=-1"), "`-1` is no value of the parameter `items`");
+        for text in ["items", "Items=4", "=4", "lanes=4"] {
+            assert!(
+                error(text).starts_with(&format!("`{text}` is not NAME=VALUE with a NAME of work-group, "))
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_that_are_not_set_stay_the_devices() {
+        assert_eq!(Tuning::new().shape(KNOWN), KNOWN);
+        let set = Tuning::new().items(8).shape(KNOWN);
+        assert_eq!(set, ShapeFacts { items: 8, least: 1, lanes: 1, ..KNOWN });
+        let least = Tuning::new().least_work_groups(500);
+        assert_eq!(least.shape(KNOWN), ShapeFacts { least: 500, ..KNOWN });
+        let known =
+            InterleaveFacts { work_groups: 8, least: 2048, private_bytes: 64, shared_bytes: 18 << 10 };
+        assert_eq!(Tuning::new().interleave(known), known);
+        assert_eq!(least.block_coarsening(2).interleave(known).least, 500);
+        let set = Tuning::new().block_coarsening(2).private_bytes(256).interleave(known);
+        assert_eq!((set.work_groups, set.least, set.private_bytes, set.shared_bytes), (2, 1, 256, 0));
+        let known =
+            NarrowFacts { invocations: 32, least: 8192, private_bytes: 128, ..NarrowFacts::default() };
+        assert_eq!(Tuning::new().narrow(known), known);
+        let set = Tuning::new().thread_coarsening(16).private_bytes(64).narrow(known);
+        assert_eq!((set.invocations, set.least, set.private_bytes, set.any_loops), (16, 1, 64, true));
+        let known = LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 };
+        assert_eq!(Tuning::new().loops(known), known);
+        assert_eq!(Tuning::new().unroll_by(1).loops(known), LoopFacts { at_once: 1, ..known });
+    }
+}
