@@ -38,7 +38,7 @@ use std::sync::Arc;
 use rspirv::binary::Assemble;
 
 use crate::frontend::tools;
-use crate::kernel::{FloatControls, Interface, Specialized};
+use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 use crate::schedule::Demands;
 use emission::Emission;
@@ -56,16 +56,6 @@ pub(crate) fn emit(
     emit_observed(recipe, kernels, floats, &mut |_| Ok(()))
 }
 
-/// What the members of a recipe ask of its schedule.
-fn demands(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Demands {
-    let any = |has: fn(&Interface) -> bool| kernels.iter().any(|kernel| has(&kernel.interface));
-    Demands {
-        barriers: !recipe.barriers.is_empty() || any(|interface| interface.has_barrier),
-        subgroups: any(|interface| interface.has_subgroup_ops),
-        push_buffer: recipe.behind.is_some(),
-    }
-}
-
 /// As [`emit`]; `observer` sees what each pass leaves.
 fn emit_observed(
     recipe: &Recipe,
@@ -73,8 +63,9 @@ fn emit_observed(
     floats: FloatControls,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<u32>, JitError> {
-    let illegal = |illegal| JitError::new("schedule", format!("{}: {illegal}", recipe.schedule));
-    recipe.schedule.legal(demands(recipe, kernels)).map_err(illegal)?;
+    let demands = Demands::of(kernels, !recipe.barriers.is_empty(), recipe.behind.is_some());
+    let illegal = |why| JitError::new("schedule", format!("{}: {why}", recipe.schedule));
+    recipe.schedule.legal(demands).map_err(illegal)?;
     let mut emission = Emission::new(recipe, kernels, floats);
     pipeline::run(&mut emission, observer)?;
     let module = pipeline::finish(emission, observer)?;

@@ -22,8 +22,11 @@
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
 
+use std::sync::Arc;
+
 use super::view::VECTOR;
 use super::{Axis, Domain, Level, Schedule, Split, Tail};
+use crate::kernel::Specialized;
 
 /// What a group asks of any schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,17 @@ pub(crate) struct Demands {
     pub(crate) subgroups: bool,
     /// Some push constants are in a uniform buffer.
     pub(crate) push_buffer: bool,
+}
+
+impl Demands {
+    /// What these members ask; `between` says whether barriers stand between some of them.
+    pub(crate) fn of(kernels: &[Arc<Specialized>], between: bool, push_buffer: bool) -> Self {
+        Self {
+            barriers: between || kernels.iter().any(|kernel| kernel.interface.has_barrier),
+            subgroups: kernels.iter().any(|kernel| kernel.interface.has_subgroup_ops),
+            push_buffer,
+        }
+    }
 }
 
 /// Why a schedule is not legal, by the level whose clause it breaks.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::Reason;
 use crate::kernel::{BindingKind, FloatControls, Specialized};
-use crate::plan::dispatch::candidates::{self, Candidate, Free, Propose};
+use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
 use crate::plan::dispatch::{interleave, settled, shape};
@@ -272,25 +272,23 @@ fn step(
         true => push.move_behind(limit),
         false => None,
     };
+    let has_push_buffer = push.size() > limit && in_buffer(&mut push.clone()).is_some();
     let context = Context {
         list,
         group,
         granted,
+        chosen: chosen.as_ref(),
         kept: &kept,
         unrolled: &unrolled,
         settled: &settled,
         barriers: !barriers.is_empty(),
+        is_strict: options.float == FloatMode::Strict,
         limits,
         push: &push,
         has_buffer,
-        demands: Demands {
-            barriers: !barriers.is_empty() || kernels.iter().any(|kernel| kernel.interface.has_barrier),
-            subgroups: kernels.iter().any(|kernel| kernel.interface.has_subgroup_ops),
-            push_buffer: push.size() > limit && in_buffer(&mut push.clone()).is_some(),
-        },
+        demands: Demands::of(&kernels, !barriers.is_empty(), has_push_buffer),
     };
-    let free = Free { chosen: chosen.as_ref(), strict: options.float == FloatMode::Strict };
-    let (candidate, alone) = candidates::choose(&context, free, kinds);
+    let (candidate, alone) = candidates::choose(&context, kinds);
     let Candidate { schedule, groups, push: with_numbers, shuffles, zero: zero_of_registers } = candidate;
     push = with_numbers.unwrap_or(push);
     zero = zero.or(zero_of_registers);

@@ -12,7 +12,6 @@
 
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::interleave::SideBySide;
-use crate::plan::dispatch::shape::Chosen;
 use crate::plan::dispatch::{interleave, lanes, lockstep, narrow};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
@@ -32,14 +31,7 @@ pub(crate) struct Candidate {
 }
 
 /// Proposes schedules of one kind, the best first. `Err`: why work-groups are not coarsened.
-pub(crate) type Propose = fn(&Context<'_>, Free<'_>) -> Result<Vec<Candidate>, AloneReason>;
-
-/// What was chosen for items that any invocation may do, and whether floats are strict.
-#[derive(Clone, Copy)]
-pub(crate) struct Free<'a> {
-    pub(crate) chosen: Option<&'a Chosen>,
-    pub(crate) strict: bool,
-}
+pub(crate) type Propose = fn(&Context<'_>) -> Result<Vec<Candidate>, AloneReason>;
 
 /// All kinds, in order of preference.
 pub(crate) const ALL: &[Propose] = &[
@@ -57,14 +49,10 @@ pub(crate) const ALL: &[Propose] = &[
 pub(crate) const AS_SUBMITTED: &[Propose] = &[as_submitted];
 
 /// The first candidate that is legal, and why work-groups are not coarsened, if that was asked.
-pub(crate) fn choose(
-    context: &Context<'_>,
-    free: Free<'_>,
-    kinds: &[Propose],
-) -> (Candidate, Option<AloneReason>) {
+pub(crate) fn choose(context: &Context<'_>, kinds: &[Propose]) -> (Candidate, Option<AloneReason>) {
     let mut alone = None;
     for propose in kinds {
-        match propose(context, free) {
+        match propose(context) {
             Ok(candidates) => {
                 let legal = candidates.into_iter().find(|one| context.allows(&one.schedule));
                 if let Some(legal) = legal {
@@ -86,8 +74,8 @@ impl Candidate {
 }
 
 /// Thread coarsening of items by number, which `shape` has chosen.
-fn item_coarsening(context: &Context<'_>, free: Free<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(chosen) = free.chosen else { return Ok(Vec::new()) };
+fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
+    let Some(chosen) = context.chosen else { return Ok(Vec::new()) };
     let schedule = context.as_submitted();
     let schedule = match chosen.coarsening {
         Some(how) => schedule.coarsen_items(how),
@@ -97,7 +85,7 @@ fn item_coarsening(context: &Context<'_>, free: Free<'_>) -> Result<Vec<Candidat
 }
 
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
-fn thread_coarsening(context: &Context<'_>, free: Free<'_>) -> Result<Vec<Candidate>, AloneReason> {
+fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(threads) = narrow::choose(context) else { return Ok(Vec::new()) };
     let size = lanes::fitting(context, context.limits.narrow.subgroup);
     let lanes = size.map(|size| threads.clone().in_subgroups(size)).filter(|lanes| context.allows(lanes));
@@ -106,7 +94,7 @@ fn thread_coarsening(context: &Context<'_>, free: Free<'_>) -> Result<Vec<Candid
         let mut push = context.push.clone();
         let shuffles = context.limits.narrow.shuffles;
         // No compiler saw through what went through shared memory.
-        let is_hidden = shuffles && free.strict && !mutant!(NothingIsHidden);
+        let is_hidden = shuffles && context.is_strict && !mutant!(NothingIsHidden);
         let zero = is_hidden.then(|| push.add_zero());
         let alone = Candidate { shuffles, zero, push: Some(push), ..Candidate::plain(context, lanes) };
         candidates.extend(packed(context, &alone));
@@ -128,7 +116,7 @@ fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
 }
 
 /// Block coarsening, in sub-groups if these matter.
-fn block_coarsening(context: &Context<'_>, _: Free<'_>) -> Result<Vec<Candidate>, AloneReason> {
+fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(SideBySide { groups, axis, count }) = interleave::choose(context)? else {
         return Ok(Vec::new());
     };
@@ -149,7 +137,7 @@ fn block_coarsening(context: &Context<'_>, _: Free<'_>) -> Result<Vec<Candidate>
 }
 
 /// Superword code.
-fn superword(context: &Context<'_>, _: Free<'_>) -> Result<Vec<Candidate>, AloneReason> {
+fn superword(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some((how, shape)) = lockstep::choose(context) else { return Ok(Vec::new()) };
     let line = context.as_submitted().is_line();
     let schedule = Schedule::new(context.group.layout.domain, shape.local, line).superwords(how);
@@ -157,7 +145,7 @@ fn superword(context: &Context<'_>, _: Free<'_>) -> Result<Vec<Candidate>, Alone
 }
 
 /// Work as it was submitted, in sub-groups if these matter.
-fn as_submitted(context: &Context<'_>, _: Free<'_>) -> Result<Vec<Candidate>, AloneReason> {
+fn as_submitted(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     Ok(in_subgroups(context).into_iter().map(|schedule| Candidate::plain(context, schedule)).collect())
 }
 

@@ -1,5 +1,6 @@
 //! What the schedule of a finished group is chosen by.
 
+use crate::plan::dispatch::shape::Chosen;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
@@ -15,12 +16,16 @@ pub(crate) struct Context<'a> {
     pub(crate) list: &'a [Submission],
     pub(crate) group: &'a Group,
     pub(crate) granted: &'a [Granted],
+    /// What was chosen for items that any invocation may do.
+    pub(crate) chosen: Option<&'a Chosen>,
     pub(crate) kept: &'a [Kept],
     pub(crate) unrolled: &'a [Vec<Unroll>],
     /// By member: branches that go one way, in all work-groups.
     pub(crate) settled: &'a [Vec<Settled>],
     /// Whether barriers stand between members.
     pub(crate) barriers: bool,
+    /// Whether floats have the same bits in whatever code they are computed.
+    pub(crate) is_strict: bool,
     pub(crate) limits: &'a Limits,
     /// The members' push constants.
     pub(crate) push: &'a PushBlock,
