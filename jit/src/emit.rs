@@ -40,6 +40,7 @@ use rspirv::binary::Assemble;
 use crate::frontend::tools;
 use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
+use crate::schedule::Demands;
 use emission::Emission;
 use pipeline::Observer;
 
@@ -62,6 +63,9 @@ fn emit_observed(
     floats: FloatControls,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<u32>, JitError> {
+    let demands = Demands::of(kernels, !recipe.barriers.is_empty(), recipe.behind.is_some());
+    let illegal = |why| JitError::new("schedule", format!("{}: {why}", recipe.schedule));
+    recipe.schedule.legal(demands).map_err(illegal)?;
     let mut emission = Emission::new(recipe, kernels, floats);
     pipeline::run(&mut emission, observer)?;
     let module = pipeline::finish(emission, observer)?;

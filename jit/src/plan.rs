@@ -36,7 +36,7 @@ pub use output::report::{
     ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
 };
 pub(crate) use output::step;
-pub use output::step::{Bound, Placement, Step};
+pub use output::step::{Bound, Placement, Step, unfused_schedule};
 pub use output::values::PushFlow;
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The folders in order. What is not named here (the switches of `mutation`) may be used by all.
-const ROOMS: &[&str] =
-    &["frontend", "ir", "analysis", "reason", "kernel", "rewrite", "plan", "emit", "validate", "certify"];
+const ROOMS: &[&str] = &[
+    "frontend", "ir", "analysis", "reason", "kernel", "rewrite", "schedule", "plan", "emit", "validate",
+    "certify",
+];
 
 fn rank(name: &str) -> Option<usize> {
     let name = if name == "Reason" { "reason" } else { name };

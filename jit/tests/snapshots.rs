@@ -14,7 +14,7 @@ mod list;
 
 use std::path::{Path, PathBuf};
 
-use fixed::{bytes, chain, pair, product, softmax, split, stencils, two_elements};
+use fixed::{blurs, bytes, chain, pair, product, softmax, split, stencils, two_elements};
 use list::{List, kernel};
 use rspirv::binary::Disassemble;
 use vkfuse_fuzz::devices::{cpu, desktop, gpu, nvidia};
@@ -195,10 +195,20 @@ fn stages_of_emission() {
         ("product", product()),
         ("stencils", stencils()),
         ("two_elements", two_elements()),
+        ("blurs", blurs(1024)),
+        ("blurs_small", blurs(512)),
     ];
-    for (device, limits) in [("cpu", cpu()), ("gpu", gpu()), ("nvidia", nvidia())] {
-        // What the engine chooses for NVIDIA's devices alone is about work-groups with barriers.
-        let lists = lists.iter().filter(|(name, _)| device != "nvidia" || name.starts_with("softmax"));
+    let in_subgroups = Limits { subgroup_size: 32, ..gpu() };
+    let devices = [("cpu", cpu()), ("gpu", gpu()), ("nvidia", nvidia()), ("gpu_subgroups", in_subgroups)];
+    for (device, limits) in devices {
+        // What the engine chooses for NVIDIA's devices alone, and for sub-groups, is about work-groups with barriers; superword code is for graphics
+        // processors.
+        let lists = lists.iter().filter(|(name, _)| match device {
+            "cpu" => !name.starts_with("blurs"),
+            "gpu" => true,
+            "nvidia" => name.starts_with("softmax"),
+            _ => *name == "softmax",
+        });
         for (name, list) in lists {
             let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
             let mut text = String::new();
@@ -206,6 +216,7 @@ fn stages_of_emission() {
                 let names = step.members.of(&list.submissions).map(|s| s.kernel.name.as_str());
                 text += &format!("; {}\n", names.collect::<Vec<_>>().join(", "));
                 text += &format!("; {:?} work-groups of {:?}\n", step.groups, step.local_size());
+                text += &format!("; {}\n", step.schedule());
                 step.verify_passes().expect("each pass leaves a valid module");
                 for stage in step.stages().expect("the module stands") {
                     text += &format!("\n{stage}");

@@ -8,7 +8,7 @@ use crate::pipeline::{Pipeline, Promotion};
 use crate::report::json::{BufferOutcome, Changed, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization, Outcome, Reason};
-use vkfuse_jit::plan::has_work;
+use vkfuse_jit::plan::{has_work, unfused_schedule};
 
 /// What a fused run did with the list.
 pub(crate) struct Gathered {
@@ -66,6 +66,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, checked: &Checked) -> Gathered {
         kernels: vec![index],
         fused: false,
         work_group: submit.kernel.interface.local_size,
+        schedule: unfused_schedule(submit.kernel.interface.local_size),
         items_per_invocation: 1,
         loads_kept: 0,
         work_groups: 1,

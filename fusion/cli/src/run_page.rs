@@ -131,14 +131,24 @@ fn groups(page: &mut Page, report: &Report, labels: &[String], times: &DispatchT
                 self::number(times.before(&group.kernels), 1),
                 self::number(times.after(number as usize - 1), 1),
                 group.work_group.map(|size| size.to_string()).join("×"),
+                group.schedule.clone(),
                 group.items_per_invocation.to_string(),
                 group.work_groups.to_string(),
                 barriers.collect::<Vec<_>>().join("; "),
             ]
         })
         .collect();
-    let titles =
-        ["dispatch", "submissions", "µs unfused", "µs", "work-group", "items", "side by side", "barriers"];
+    let titles = [
+        "dispatch",
+        "submissions",
+        "µs unfused",
+        "µs",
+        "work-group",
+        "schedule",
+        "items",
+        "side by side",
+        "barriers",
+    ];
     page.table("text", &titles, &rows);
 }
 

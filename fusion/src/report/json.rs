@@ -61,6 +61,8 @@ pub struct Group {
     pub fused: bool,
     /// Work-group size.
     pub work_group: [u32; 3],
+    /// Which invocation does which work.
+    pub schedule: String,
     /// Items of one invocation.
     pub items_per_invocation: u32,
     /// Places that load what was loaded before, and take it from a register.
@@ -376,6 +378,7 @@ impl Group {
             kernels: group.members.to_vec(),
             fused: group.fused,
             work_group: group.work_group,
+            schedule: group.schedule.clone(),
             items_per_invocation: group.items_per_invocation,
             loads_kept: group.loads_kept,
             work_groups: group.work_groups,

@@ -9,8 +9,9 @@ use super::term::{Compare, Origin, Term, Word};
 use super::trace::{Actor, Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
 use crate::kernel::BindingKind;
-use crate::plan::recipe::{Mapping, Recipe};
+use crate::plan::recipe::Recipe;
 use crate::plan::{Arg, RenameReport, Step, Submission};
+use crate::schedule::Domain;
 
 /// An instruction that touches a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +150,7 @@ impl<'a> Group<'a> {
         }
         let accesses = members.iter().map(accesses).collect();
         let mut group = Self { step, groups: step.groups, recipe, members, accesses };
-        if let Some(how) = recipe.interleave {
+        if let Some(how) = recipe.schedule.block_coarsening() {
             let axis = usize::from(how.axis);
             group.groups[axis] = match how.total {
                 Some(total) => group.pushed(total),
@@ -157,7 +158,7 @@ impl<'a> Group<'a> {
             };
         }
         // Each sub-group of a work-group is one of these; there are no more.
-        if let Some(how) = recipe.packed {
+        if let Some(how) = recipe.schedule.packing() {
             group.groups[0] = match how.total {
                 Some(total) => group.pushed(total),
                 None => step.groups[0].saturating_mul(how.groups),
@@ -191,15 +192,18 @@ impl<'a> Group<'a> {
             _ => w.terms.symbol(32, u64::from(count) - 1, Origin::Id, format!("{name}: {what}")),
         };
         let axes = ["x", "y", "z"];
-        if let Some(coarsening) = self.recipe.coarsening {
-            let all = self.capacity().saturating_mul(u64::from(coarsening.items_of_one())).min(1 << 32) - 1;
+        if let Some(coarsening) = self.recipe.schedule.item_coarsening() {
+            let all =
+                self.capacity().saturating_mul(u64::from(coarsening.items * coarsening.rounds)).min(1 << 32)
+                    - 1;
             let item = w.terms.symbol(32, all, Origin::Id, format!("{name}: item"));
             let zero = w.terms.constant(0, 32);
             return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
         }
         let group = std::array::from_fn(|d| id(w, self.groups[d], format!("group id {}", axes[d])));
-        let local =
-            std::array::from_fn(|d| id(w, self.recipe.local_size[d], format!("local id {}", axes[d])));
+        let local = std::array::from_fn(|d| {
+            id(w, self.recipe.schedule.local_size()[d], format!("local id {}", axes[d]))
+        });
         Actor { name: name.to_owned(), group, local, item: None }
     }
 
@@ -211,7 +215,7 @@ impl<'a> Group<'a> {
     }
 
     fn capacity(&self) -> u64 {
-        self.groups.iter().chain(&self.recipe.local_size).map(|&n| u64::from(n)).product()
+        self.groups.iter().chain(&self.recipe.schedule.local_size()).map(|&n| u64::from(n)).product()
     }
 
     /// Whether two invocations are the same, or of the same work-group.
@@ -252,9 +256,9 @@ impl<'a> Group<'a> {
             number = w.terms.word(Word::Mul, number, a);
             w.terms.word(Word::Add, number, x[0])
         };
-        let index = linear(w, actor.local, self.recipe.local_size);
+        let index = linear(w, actor.local, self.recipe.schedule.local_size());
         // Work-groups that were made larger have the items of several of the member's.
-        let local_size = if member.remap.is_some() { local_size } else { self.recipe.local_size };
+        let local_size = if member.remap.is_some() { local_size } else { self.recipe.schedule.local_size() };
         let globals = |w: &mut World, group: [Term; 3]| {
             std::array::from_fn(|d| {
                 let size = constant(w, local_size[d]);
@@ -271,12 +275,12 @@ impl<'a> Group<'a> {
         let number = match actor.item {
             Some(item) => item,
             None => {
-                let mut number = match self.recipe.flat {
+                let mut number = match self.recipe.schedule.is_line() {
                     true => actor.group[0],
                     false => linear(w, actor.group, self.groups),
                 };
-                if self.recipe.mapping == Mapping::Items {
-                    let size = constant(w, self.recipe.local_size[0]);
+                if self.recipe.schedule.domain() == Domain::LinearItems {
+                    let size = constant(w, self.recipe.schedule.local_size()[0]);
                     number = w.terms.word(Word::Mul, number, size);
                     number = w.terms.word(Word::Add, number, actor.local[0]);
                 }
@@ -302,7 +306,7 @@ impl<'a> Group<'a> {
                 rest = w.terms.word(Word::UDiv, rest, count);
             }
         }
-        let by_items = self.recipe.mapping == Mapping::Items;
+        let by_items = self.recipe.schedule.domain() == Domain::LinearItems;
         let global = if by_items { own } else { globals(w, own) };
         let counts = counts.map(|c| c.unwrap_or(one));
         Ids { group: own, local: if by_items { own } else { actor.local }, global, counts, index, runs }
@@ -332,7 +336,7 @@ impl<'a> Group<'a> {
     /// away.
     pub(super) fn mapping(&self) -> Result<(), String> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
-        if let Some(how) = self.recipe.interleave {
+        if let Some(how) = self.recipe.schedule.block_coarsening() {
             let axis = usize::from(how.axis);
             // Those numbered `G w` to `G w + G - 1`, and who has fewer left stops at their number.
             if how.groups == 0 || self.step.groups[axis] != self.groups[axis].div_ceil(how.groups) {
@@ -345,22 +349,22 @@ impl<'a> Group<'a> {
             let Some(remap) = &one.remap else {
                 let extent =
                     |groups: [u32; 3], local: [u32; 3]| [0, 1, 2].map(|d| groups[d].saturating_mul(local[d]));
-                let is_larger = self.recipe.lockstep.is_some()
-                    && extent(groups, local) == extent(self.groups, self.recipe.local_size)
+                let is_larger = self.recipe.schedule.superword().is_some()
+                    && extent(groups, local) == extent(self.groups, self.recipe.schedule.local_size())
                     && what_knows_its_group(member).is_none();
-                if (groups != self.groups || local != self.recipe.local_size) && !is_larger {
+                if (groups != self.groups || local != self.recipe.schedule.local_size()) && !is_larger {
                     return complain("has another shape than the dispatch and is not renumbered");
                 }
                 continue;
             };
-            let by_items = self.recipe.mapping == Mapping::Items;
+            let by_items = self.recipe.schedule.domain() == Domain::LinearItems;
             let mut extent = groups;
             if by_items {
                 (0..3).for_each(|d| extent[d] = groups[d].saturating_mul(local[d]));
                 if let Some(what) = what_knows_its_group(member) {
                     return complain(&format!("is renumbered by invocation, but has {what}"));
                 }
-            } else if local != self.recipe.local_size {
+            } else if local != self.recipe.schedule.local_size() {
                 return complain("has another local size");
             }
             let counts = remap.counts.map(|slot| slot.map_or(1, |slot| self.pushed(slot)));
@@ -370,7 +374,7 @@ impl<'a> Group<'a> {
             if !fits && product(extent) > 0 {
                 return complain("is renumbered by other counts than its own");
             }
-            let items = self.recipe.coarsening.map_or(1, |c| u64::from(c.items_of_one()));
+            let items = self.recipe.schedule.item_coarsening().map_or(1, |c| u64::from(c.items * c.rounds));
             let all = if by_items { self.capacity() * items } else { product(self.groups) };
             let total = product(extent);
             if all < total || all > 1 << 32 {

@@ -68,7 +68,7 @@ impl<'a> Group<'a> {
         let mut facts = trace.facts().to_vec();
         let mut writers = vec![(reader.clone(), false)];
         if by_group {
-            let size = self.recipe.local_size;
+            let size = self.recipe.schedule.local_size();
             if size.iter().map(|&n| u64::from(n)).product::<u64>() > MAX_NEIGHBOURS {
                 return None;
             }

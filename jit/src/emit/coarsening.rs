@@ -31,12 +31,13 @@ use super::ids;
 use super::link::{Linked, Shared};
 use super::vectorize::{Limit, Passed, Vectorizer};
 use crate::kernel::Specialized;
-use crate::plan::recipe::{Coarsening, Ends, Recipe};
+use crate::plan::recipe::Recipe;
+use crate::schedule::{ItemCoarsening, Tail};
 
 /// Appends the entry point.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let Emission { shared, recipe, kernels, linked, .. } = emission;
-    let Some(coarsening) = recipe.coarsening else { return Ok(()) };
+    let Some(coarsening) = recipe.schedule.item_coarsening() else { return Ok(()) };
     emission.entry = Some(build(shared, recipe, coarsening, linked, kernels)?);
     Ok(())
 }
@@ -45,14 +46,14 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
 fn build(
     shared: &mut Shared,
     recipe: &Recipe,
-    coarsening: Coarsening,
+    coarsening: ItemCoarsening,
     members: &[Linked],
     kernels: &[Arc<Specialized>],
 ) -> Result<Word, JitError> {
-    if let Ends::Peeled { rounds } = coarsening.ends {
-        return peeled(shared, recipe, (coarsening.items, rounds), members, kernels);
+    if coarsening.tail == Tail::Peeled {
+        return peeled(shared, recipe, (coarsening.items, coarsening.rounds), members, kernels);
     }
-    let whole = coarsening.ends == Ends::Whole;
+    let whole = coarsening.tail == Tail::Whole;
     let mut blocks = Blocks::new(&mut shared.builder);
     let (first, step) = first_item(shared, &mut blocks, recipe, coarsening);
     let items = all_items(&mut shared.builder, &mut blocks, coarsening, first, step);
@@ -107,7 +108,7 @@ fn peeled(
     let Shared { builder, inputs, .. } = &mut *shared;
     let group = ids::group_number(builder, &mut blocks.code, inputs, recipe);
     let local = inputs.component(builder, &mut blocks.code, BuiltIn::LocalInvocationId, 0);
-    let size = recipe.local_size[0];
+    let size = recipe.schedule.local_size()[0];
     let [one, own_size, several, items] = [1, size, rounds, count].map(|n| builder.constant(n));
     let all = builder.constant(rounds * count);
     let code = &mut blocks.code;
@@ -228,13 +229,13 @@ fn first_item(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
-    coarsening: Coarsening,
+    coarsening: ItemCoarsening,
 ) -> (Word, Word) {
     let Shared { builder, inputs, .. } = shared;
     let code = &mut blocks.code;
     let group = ids::group_number(builder, code, inputs, recipe);
     let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
-    let size = recipe.local_size[0];
+    let size = recipe.schedule.local_size()[0];
     if coarsening.consecutive {
         let (size, items) = (builder.constant(size), builder.constant(coarsening.items));
         let start = code.math(builder, Op::IMul, group, size);
@@ -250,7 +251,7 @@ fn first_item(
 fn all_items(
     builder: &mut Builder,
     blocks: &mut Blocks,
-    coarsening: Coarsening,
+    coarsening: ItemCoarsening,
     first: Word,
     step: Word,
 ) -> Vec<Word> {
@@ -315,7 +316,7 @@ fn one_by_one(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
-    coarsening: Coarsening,
+    coarsening: ItemCoarsening,
     members: &[Linked],
     (first, step): (Word, Word),
 ) {

@@ -42,7 +42,7 @@ impl<'a> Emission<'a> {
             shared: Shared::new(recipe, halves),
             linked: Vec::with_capacity(kernels.len()),
             entry: None,
-            local_size: recipe.local_size,
+            local_size: recipe.schedule.local_size(),
             narrowed: false,
             shuffles: false,
         }

@@ -55,7 +55,9 @@ pub(super) fn run(emission: Emission<'_>) -> Result<Module, JitError> {
             }
         }
     }
-    if recipe.packed.is_some_and(|how| how.total.is_some()) || recipe.converges == Some(Converges::Asked) {
+    if recipe.schedule.packing().is_some_and(|how| how.total.is_some())
+        || recipe.converges == Some(Converges::Asked)
+    {
         builder.extension("SPV_KHR_subgroup_uniform_control_flow");
         let module = &mut builder.module;
         let uniform = Operand::ExecutionMode(ExecutionMode::SubgroupUniformControlFlowKHR);

@@ -9,7 +9,8 @@ use rspirv::spirv::{BuiltIn, Op, StorageClass, Word};
 
 use super::builder::{Builder, Code};
 use super::link::Shared;
-use crate::plan::recipe::{Mapping, Recipe, Remap};
+use crate::plan::recipe::{Recipe, Remap};
+use crate::schedule::Domain;
 
 /// Input variables of the fused kernel.
 #[derive(Clone, Default)]
@@ -70,13 +71,13 @@ pub(crate) struct VirtualIds(Vec<(BuiltIn, Word, Word)>);
 
 impl VirtualIds {
     /// Whether a remapped member must not read this built-in itself.
-    pub(crate) fn covers(mapping: Mapping, builtin: BuiltIn) -> bool {
+    pub(crate) fn covers(domain: Domain, builtin: BuiltIn) -> bool {
         let by_group =
             matches!(builtin, BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups);
-        match mapping {
-            Mapping::Identity => false,
-            Mapping::Groups => by_group,
-            Mapping::Items => {
+        match domain {
+            Domain::Grid => false,
+            Domain::LinearGroups => by_group,
+            Domain::LinearItems => {
                 by_group || matches!(builtin, BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex)
             }
         }
@@ -97,8 +98,8 @@ impl VirtualIds {
 /// The linear number of the present work-group, or of the present invocation for items.
 pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
     let mut number = group_number(builder, code, inputs, recipe);
-    if recipe.mapping == Mapping::Items {
-        let size = builder.constant(recipe.local_size[0]);
+    if recipe.schedule.domain() == Domain::LinearItems {
+        let size = builder.constant(recipe.schedule.local_size()[0]);
         let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
         number = code.math(builder, Op::IMul, number, size);
         number = code.math(builder, Op::IAdd, number, local);
@@ -113,7 +114,7 @@ pub(crate) fn group_number(
     inputs: &mut Inputs,
     recipe: &Recipe,
 ) -> Word {
-    if recipe.flat {
+    if recipe.schedule.is_line() {
         return inputs.component(builder, code, BuiltIn::WorkgroupId, 0);
     }
     let group: [Word; 3] = std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
@@ -155,9 +156,9 @@ pub(crate) fn assign(
         }
     }
     for &(builtin, variable, ty) in &ids.0 {
-        let parts: [Word; 3] = match (recipe.mapping, builtin) {
+        let parts: [Word; 3] = match (recipe.schedule.domain(), builtin) {
             (_, BuiltIn::NumWorkgroups) => counts.map(|c| c.unwrap_or(one)),
-            (Mapping::Items, _) | (_, BuiltIn::WorkgroupId) => own,
+            (Domain::LinearItems, _) | (_, BuiltIn::WorkgroupId) => own,
             _ => std::array::from_fn(|d| {
                 let size = builder.constant(remap.local_size[d]);
                 let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, d);

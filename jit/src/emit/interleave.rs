@@ -30,14 +30,15 @@ use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
 use crate::analysis::interleave::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
-use crate::plan::recipe::{Interleave, Recipe};
+use crate::plan::recipe::Recipe;
+use crate::schedule::BlockCoarsening;
 use ranges::Ranges;
 
 /// What an invocation does several of, side by side.
 #[derive(Clone, Copy)]
 pub(super) enum Several {
     /// Work-groups that follow each other, and the invocation of its local id in each.
-    Groups(Interleave),
+    Groups(BlockCoarsening),
     /// Invocations of its work-group, of which so many are left.
     Invocations { left: u32 },
 }
@@ -104,13 +105,13 @@ struct Original {
 /// Writes the work-groups of the kernel side by side.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
-    let Some(how) = recipe.interleave else { return Ok(()) };
+    let Some(how) = recipe.schedule.block_coarsening() else { return Ok(()) };
     emission.entry = Some(build(&mut emission.shared, recipe, how, entry)?);
     Ok(())
 }
 
 /// Writes the work-groups of the kernel with this entry point side by side; returns the id of the new entry point.
-fn build(shared: &mut Shared, recipe: &Recipe, how: Interleave, entry: Word) -> Result<Word, JitError> {
+fn build(shared: &mut Shared, recipe: &Recipe, how: BlockCoarsening, entry: Word) -> Result<Word, JitError> {
     let mut weaver = Weaver::new(shared, recipe, Several::Groups(how), how.groups)?;
     let together = weaver.version(entry, Version::Together)?;
     let main = match how.total {
@@ -132,7 +133,7 @@ pub(super) fn build_narrow(
     several: u32,
     entry: Word,
 ) -> Result<Option<Word>, JitError> {
-    let what = Several::Invocations { left: recipe.local_size[0] / several };
+    let what = Several::Invocations { left: recipe.schedule.local_size()[0] / several };
     shared.builder.module.functions.iter_mut().for_each(join_ends);
     let frozen = shared.bindings.frozen(&recipe.bindings).collect();
     let found = ways(&shared.builder, frozen, what);
@@ -225,7 +226,7 @@ impl<'a> Weaver<'a> {
             let pointer = builder.pointer(StorageClass::Private, number);
             builder.variable(StorageClass::Private, pointer, None)
         });
-        let local = recipe.local_size[what.axis()];
+        let local = recipe.schedule.local_size()[what.axis()];
         let (versions, renamed, ranges) = (AHashMap::new(), AHashMap::new(), Ranges::default());
         Ok(Self {
             shared,

@@ -24,10 +24,10 @@ use super::link::Shared;
 /// larger one, whose ids [`super::packed`] makes.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
-    let Some(size) = recipe.subgroup else { return Ok(()) };
+    let Some(size) = recipe.schedule.full_subgroups() else { return Ok(()) };
     if !emission.narrowed {
-        make(&mut emission.shared, entry, size, recipe.local_size[0]);
-    } else if emission.shuffles && recipe.packed.is_none() {
+        make(&mut emission.shared, entry, size, recipe.schedule.local_size()[0]);
+    } else if emission.shuffles && recipe.schedule.packing().is_none() {
         make(&mut emission.shared, entry, size, size);
     }
     Ok(())

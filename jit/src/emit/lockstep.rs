@@ -29,7 +29,8 @@ use super::builder::{Builder, Code};
 use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
-use crate::plan::recipe::{Lockstep, Recipe};
+use crate::plan::recipe::Recipe;
+use crate::schedule::Superword;
 use trace::{Ids, Start, Tracer};
 use vectors::{Touch, Vectors};
 use words::Polynomial;
@@ -41,7 +42,7 @@ const VIRTUAL: [BuiltIn; 3] =
 /// Makes an entry point of a work-group of which each invocation does several items, if there is a way.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
-    let Some(how) = recipe.lockstep else { return Ok(()) };
+    let Some(how) = recipe.schedule.superword() else { return Ok(()) };
     if let Some((several, how)) = build(&mut emission.shared, recipe, how, entry)? {
         emission.entry = Some(several);
         emission.local_size[usize::from(how.axis)] /= how.items;
@@ -53,9 +54,9 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
 fn build(
     shared: &mut Shared,
     recipe: &Recipe,
-    how: Lockstep,
+    how: Superword,
     entry: Word,
-) -> Result<Option<(Word, Lockstep)>, JitError> {
+) -> Result<Option<(Word, Superword)>, JitError> {
     let functions: AHashMap<Word, Rc<Function>> = { shared.builder.module.functions.iter() }
         .filter_map(|function| Some((function.def_id()?, Rc::new(function.clone()))))
         .collect();
@@ -95,7 +96,7 @@ struct Way {
 
 impl Job<'_> {
     /// The way without clamps, if that spares more loads.
-    fn better(&mut self, how: Lockstep) -> Option<Way> {
+    fn better(&mut self, how: Superword) -> Option<Way> {
         // Clamps are left out only where something is gained by it.
         let plain = self.way(how, false, None);
         let unclamped = match &plain {
@@ -109,7 +110,7 @@ impl Job<'_> {
     }
 
     /// The way with vectors that has the fewest accesses to memory, if all that is stored can be vectors.
-    fn in_vectors(&mut self, how: Lockstep) -> Option<Way> {
+    fn in_vectors(&mut self, how: Superword) -> Option<Way> {
         let mut best: Option<(bool, Vectors)> = None;
         for clamps in [false, true] {
             let Some(way) = self.way(how, clamps, None) else { continue };
@@ -128,7 +129,7 @@ impl Job<'_> {
     }
 
     /// Writes a way.
-    fn way(&mut self, how: Lockstep, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
+    fn way(&mut self, how: Superword, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
         let Job { ref mut shared, recipe, entry, functions } = *self;
         let label = shared.builder.fresh();
         let mut before = Code::default();
@@ -164,7 +165,7 @@ impl Job<'_> {
         // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
         let (from, times, distance) = match how.consecutive {
             true => (common.base, how.items, 1),
-            false => (common.first.global[axis], 1, recipe.local_size[axis] / how.items),
+            false => (common.first.global[axis], 1, recipe.schedule.local_size()[axis] / how.items),
         };
         tracer.note_id(from, None);
         for (k, item) in (0..).zip(&items) {
@@ -213,7 +214,7 @@ struct Common {
 }
 
 /// The ids of the first item, and what those of the others are made of.
-fn common(shared: &mut Shared, code: &mut Code, recipe: &Recipe, how: Lockstep) -> Common {
+fn common(shared: &mut Shared, code: &mut Code, recipe: &Recipe, how: Superword) -> Common {
     let Shared { builder, inputs, .. } = shared;
     let axis = usize::from(how.axis);
     let mut local = inputs.all_components(builder, code, BuiltIn::LocalInvocationId);
@@ -222,7 +223,7 @@ fn common(shared: &mut Shared, code: &mut Code, recipe: &Recipe, how: Lockstep) 
     let mut base = 0;
     let global = std::array::from_fn(|d| {
         let is_several = d == axis && how.consecutive;
-        let size = recipe.local_size[d] / if is_several { how.items } else { 1 };
+        let size = recipe.schedule.local_size()[d] / if is_several { how.items } else { 1 };
         let size = builder.constant(size);
         let start = code.math(builder, Op::IMul, group[d], size);
         let number = code.math(builder, Op::IAdd, start, local[d]);
@@ -243,7 +244,7 @@ fn numbered(
     shared: &mut Shared,
     code: &mut Code,
     recipe: &Recipe,
-    how: Lockstep,
+    how: Superword,
     (common, number): (&Common, Word),
 ) -> Item {
     let builder = &mut shared.builder;
@@ -252,13 +253,13 @@ fn numbered(
     let distance = if how.consecutive {
         number
     } else {
-        let distance = builder.constant(recipe.local_size[axis] / how.items);
+        let distance = builder.constant(recipe.schedule.local_size()[axis] / how.items);
         code.math(builder, Op::IMul, number, distance)
     };
     for id in [&mut global[axis], &mut local[axis]] {
         *id = code.math(builder, Op::IAdd, *id, distance);
     }
-    let sizes = recipe.local_size.map(|size| builder.constant(size));
+    let sizes = recipe.schedule.local_size().map(|size| builder.constant(size));
     let mut index = code.math(builder, Op::IMul, local[2], sizes[1]);
     index = code.math(builder, Op::IAdd, index, local[1]);
     index = code.math(builder, Op::IMul, index, sizes[0]);
@@ -290,7 +291,7 @@ fn hoist(blocks: &mut [rspirv::dr::Block], mut needed: AHashSet<Word>, before: &
 fn finish(
     shared: &mut Shared,
     recipe: &Recipe,
-    how: Lockstep,
+    how: Superword,
     entry: Word,
     chosen: Way,
 ) -> Result<Word, JitError> {
@@ -333,7 +334,7 @@ fn one_by_one(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
-    how: Lockstep,
+    how: Superword,
     entry: Word,
 ) -> Result<(), JitError> {
     let common = common(shared, &mut blocks.code, recipe, how);

@@ -24,11 +24,12 @@ use super::link::Shared;
 /// Makes an entry point of a work-group that has fewer invocations, if there is a way.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
-    let Some(several) = recipe.narrow else { return Ok(()) };
+    let Some(several) = recipe.schedule.thread_coarsening() else { return Ok(()) };
     let shared = &mut emission.shared;
     let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else { return Ok(()) };
-    let left = recipe.local_size[0] / several;
-    if recipe.subgroup.is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
+    let left = recipe.schedule.local_size()[0] / several;
+    let subgroup = recipe.schedule.full_subgroups();
+    if subgroup.is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
         weaken(shared);
     }
     emission.entry = Some(made);

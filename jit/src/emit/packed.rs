@@ -22,12 +22,12 @@ use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::lanes;
 use super::link::Shared;
-use crate::plan::recipe::Packed;
+use crate::schedule::Packing;
 
 /// Makes the kernel's work-groups sub-groups, several of them in one.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let entry = emission.entry()?;
-    let Some(how) = emission.recipe.packed else { return Ok(()) };
+    let Some(how) = emission.recipe.schedule.packing() else { return Ok(()) };
     if !emission.narrowed {
         return Err(JitError::new("packed", "work-groups that are not by fewer invocations"));
     }
@@ -37,7 +37,7 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
 }
 
 /// Makes the kernel's work-groups sub-groups, several of them in one. Returns the new entry point.
-fn make(shared: &mut Shared, entry: Word, how: Packed) -> Word {
+fn make(shared: &mut Shared, entry: Word, how: Packing) -> Word {
     pack(shared, entry, how);
     match how.total {
         Some(total) if !mutant!(LastSubgroupsAreMore) => guarded(shared, entry, how.groups, total),
@@ -66,8 +66,8 @@ fn guarded(shared: &mut Shared, entry: Word, several: u32, total: u16) -> Word {
     entry::finish(shared, blocks)
 }
 
-fn pack(shared: &mut Shared, entry: Word, how: Packed) {
-    let Packed { groups: several, total } = how;
+fn pack(shared: &mut Shared, entry: Word, how: Packing) {
+    let Packing { groups: several, total } = how;
     let Shared { builder, inputs, push, .. } = shared;
     builder.capability(Capability::GroupNonUniform);
     let number = builder.u32();

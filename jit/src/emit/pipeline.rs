@@ -23,19 +23,24 @@ use crate::plan::recipe::Recipe;
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, link_all),
     // Barriers become those of sub-groups before they are copied; with fewer invocations only if there is no way for these.
-    pass("weak", |recipe| recipe.subgroup.is_some() && recipe.narrow.is_none(), weak::run),
-    pass("entry", |recipe| recipe.coarsening.is_none(), entry::run),
-    pass("coarsening", |recipe| recipe.coarsening.is_some(), coarsening::run),
-    pass("interleave", |recipe| recipe.interleave.is_some(), interleave::run),
-    pass("narrow", |recipe| recipe.narrow.is_some(), narrow::run),
-    pass("registers", |recipe| recipe.narrow.is_some() && recipe.registers, registers::run),
-    pass("packed", |recipe| recipe.packed.is_some(), packed::run),
-    pass("weak", |recipe| recipe.subgroup.is_some() && recipe.narrow.is_some(), weak::run),
-    pass("lockstep", |recipe| recipe.lockstep.is_some(), lockstep::run),
-    pass("lanes", |recipe| recipe.subgroup.is_some(), lanes::run),
+    pass("weak", |recipe| wants_weak(recipe, false), weak::run),
+    pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), entry::run),
+    pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), coarsening::run),
+    pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), interleave::run),
+    pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), narrow::run),
+    pass("registers", |recipe| recipe.shuffles, registers::run),
+    pass("packed", |recipe| recipe.schedule.packing().is_some(), packed::run),
+    pass("weak", |recipe| wants_weak(recipe, true), weak::run),
+    pass("lockstep", |recipe| recipe.schedule.superword().is_some(), lockstep::run),
+    pass("lanes", |recipe| recipe.schedule.full_subgroups().is_some(), lanes::run),
     pass("late_stores", |recipe| recipe.late_stores.is_some(), late_stores::run),
     pass("unused", |_| true, unused::run),
 ];
+
+/// Whether barriers may become those of sub-groups, in work-groups with fewer invocations or in others.
+fn wants_weak(recipe: &Recipe, by_fewer: bool) -> bool {
+    recipe.schedule.full_subgroups().is_some() && recipe.schedule.thread_coarsening().is_some() == by_fewer
+}
 
 /// A pass of emission. Its file says what it requires and what it guarantees.
 struct Pass {

@@ -41,7 +41,7 @@ const MOST: u32 = 32;
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
     if emission.narrowed
-        && let Some(size) = recipe.subgroup
+        && let Some(size) = recipe.schedule.full_subgroups()
     {
         emission.shuffles = make(&mut emission.shared, recipe, entry, size);
     }
@@ -53,7 +53,7 @@ fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) -> bool {
     if weak::has_layouts(&shared.builder) {
         return false;
     }
-    let (is_packed, zero) = (recipe.packed.is_some(), recipe.zero);
+    let (is_packed, zero) = (recipe.schedule.packing().is_some(), recipe.zero);
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
     for builtin in [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex] {
         shared.inputs.get(builtin).map(|(variable, _)| ids.insert(variable, builtin));

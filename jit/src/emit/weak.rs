@@ -74,10 +74,10 @@ enum Effect {
 
 /// Weakens barriers of the members' functions, unless fewer invocations have weakened them ([`super::narrow`]).
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
-    if let Some(size) = emission.recipe.subgroup
+    if let Some(size) = emission.recipe.schedule.full_subgroups()
         && !emission.narrowed
     {
-        barriers(&mut emission.shared, size, emission.recipe.local_size[0]);
+        barriers(&mut emission.shared, size, emission.recipe.schedule.local_size()[0]);
     }
     Ok(())
 }

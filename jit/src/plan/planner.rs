@@ -216,8 +216,8 @@ impl Planner<'_> {
             Some(group) if group.end() - start > 1 => self.fused(group),
             _ => {
                 let step = plan_unfused_at(self.problem(), start)?;
+                assemble::report_unfused(&self.list, start, &step, &mut self.plan);
                 self.plan.steps.push(step);
-                assemble::report_unfused(&self.list, start, &mut self.plan);
                 start + 1
             }
         };

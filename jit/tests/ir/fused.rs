@@ -3,7 +3,7 @@
 use vkfuse_fuzz::devices::{cpu, desktop, gpu, nvidia};
 use vkfuse_jit::plan::{FuseOptions, Promote, plan};
 
-use crate::fixed::{chain, pair, product, softmax, split, stencils, two_elements};
+use crate::fixed::{blurs, chain, pair, product, softmax, split, stencils, two_elements};
 use crate::round_trip::Outcome;
 
 #[test]
@@ -25,6 +25,8 @@ fn lists() {
         ("product", product()),
         ("stencils", stencils()),
         ("two elements", two_elements()),
+        ("blurs", blurs(1024)),
+        ("small blurs", blurs(512)),
     ];
     let mut outcome = Outcome::default();
     for (device, limits) in [("desktop", desktop()), ("cpu", cpu()), ("gpu", gpu()), ("nvidia", nvidia())] {

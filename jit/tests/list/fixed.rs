@@ -91,3 +91,12 @@ pub(crate) fn two_elements() -> List {
     list.submit(&kernel("strided/continues.spv"), [1, 2048, 1], &[1, 2, 3], &bytes(&[1 << 20, 512, 0, 0]));
     list
 }
+
+/// Two blurs of images that have nothing to do with each other, `width` pixels wide and high.
+pub(crate) fn blurs(width: u32) -> List {
+    let mut list = List::new(width * width);
+    let (blur, numbers) = (kernel("workloads/blur3.spv"), bytes(&[width, width]));
+    list.submit(&blur, [width / 16, width / 16, 1], &[0, 1], &numbers);
+    list.submit(&blur, [width / 16, width / 16, 1], &[2, 3], &numbers);
+    list
+}

@@ -103,6 +103,10 @@ fn row(step: &Explanation) -> Value {
 fn print(number: usize, step: &Explanation, out: &mut dyn Write) -> Result<(), Stop> {
     writeln!(out, "list {number}, submissions {}: {}", step.members, step.label)?;
     writeln!(out, "  key          {}", step.key)?;
+    let schedule = step.ingredients.iter().find(|(_, name, _)| name == "schedule");
+    if let Some((_, _, schedule)) = schedule {
+        writeln!(out, "  schedule     {schedule}")?;
+    }
     writeln!(out, "  code         {}{}", state(&step.code), place(step.code_tier))?;
     writeln!(out, "  driver blob  {}{}", state(&step.driver_blob), place(step.driver_blob_tier))?;
     for (artifact, reason) in &step.not_cacheable {

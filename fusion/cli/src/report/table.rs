@@ -115,8 +115,16 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
 
 /// Prints the dispatches.
 pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String]) -> io::Result<()> {
-    let mut groups =
-        Table::new(&["dispatch", "submissions", "fused", "work-group", "items", "groups", "barriers"]);
+    let mut groups = Table::new(&[
+        "dispatch",
+        "submissions",
+        "fused",
+        "work-group",
+        "schedule",
+        "items",
+        "groups",
+        "barriers",
+    ]);
     for (index, group) in list.iter().enumerate() {
         let members = group.kernels.iter().map(|member| label(labels, *member));
         let barriers = group.barriers.iter().map(|barrier| {
@@ -132,6 +140,7 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
                 (true, bytes) => format!("yes ({bytes} bytes of push constants in a buffer)"),
             },
             group.work_group.map(|size| size.to_string()).join("x"),
+            group.schedule.clone(),
             group.items_per_invocation.to_string(),
             group.work_groups.to_string()
                 + &group.alone.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
@@ -235,6 +244,7 @@ mod tests {
             kernels: vec![0],
             fused: true,
             work_group: [32, 1, 1],
+            schedule: "x: grid | 8 unrolled / 32 lanes".to_owned(),
             items_per_invocation: 8,
             loads_kept: 0,
             work_groups: 1,
@@ -251,6 +261,7 @@ mod tests {
         };
         let silent = printed(&[group(&[])]);
         assert!(!silent.contains("the driver"), "{silent}");
+        assert!(silent.contains("x: grid | 8 unrolled / 32 lanes"), "{silent}");
         let told = printed(&[group(&[]), group(&[("Register Count", 40.0), ("Shared Memory Size", 1024.0)])]);
         assert!(told.contains("1         Register Count 40, Shared Memory Size 1024"), "{told}");
     }

@@ -106,6 +106,7 @@ fn group(value: &Value, path: &str) {
             ("kernels", counts),
             ("fused", boolean),
             ("work_group", three),
+            ("schedule", text),
             ("items_per_invocation", count),
             ("loads_kept", count),
             ("work_groups", count),

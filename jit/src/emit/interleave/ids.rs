@@ -7,7 +7,7 @@ use super::{Body, One, Several, Weaver};
 use crate::emit::builder::{Builder, Code};
 use crate::emit::entry::{self, Blocks};
 use crate::emit::link::Shared;
-use crate::plan::recipe::Interleave;
+use crate::schedule::BlockCoarsening;
 
 impl Weaver<'_> {
     /// The id that a pointer leads to, and which component.
@@ -90,7 +90,7 @@ impl Weaver<'_> {
         made: (Word, Word),
         at: (Word, Option<Word>),
         group: One,
-        how: Interleave,
+        how: BlockCoarsening,
     ) {
         let (variable, _) = at;
         let axis = usize::from(how.axis);

@@ -202,7 +202,8 @@ impl Linker<'_> {
     fn input(&mut self, id: Word, builtin: BuiltIn, pointee: Word) -> Result<(), JitError> {
         let ty = self.mapped(pointee)?;
         let shared = &mut *self.shared;
-        let is_virtual = self.member.remap.is_some() && VirtualIds::covers(self.recipe.mapping, builtin);
+        let is_virtual =
+            self.member.remap.is_some() && VirtualIds::covers(self.recipe.schedule.domain(), builtin);
         let new = if is_virtual {
             self.roles.insert(id, Role::Virtual);
             self.ids.variable(&mut shared.builder, builtin, ty)

@@ -6,11 +6,11 @@ use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use crate::Reason;
-use crate::analysis::dependence::Shape;
 use crate::kernel::{BindingKind, FloatControls, Specialized};
-use crate::plan::dispatch::interleave::SideBySide;
+use crate::plan::dispatch::candidates::{self, Candidate, Propose};
+use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
-use crate::plan::dispatch::{interleave, lanes, lockstep, narrow, settled, shape};
+use crate::plan::dispatch::{interleave, settled, shape};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::seam;
@@ -23,8 +23,7 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Interleave, Internal, KeptLoad, Lockstep, Mapping, Member, Packed, Recipe, Remap,
-    Settled, Target, UnifiedBinding, Unroll,
+    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, Settled, Target, UnifiedBinding, Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
@@ -32,6 +31,7 @@ use crate::plan::promotion::internalize::Granted;
 use crate::plan::promotion::load_once::Kept;
 use crate::plan::promotion::unroll::Needed;
 use crate::plan::promotion::{internalize, load_once, unroll};
+use crate::schedule::Demands;
 
 /// The user's module as it is.
 pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step {
@@ -69,7 +69,16 @@ pub(crate) fn plain(one: &Submission, position: usize, float: FloatMode) -> Step
 
 /// One submission through the emitter, because its group counts have to be folded.
 pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, limits: &Limits) -> Step {
-    step(list, group, options, limits, Parts::default()).0
+    let parts = Parts {
+        granted: &[],
+        barriers: Vec::new(),
+        chosen: None,
+        unrolled: Vec::new(),
+        settled: Vec::new(),
+        kept: Vec::new(),
+        kinds: candidates::AS_SUBMITTED,
+    };
+    step(list, group, options, limits, parts).0
 }
 
 /// A group of several submissions: internalizes, emits the step and reports.
@@ -102,7 +111,6 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
-    let items_per_invocation = chosen.as_ref().and_then(|c| c.coarsening).map_or(1, |c| c.items_of_one());
     // Items side by side pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),
@@ -120,48 +128,32 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         Some(_) => Vec::new(),
         None => settled::branches(list, uses, &mut group),
     };
-    let parts = interleave::Parts { granted: &granted, kept: &kept, unrolled: &unrolled, settled: &settled };
-    let narrow = match &chosen {
-        Some(_) => None,
-        None => narrow::choose(list, &group, parts, !barriers.is_empty(), limits),
-    };
-    let together = match (&chosen, narrow) {
-        (Some(_), _) | (_, Some(_)) => Ok(None),
-        _ => interleave::choose(list, &group, parts, !barriers.is_empty(), limits),
-    };
-    let (together, alone) = together.map_or_else(|why| (None, Some(why)), |together| (together, None));
-    let lockstep = match (&chosen, together) {
-        (None, None) if narrow.is_none() && barriers.is_empty() => {
-            lockstep::choose(list, &group, &granted, limits)
-        }
-        _ => None,
-    };
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
     let parts =
-        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow };
-    let (step, full) = step(list, &group, options, limits, parts);
+        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, kinds: candidates::ALL };
+    let (step, alone) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
         fused: true,
         work_group: step.local_size(),
-        items_per_invocation: items_per_invocation
-            .max(step.items_in_lockstep())
-            .max(step.invocations_by_one()),
+        schedule: step.schedule(),
+        items_per_invocation: step.items_per_invocation(),
         loads_kept,
         work_groups: step.work_groups_side_by_side(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
-        alone: alone.or(full),
+        alone,
         barriers: barrier_reports,
     });
     plan.report.trusted.append(&mut group.trusted);
     plan.steps.push(step);
 }
 
-pub(crate) fn report_unfused(list: &[Submission], position: usize, plan: &mut Plan) {
+pub(crate) fn report_unfused(list: &[Submission], position: usize, step: &Step, plan: &mut Plan) {
     plan.report.groups.push(GroupReport {
         members: (position..position + 1).into(),
         fused: false,
         work_group: list[position].kernel.interface.local_size,
+        schedule: step.schedule(),
         items_per_invocation: 1,
         loads_kept: 0,
         work_groups: 1,
@@ -213,7 +205,6 @@ fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
 }
 
 /// What was decided of a group.
-#[derive(Default)]
 struct Parts<'a> {
     granted: &'a [Granted],
     barriers: Vec<usize>,
@@ -221,9 +212,8 @@ struct Parts<'a> {
     unrolled: Vec<Vec<Unroll>>,
     settled: Vec<Vec<Settled>>,
     kept: Vec<Kept>,
-    together: Option<SideBySide>,
-    lockstep: Option<(Lockstep, Shape)>,
-    narrow: Option<u32>,
+    /// Kinds of schedules that it may have.
+    kinds: &'static [Propose],
 }
 
 /// How sub-groups come together before a member with sub-group operations that comes behind others.
@@ -234,7 +224,7 @@ fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges>
     is_needed.then_some(how)
 }
 
-/// The step of a group, and why its work-groups are not side by side if there is no room for their number.
+/// The step of a group, and why its work-groups are not coarsened.
 fn step(
     list: &[Submission],
     group: &Group,
@@ -242,7 +232,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, settled, kept, together, lockstep, narrow } = parts;
+    let Parts { granted, barriers, chosen, unrolled, settled, kept, kinds } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -275,61 +265,42 @@ fn step(
         zero = needs_zero.then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
     }
-    let mut groups = group.layout.shape.groups;
-    let (mut interleave, mut alone) = (None, None);
     let limit = limits.max_push_bytes;
     let uniform = unified.iter().filter(|binding| binding.kind == BindingKind::UniformBuffer).count() as u32;
     let has_buffer = uniform < limits.max_uniform_buffers;
-    if let Some(SideBySide { groups: several, axis, count }) = together {
-        let needed = push.size() + 4;
-        // A buffer that is needed anyway takes this number, too.
-        let fits = needed <= limit || has_buffer && push.size() > limit;
-        if count.is_multiple_of(several) || fits {
-            let total = (!count.is_multiple_of(several)).then(|| push.add_total(count));
-            interleave = Some(Interleave { groups: several, axis, total });
-            groups[usize::from(axis)] = count.div_ceil(several);
-        } else {
-            alone = Some(AloneReason::PushConstants { needed, limit });
-        }
-    }
-    let subgroup = match (&chosen, narrow) {
-        (Some(_), _) => None,
-        // Then barriers are theirs, if that is all that is left of a work-group.
-        (_, Some(several)) => lanes::fitting(list, group, limits.narrow.subgroup)
-            .filter(|size| group.layout.shape.local[0] / several == *size || mutant!(LeftAreOneSubgroup)),
-        _ => lanes::choose(list, group, &unrolled, limits),
+    let in_buffer = |push: &mut PushBlock| match has_buffer && push.size() > limit {
+        true => push.move_behind(limit),
+        false => None,
     };
-    let shared =
-        list[range.clone()].iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
-            + interleave::bytes(granted, Internalization::Local);
-    let packed = narrow.filter(|_| subgroup.is_some());
-    let registers = narrow.is_some() && subgroup.is_some() && limits.narrow.shuffles;
-    if registers && options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
-        // What went through shared memory was seen through by nobody.
-        zero.get_or_insert_with(|| push.add_zero());
-    }
-    let has_room = push.size() + 4 <= limit || has_buffer && push.size() > limit;
-    let packed = packed.and_then(|several| narrow::packed(group, several, (shared, has_room), limits));
-    let packed = packed.map(|several| {
-        let count = groups[0];
-        groups[0] = count.div_ceil(several);
-        Packed { groups: several, total: (!count.is_multiple_of(several)).then(|| push.add_total(count)) }
-    });
+    let has_push_buffer = push.size() > limit && in_buffer(&mut push.clone()).is_some();
+    let context = Context {
+        list,
+        group,
+        granted,
+        chosen: chosen.as_ref(),
+        kept: &kept,
+        unrolled: &unrolled,
+        settled: &settled,
+        barriers: !barriers.is_empty(),
+        is_strict: options.float == FloatMode::Strict,
+        limits,
+        push: &push,
+        has_buffer,
+        demands: Demands::of(&kernels, !barriers.is_empty(), has_push_buffer),
+    };
+    let (candidate, alone) = candidates::choose(&context, kinds);
+    let Candidate { schedule, groups, push: with_numbers, shuffles, zero: zero_of_registers } = candidate;
+    push = with_numbers.unwrap_or(push);
+    zero = zero.or(zero_of_registers);
     // Who reads in memory what the group writes there.
     let is_read_again =
         |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
     let late_stores = Some(limits.late_stores).filter(|&most| most > 1 && bindings.iter().any(is_read_again));
-    let behind = if has_buffer && push.size() > limit { push.move_behind(limit) } else { None };
-    let lockstep = lockstep.filter(|_| subgroup.is_none() && behind.is_none());
-    let local_size = lockstep.map_or(group.layout.shape.local, |(_, shape)| shape.local);
-    if let Some((_, shape)) = lockstep {
-        groups = shape.groups;
-    }
-    let lockstep = lockstep.map(|(how, _)| how);
+    let behind = in_buffer(&mut push);
+    let groups = schedule.dispatch(groups);
     let mut recipe = Recipe {
         float: options.float,
-        mapping: group.layout.mapping,
-        local_size,
+        schedule,
         members,
         bindings: unified,
         internal: granted.iter().map(|g| g.internal.clone()).collect(),
@@ -337,15 +308,8 @@ fn step(
         behind,
         zero,
         barriers: barriers.iter().map(|b| b - group.start).collect(),
-        coarsening: chosen.as_ref().and_then(|c| c.coarsening),
-        flat: group.layout.mapping != Mapping::Identity && group.layout.shape.groups[1..] == [1, 1],
         kept: kept.iter().map(|one| Internal { kind: Internalization::Private, slots: one.slots }).collect(),
-        interleave,
-        lockstep,
-        narrow,
-        subgroup,
-        packed,
-        registers,
+        shuffles,
         late_stores,
         converges: converges(&kernels, limits),
     };

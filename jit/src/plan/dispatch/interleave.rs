@@ -12,14 +12,12 @@
 
 use std::cmp::Reverse;
 
+use crate::plan::dispatch::context::Context;
 use crate::plan::grouping::group::Group;
 use crate::plan::grouping::mapping::Layout;
-use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::{Internalization, Submission};
-use crate::plan::output::recipe::{Mapping, Settled, Unroll};
 use crate::plan::output::report::AloneReason;
 use crate::plan::promotion::internalize::Granted;
-use crate::plan::promotion::load_once::Kept;
 
 /// Work-groups next to each other that are done by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +29,14 @@ pub(crate) struct SideBySide {
     pub(crate) count: u32,
 }
 
-/// What has been decided of a group.
-#[derive(Clone, Copy)]
-pub(crate) struct Parts<'a> {
-    pub(crate) granted: &'a [Granted],
-    pub(crate) kept: &'a [Kept],
-    pub(crate) unrolled: &'a [Vec<Unroll>],
-    /// By member: branches that go one way, in all work-groups.
-    pub(crate) settled: &'a [Vec<Settled>],
-}
-
-/// The work-groups that one does, or why it does its own alone. `barriers` says whether some stand between members.
+/// The work-groups that one does, or why it does its own alone.
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
-pub(crate) fn choose(
-    list: &[Submission],
-    group: &Group,
-    parts: Parts<'_>,
-    barriers: bool,
-    limits: &Limits,
-) -> Result<Option<SideBySide>, AloneReason> {
-    let Parts { granted, kept, unrolled, settled } = parts;
+pub(crate) fn choose(context: &Context<'_>) -> Result<Option<SideBySide>, AloneReason> {
+    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
     let facts = limits.interleave;
-    let members = &list[group.start..group.end()];
-    if facts.work_groups <= 1 || group.layout.mapping == Mapping::Items {
+    let members = context.members();
+    if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
         return Ok(None);
     }
     let mut waits = barriers;
@@ -89,8 +71,7 @@ pub(crate) fn choose(
     let side = |axis: &usize| (counts[*axis] >= most, Reverse(loads[*axis]), counts[*axis], Reverse(*axis));
     let axis = (0..3).max_by_key(side).unwrap_or(0);
     let (count, all) = (counts[axis], counts.iter().map(|&n| u64::from(n)).product::<u64>());
-    let shared = members.iter().map(|m| u64::from(m.kernel.interface.workgroup_bytes)).sum::<u64>()
-        + bytes(granted, Internalization::Local);
+    let shared = shared_bytes(members, granted);
     let private = registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     // Behind a guard the loads of several work-groups are in flight together, and take registers of their own.
     let guarded = unrolled.iter().flatten().any(|one| one.is_guarded() && one.copies() > 1);
@@ -154,8 +135,11 @@ pub(crate) fn registers(granted: &[Granted]) -> u64 {
     spans.iter().flat_map(|&(first, last, _)| [first, last]).map(behind).max().unwrap_or(0)
 }
 
-pub(in crate::plan) fn bytes(granted: &[Granted], kind: Internalization) -> u64 {
-    granted.iter().filter(|one| one.internal.kind == kind).map(|one| one.bytes).sum()
+/// Bytes of the shared memory of a work-group.
+pub(in crate::plan) fn shared_bytes(members: &[Submission], granted: &[Granted]) -> u64 {
+    let own = members.iter().map(|one| u64::from(one.kernel.interface.workgroup_bytes)).sum::<u64>();
+    let local = granted.iter().filter(|one| one.internal.kind == Internalization::Local);
+    own + local.map(|one| one.bytes).sum::<u64>()
 }
 
 /// Whether some work-groups of the dispatch have nothing to do for a member.

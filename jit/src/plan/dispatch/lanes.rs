@@ -8,38 +8,33 @@
 //! - a work-group of one dimension that is a whole number of sub-groups, whose members know nothing of sub-groups themselves
 //! - some member has a loop with a barrier in it whose rounds are written out: others have none to weaken, and keep their ids
 
-use crate::analysis::cfg::Cfg;
-use crate::plan::grouping::group::Group;
-use crate::plan::input::limits::Limits;
-use crate::plan::input::submission::Submission;
-use crate::plan::output::recipe::{Mapping, Unroll};
 use rspirv::spirv::Op;
 
+use crate::analysis::cfg::Cfg;
+use crate::plan::dispatch::context::Context;
+use crate::plan::input::submission::Submission;
+use crate::plan::output::recipe::Unroll;
+
 /// The size of the sub-groups, if it is to matter.
-pub(crate) fn choose(
-    list: &[Submission],
-    group: &Group,
-    unrolled: &[Vec<Unroll>],
-    limits: &Limits,
-) -> Option<u32> {
-    let members = &list[group.start..group.end()];
-    fitting(list, group, limits.subgroup_size)
+pub(crate) fn choose(context: &Context<'_>) -> Option<u32> {
+    let Context { group, unrolled, limits, .. } = *context;
+    let members = context.members();
+    fitting(context, limits.subgroup_size)
         .filter(|size| group.layout.shape.local[0] / size <= limits.max_subgroups)
         .filter(|_| members.iter().zip(unrolled).any(|(one, loops)| waits(one, loops)))
 }
 
-/// The size of the sub-groups, if work-groups are whole numbers of them and nobody but the emitter knows of them.
-pub(crate) fn fitting(list: &[Submission], group: &Group, size: u32) -> Option<u32> {
-    let members = &list[group.start..group.end()];
+/// The size of the sub-groups, if work-groups can be whole numbers of them and nobody but the emitter knows of them.
+pub(crate) fn fitting(context: &Context<'_>, size: u32) -> Option<u32> {
+    let group = context.group;
     let local = group.layout.shape.local;
-    let fits = size > 1 && local[1..] == [1, 1] && local[0].is_multiple_of(size);
-    let plain = group.layout.mapping != Mapping::Items
-        && group.trusted.is_empty()
-        && !members.iter().any(|one| {
+    let plain = group.trusted.is_empty()
+        && !context.members().iter().any(|one| {
             let interface = &one.kernel.interface;
-            interface.has_subgroup_ops || interface.uses_device_addresses || interface.local_size != local
+            interface.uses_device_addresses || interface.local_size != local
         });
-    (fits && plain).then_some(size)
+    let fits = || context.allows(&context.as_submitted().in_subgroups(size));
+    (size > 1 && plain && fits()).then_some(size)
 }
 
 /// Whether there is a barrier in a loop of a member whose rounds are all written out.

@@ -16,13 +16,15 @@ use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
 use crate::analysis::lockstep;
 use crate::kernel::BindingKind;
+use crate::plan::dispatch::context::Context;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::{Internalization, Submission};
-use crate::plan::output::recipe::{Lockstep, Mapping, SlotOf};
+use crate::plan::output::recipe::SlotOf;
 use crate::plan::promotion::internalize::Granted;
 use crate::rewrite;
+use crate::schedule::{Domain, Superword};
 
 /// So many work-groups are one at most, in one dimension.
 const MOST_TIMES: u32 = 16;
@@ -37,16 +39,12 @@ const VECTOR: i128 = 16;
 const MOST: u64 = 1 << 30;
 
 /// The items of one invocation, if there are several, and the shape of the dispatch then: of items, not of invocations.
-pub(crate) fn choose(
-    list: &[Submission],
-    group: &Group,
-    granted: &[Granted],
-    limits: &Limits,
-) -> Option<(Lockstep, Shape)> {
-    let members = &list[group.start..group.end()];
+pub(crate) fn choose(context: &Context<'_>) -> Option<(Superword, Shape)> {
+    let Context { list, group, granted, limits, .. } = *context;
+    let members = context.members();
     let (facts, own) = (limits.shape, group.layout.shape);
     // Items that are renumbered have quotients for ids, which are not worked out before anything is asked. What is handed from one invocation to another has a barrier, or is taken on trust.
-    let stays = group.layout.mapping != Mapping::Items
+    let stays = group.layout.domain.keeps_work_groups()
         && group.trusted.is_empty()
         && group.demands.iter().all(|demand| demand.kind == DemandKind::Invocation);
     let in_registers = |one: &Granted| {
@@ -70,7 +68,7 @@ pub(crate) fn choose(
     let items = (2..=facts.lockstep).rev().find(divides)?;
     // In small work-groups vectors gain nothing.
     let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
-    Some((Lockstep { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
+    Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
 }
 
 /// Larger work-groups with the same items, if nobody can tell whose work-group an item is of. A device starts only so many work-groups in a time,
@@ -87,7 +85,7 @@ fn larger(members: &[Submission], group: &Group, limits: &Limits) -> Option<Shap
     let facts = limits.shape;
     let most = u64::from(facts.group_size) * u64::from(facts.lockstep);
     let most = most.min(limits.max_work_group_invocations.into());
-    if group.layout.mapping != Mapping::Identity || !members.iter().all(is_theirs) {
+    if group.layout.domain != Domain::Grid || !members.iter().all(is_theirs) {
         return None;
     }
     let times =

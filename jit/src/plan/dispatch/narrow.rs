@@ -14,37 +14,32 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::Atom;
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::NormalKernel;
+use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::interleave;
-use crate::plan::dispatch::interleave::Parts;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::{Internalization, Submission};
-use crate::plan::output::recipe::{Mapping, Unroll};
+use crate::plan::output::recipe::Unroll;
 use crate::plan::promotion::internalize::Granted;
+use crate::schedule::Schedule;
 
 /// Most invocations of the kernels that are written side by side: the code grows with them.
 const MOST: u32 = 32;
 
-/// How many invocations of the kernels' work-groups one does, if it does several. `barriers` says whether some stand between members.
-pub(crate) fn choose(
-    list: &[Submission],
-    group: &Group,
-    parts: Parts<'_>,
-    barriers: bool,
-    limits: &Limits,
-) -> Option<u32> {
-    let Parts { granted, kept, unrolled, settled } = parts;
+/// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
+pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
+    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
     let facts = limits.narrow;
-    let members = &list[group.start..group.end()];
+    let members = context.members();
     let shape = group.layout.shape;
     let size = shape.local[0];
-    let is_line = shape.local[1..] == [1, 1] || mutant!(RowsAreLines);
     let several = size.checked_div(facts.invocations)?;
-    let divides = size.is_multiple_of(facts.invocations) || mutant!(RestIsNobody);
-    let divides = divides && (2..=MOST).contains(&several);
     let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
-    if !divides || !is_line || work_groups < u64::from(facts.least) {
+    if !(2..=MOST).contains(&several) || work_groups < u64::from(facts.least) {
+        return None;
+    }
+    let schedule = context.as_submitted().coarsen_threads(facts.invocations);
+    if !context.allows(&schedule) {
         return None;
     }
     if !facts.any_loops && is_read_again(members, group, granted) {
@@ -71,23 +66,19 @@ pub(crate) fn choose(
         }
         waits |= own;
     }
-    let plain = group.layout.mapping != Mapping::Items && group.trusted.is_empty();
     let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
         && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
-    (waits && plain && fits).then_some(several)
+    (waits && group.trusted.is_empty() && fits).then_some(schedule)
 }
 
-/// How many of the kernels' work-groups, of one sub-group each, are in one; `shared` is the bytes of shared memory of one, and `has_room` says whether
-/// there is room for a number to pass: that of the work-groups, where it is no multiple.
-pub(crate) fn packed(
-    group: &Group,
-    several: u32,
-    (shared, has_room): (u64, bool),
-    limits: &Limits,
-) -> Option<u32> {
+/// How many of the kernels' work-groups, of one sub-group each, are in one; `has_room` says whether there is room for a number to pass: that of the
+/// work-groups, where it is no multiple.
+pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
+    let Context { group, granted, limits, .. } = *context;
     let facts = limits.narrow;
     let shape = group.layout.shape;
+    let shared = interleave::shared_bytes(context.members(), granted);
     let left = shape.local[0] / several;
     let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
     let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();

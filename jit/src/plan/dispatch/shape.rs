@@ -27,12 +27,13 @@ use crate::plan::input::options::FuseOptions;
 use crate::plan::input::planned_push::{MOST_STEPS, number_of};
 use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::push::PushBlock;
-use crate::plan::output::recipe::{Coarsening, Ends, Mapping, SlotOf};
+use crate::plan::output::recipe::SlotOf;
 use crate::plan::promotion::internalize::Granted;
+use crate::schedule::{Demands, Domain, ItemCoarsening, Schedule, Tail};
 
 /// Items one invocation does, and which accesses take several elements at once.
 pub(crate) struct Chosen {
-    pub(crate) coarsening: Option<Coarsening>,
+    pub(crate) coarsening: Option<ItemCoarsening>,
     /// For each member, in the order of its accesses; empty if none is wide.
     pub(crate) wide: Vec<Vec<bool>>,
 }
@@ -56,7 +57,7 @@ pub(crate) fn choose(
     let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
     let size = if facts.group_size == 0 { own } else { facts.group_size };
     let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
-    if items == 1 && (size == own || group.layout.mapping != Mapping::Identity && facts.group_size == 0) {
+    if items == 1 && (size == own || group.layout.domain != Domain::Grid && facts.group_size == 0) {
         return None;
     }
     let total = members.iter().map(total).max().unwrap_or(1);
@@ -69,7 +70,7 @@ pub(crate) fn choose(
         // Signed comparisons of an item's number are right up to here.
         (all <= 1 << 31).then(|| {
             let shape = Shape { groups, local: [size, 1, 1] };
-            group.layout = Layout { mapping: Mapping::Items, shape, free: true };
+            group.layout = Layout { domain: Domain::LinearItems, shape, free: true };
         })
     };
     layout(items)?;
@@ -83,26 +84,24 @@ pub(crate) fn choose(
     };
     let wides = wide.iter().flatten().filter(|&&w| w).count();
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
+    let guarded = ItemCoarsening { items, rounds: 1, consecutive: false, tail: Tail::Guarded };
     if wides == 0 || wides < others {
-        return Some(Chosen {
-            coarsening: Some(Coarsening { items, consecutive: false, ends: Ends::Any }),
-            wide: Vec::new(),
-        });
+        return Some(Chosen { coarsening: Some(guarded), wide: Vec::new() });
     }
-    let ends = match common_end(members) {
-        Some(end) if end.is_multiple_of(u64::from(items)) => Ends::Whole,
+    let vectors = ItemCoarsening { consecutive: true, ..guarded };
+    let how = match common_end(members) {
+        Some(end) if end.is_multiple_of(u64::from(items)) => ItemCoarsening { tail: Tail::Whole, ..vectors },
         Some(end) => {
             let rounds = end / (u64::from(size * items) * u64::from(facts.least.max(1)));
             let rounds = rounds.min(u64::from(facts.rounds)) as u32;
-            // The items behind the last whole group are those of one invocation each.
-            match rounds > 1 && size >= items && layout(items * rounds).is_some() {
-                true => Ends::Peeled { rounds },
-                false => Ends::Any,
-            }
+            let peeled = ItemCoarsening { rounds, tail: Tail::Peeled, ..vectors };
+            let schedule = Schedule::new(Domain::LinearItems, [size, 1, 1], true).coarsen_items(peeled);
+            let is_legal = rounds > 1 && schedule.legal(Demands::default()).is_ok();
+            if is_legal && layout(items * rounds).is_some() { peeled } else { vectors }
         }
-        None => Ends::Any,
+        None => vectors,
     };
-    Some(Chosen { coarsening: Some(Coarsening { items, consecutive: true, ends }), wide })
+    Some(Chosen { coarsening: Some(how), wide })
 }
 
 /// Whether it makes no difference which invocation does an item.

@@ -13,12 +13,12 @@ use crate::analysis::evaluate::{Constant, Environment};
 use crate::analysis::size::BoundSize;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
-use crate::plan::output::recipe::Mapping;
+use crate::schedule::Domain;
 
 /// A mapping and the dispatch it maps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    pub(crate) mapping: Mapping,
+    pub(crate) domain: Domain,
     pub(crate) shape: Shape,
     /// The planner chose the shape (`shape`): members are lines of items, and each has a guard.
     pub(crate) free: bool,
@@ -85,14 +85,14 @@ impl Shapes {
         let Some(other) = self.other_local else {
             if self.same_groups && within(self.groups, limits) {
                 return Ok(Layout {
-                    mapping: Mapping::Identity,
+                    domain: Domain::Grid,
                     shape: Shape { groups: self.groups, local },
                     free: false,
                 });
             }
             let largest = self.largest;
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
-            return Ok(Layout { mapping: Mapping::Groups, shape: Shape { groups, local }, free: false });
+            return Ok(Layout { domain: Domain::LinearGroups, shape: Shape { groups, local }, free: false });
         };
         if self.fixed && !mutant!(AnyKernelIsItemOnly) {
             let want = self.last_local;
@@ -105,19 +105,19 @@ impl Shapes {
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Layout { mapping: Mapping::Items, shape, free: false })
+        Ok(Layout { domain: Domain::LinearItems, shape, free: false })
     }
 }
 
 impl Layout {
     /// Whether `member` keeps the group ids of the dispatch.
     pub(crate) fn keeps_groups(&self, member: &Submission) -> bool {
-        self.mapping != Mapping::Items && member.groups == self.shape.groups
+        self.domain != Domain::LinearItems && member.groups == self.shape.groups
     }
 
     /// Number of things (groups or items) the member has of those the mapping renumbers.
     pub(crate) fn total(&self, member: &Submission) -> u128 {
-        if self.mapping == Mapping::Items { items(member) } else { product(member.groups) }
+        if self.domain == Domain::LinearItems { items(member) } else { product(member.groups) }
     }
 
     /// Whether some of the dispatch has nothing to do for `member`.
@@ -125,8 +125,8 @@ impl Layout {
         if self.free {
             return true;
         }
-        let all = match self.mapping {
-            Mapping::Items => product(self.shape.groups) * product(self.shape.local),
+        let all = match self.domain {
+            Domain::LinearItems => product(self.shape.groups) * product(self.shape.local),
             _ => product(self.shape.groups),
         };
         self.total(member) != all && !mutant!(NoRangeGuard)
@@ -135,9 +135,9 @@ impl Layout {
     /// Counts of the member in each dimension of what is renumbered: what its numbers are divided by. A member without any
     /// work-group has no numbers, so a count of zero may be one.
     pub(crate) fn counts(&self, member: &Submission) -> [u32; 3] {
-        let counts = match self.mapping {
+        let counts = match self.domain {
             _ if self.free => [1; 3],
-            Mapping::Items => {
+            Domain::LinearItems => {
                 std::array::from_fn(|d| member.groups[d] * member.kernel.interface.local_size[d])
             }
             _ => member.groups,
@@ -167,7 +167,7 @@ impl Layout {
             fact.constant -= total as i128 - 1;
             fact
         };
-        let (group_ids, local_ids, global_ids) = if self.mapping == Mapping::Items {
+        let (group_ids, local_ids, global_ids) = if self.domain == Domain::LinearItems {
             let item = linear(&inside, local)?.plus(&linear(&group, groups)?, product(local) as i128)?;
             if self.needs_guard(member) {
                 facts.push(at_most(&item, self.total(member)));

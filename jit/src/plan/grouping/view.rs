@@ -10,7 +10,7 @@ use crate::plan::grouping::mapping::Layout;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
-use crate::plan::output::recipe::Mapping;
+use crate::schedule::Domain;
 
 /// The accesses of a submission over the ids of its own dispatch.
 pub(in crate::plan) struct View {
@@ -59,7 +59,7 @@ pub(in crate::plan) fn ask(
 ) -> Option<Atoms> {
     let analysis = analysis_of(submission).ok()?;
     let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
-    let layout = Layout { mapping: Mapping::Identity, shape, free: false };
+    let layout = Layout { domain: Domain::Grid, shape, free: false };
     let mut atoms = Atoms::default();
     let sizes = submission.sizes();
     let constants = uses.constants(submission);

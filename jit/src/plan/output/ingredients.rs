@@ -54,8 +54,8 @@ impl Step {
 
 fn describe(recipe: &Recipe) -> Vec<(String, String)> {
     let mut fields = vec![
-        ("work-group size".to_owned(), format!("{:?}", recipe.local_size)),
-        ("numbering of invocations".to_owned(), format!("{:?}", recipe.mapping)),
+        ("work-group size".to_owned(), format!("{:?}", recipe.schedule.work_group())),
+        ("schedule".to_owned(), recipe.schedule.to_string()),
         ("barriers after kernels".to_owned(), format!("{:?}", recipe.barriers)),
     ];
     for (number, member) in recipe.members.iter().enumerate() {

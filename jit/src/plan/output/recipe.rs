@@ -7,27 +7,17 @@
 use crate::kernel::BindingKind;
 use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::Internalization;
+use crate::schedule::Schedule;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
 pub(crate) const CODE_VERSION: u32 = 24;
-
-/// How the ids of the members follow from those of the fused kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Mapping {
-    /// They are the same.
-    Identity,
-    /// Work-groups are renumbered in linear order; local ids stay.
-    Groups,
-    /// Invocations are renumbered in linear order; for item-only kernels.
-    Items,
-}
 
 /// What one fused kernel is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recipe {
     pub(crate) float: FloatMode,
-    pub(crate) mapping: Mapping,
-    pub(crate) local_size: [u32; 3],
+    /// Which invocation does which work.
+    pub(crate) schedule: Schedule,
     pub(crate) members: Vec<Member>,
     pub(crate) bindings: Vec<UnifiedBinding>,
     pub(crate) internal: Vec<Internal>,
@@ -38,24 +28,10 @@ pub(crate) struct Recipe {
     pub(crate) zero: Option<u16>,
     /// Members after which a barrier stands.
     pub(crate) barriers: Vec<usize>,
-    /// One invocation does several items.
-    pub(crate) coarsening: Option<Coarsening>,
-    /// Work-groups lie in one dimension, and the mapping renumbers.
-    pub(crate) flat: bool,
     /// Elements of bindings that are kept once they are loaded.
     pub(crate) kept: Vec<Internal>,
-    /// One work-group does several side by side.
-    pub(crate) interleave: Option<Interleave>,
-    /// One invocation does several items of its work-group, if there is a way for that.
-    pub(crate) lockstep: Option<Lockstep>,
-    /// One invocation does so many of the kernels' work-group, if there is a way for that: a divisor of its size, which is a line.
-    pub(crate) narrow: Option<u32>,
-    /// Local ids follow from those of full sub-groups of this size, and some barriers are theirs.
-    pub(crate) subgroup: Option<u32>,
-    /// Several of the kernels' work-groups, of one sub-group each, are in one.
-    pub(crate) packed: Option<Packed>,
-    /// Shared memory of a work-group that is one sub-group is in registers, where that is followed.
-    pub(crate) registers: bool,
+    /// Shared memory of a work-group that is one sub-group is promoted to registers, read by shuffles, where its uses are followed.
+    pub(crate) shuffles: bool,
     /// So many stores at a time come after loads behind them, where a driver would keep these in order.
     pub(crate) late_stores: Option<u32>,
     /// A member with sub-group operations comes behind others, and finds its sub-groups together.
@@ -69,74 +45,6 @@ pub(crate) enum Converges {
     AtMerges,
     /// Besides, the module asks for uniform control flow by sub-group (`SubgroupUniformControlFlowKHR`).
     Asked,
-}
-
-/// The work-groups that one does side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Interleave {
-    pub(crate) groups: u32,
-    /// The dimension in which they follow each other.
-    pub(crate) axis: u8,
-    /// Slot of their number in that dimension; `None`: it is a multiple.
-    pub(crate) total: Option<u16>,
-}
-
-/// The work-groups of one sub-group each that are one, along `x`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed {
-    pub(crate) groups: u32,
-    /// Slot of their number; `None`: it is a multiple.
-    pub(crate) total: Option<u16>,
-}
-
-/// The items of its work-group that one invocation does in lockstep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lockstep {
-    /// How many: a divisor of the work-group's size in the dimension in which they follow each other.
-    pub(crate) items: u32,
-    pub(crate) axis: u8,
-    /// They are next to each other; otherwise so far apart that neighbours do neighbours.
-    pub(crate) consecutive: bool,
-    /// Rather four next to each other in `x`, whose elements are vectors: buffers start where vectors may, and what is stored lies so.
-    pub(crate) vectors: bool,
-}
-
-impl Lockstep {
-    /// Four items next to each other in `x`, if their elements are to be vectors.
-    pub(crate) fn in_vectors(self) -> Option<Lockstep> {
-        self.vectors.then_some(Lockstep { items: 4, axis: 0, consecutive: true, vectors: true })
-    }
-}
-
-/// The items of one invocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Coarsening {
-    pub(crate) items: u32,
-    /// They are next to each other; otherwise a work-group size apart.
-    pub(crate) consecutive: bool,
-    pub(crate) ends: Ends,
-}
-
-impl Coarsening {
-    /// Most items of an invocation.
-    pub(crate) fn items_of_one(self) -> u32 {
-        match self.ends {
-            Ends::Peeled { rounds } => self.items * rounds,
-            Ends::Any | Ends::Whole => self.items,
-        }
-    }
-}
-
-/// Where the items that members have end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// Anywhere.
-    Any,
-    /// All items of an invocation are in range for every member, or none has anything to do in any.
-    Whole,
-    /// At one item for all members: those before it do all of their work, and no other does anything. An invocation does several groups of
-    /// items next to each other, and the first invocations those behind the last whole group.
-    Peeled { rounds: u32 },
 }
 
 /// One member.
@@ -317,8 +225,7 @@ impl Recipe {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Self {
             float,
-            mapping,
-            local_size,
+            schedule,
             members,
             bindings,
             internal,
@@ -326,23 +233,15 @@ impl Recipe {
             behind,
             zero,
             barriers,
-            coarsening,
-            flat,
             kept,
-            interleave,
-            lockstep,
-            narrow,
-            subgroup,
-            packed,
-            registers,
+            shuffles,
             late_stores,
             converges,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
         out.u32(u32::from(*float == FloatMode::Strict));
-        out.u32(*mapping as u32);
-        local_size.iter().for_each(|&n| out.u32(n));
+        schedule.encode(&mut out.0);
         out.list(members, |out, member| {
             let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept, settled } =
                 member;
@@ -414,44 +313,12 @@ impl Recipe {
         });
         out.u32(zero.map_or(u32::MAX, u32::from));
         out.list(barriers, |out, &n| out.u32(n as u32));
-        out.u32(coarsening.map_or(0, |c| c.items));
-        out.u32(u32::from(coarsening.is_some_and(|c| c.consecutive)));
-        out.u32(coarsening.map_or(0, |c| match c.ends {
-            Ends::Any => 0,
-            Ends::Whole => 1,
-            Ends::Peeled { rounds } => rounds,
-        }));
-        out.u32(u32::from(*flat));
         if !kept.is_empty() {
             out.0.extend_from_slice(b"kept");
             out.list(kept, |out, Internal { slots, .. }| out.u32(*slots));
         }
-        if let Some(Interleave { groups, axis, total }) = interleave {
-            out.0.extend_from_slice(b"side by side");
-            out.u32(*groups);
-            out.u32(u32::from(*axis));
-            out.u32(total.map_or(u32::MAX, u32::from));
-        }
-        if let Some(Lockstep { items, axis, consecutive, vectors }) = lockstep {
-            out.0.extend_from_slice(b"in lockstep");
-            let [consecutive, vectors] = [*consecutive, *vectors].map(u32::from);
-            [*items, u32::from(*axis), consecutive, vectors].into_iter().for_each(|n| out.u32(n));
-        }
-        if let Some(several) = narrow {
-            out.0.extend_from_slice(b"by fewer invocations");
-            out.u32(*several);
-        }
-        if let Some(size) = subgroup {
-            out.0.extend_from_slice(b"sub-groups");
-            out.u32(*size);
-        }
-        if let Some(Packed { groups, total }) = packed {
-            out.0.extend_from_slice(b"packed");
-            out.u32(*groups);
-            out.u32(total.map_or(u32::MAX, u32::from));
-        }
-        if *registers {
-            out.0.extend_from_slice(b"registers of sub-groups");
+        if *shuffles {
+            out.0.extend_from_slice(b"shared memory by shuffles");
         }
         if let Some(most) = late_stores {
             out.0.extend_from_slice(b"late stores");

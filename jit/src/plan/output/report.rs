@@ -89,6 +89,8 @@ pub struct GroupReport {
     pub fused: bool,
     /// Local size of the dispatch.
     pub work_group: [u32; 3],
+    /// Which invocation does which work ([`Step::schedule`](crate::plan::Step::schedule)).
+    pub schedule: String,
     /// Invocations of the kernels one invocation of the dispatch does. In lockstep it is one where the code has no way for several, which is
     /// known when it is built.
     pub items_per_invocation: u32,

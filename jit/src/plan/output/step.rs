@@ -10,7 +10,8 @@ use crate::plan::input::submission::BufferId;
 use crate::plan::output::members::Members;
 use crate::plan::output::origin::SlotOrigin;
 use crate::plan::output::push;
-use crate::plan::output::recipe::{Mapping, Recipe};
+use crate::plan::output::recipe::Recipe;
+use crate::schedule::{Domain, Schedule};
 
 /// A byte range of a buffer bound for one dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,11 @@ pub(crate) enum Source {
     Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
 }
 
+/// The schedule of a kernel that runs as it was submitted, in work-groups of this size ([`Step::schedule`]).
+pub fn unfused_schedule(local_size: [u32; 3]) -> String {
+    Schedule::new(Domain::Grid, local_size, false).to_string()
+}
+
 impl Step {
     /// Name of the entry point of every module built here.
     pub const ENTRY: &str = "main";
@@ -100,7 +106,7 @@ impl Step {
     /// Size of the sub-groups that it has to be run in, all of them full, if it matters.
     pub fn subgroup_size(&self) -> Option<u32> {
         let Source::Fused { recipe, .. } = &self.source else { return None };
-        recipe.subgroup
+        recipe.schedule.full_subgroups()
     }
 
     /// Where the bytes of [`Step::push`] behind the push constants have to be bound, as a uniform buffer that nobody writes;
@@ -124,15 +130,15 @@ impl Step {
     pub fn local_size(&self) -> [u32; 3] {
         match &self.source {
             Source::Plain { kernel, .. } => kernel.interface.local_size,
-            Source::Fused { recipe, .. } => {
-                let mut size = recipe.local_size;
-                if let Some(how) = recipe.lockstep.map(|how| how.in_vectors().unwrap_or(how)) {
-                    size[usize::from(how.axis)] /= how.items;
-                }
-                size[0] /= recipe.narrow.unwrap_or(1);
-                size[0] *= recipe.packed.map_or(1, |how| how.groups);
-                size
-            }
+            Source::Fused { recipe, .. } => recipe.schedule.work_group(),
+        }
+    }
+
+    /// Items of the kernels' work-group that one invocation does, where the code has a way for several.
+    pub(crate) fn items_per_invocation(&self) -> u32 {
+        match &self.source {
+            Source::Plain { .. } => 1,
+            Source::Fused { recipe, .. } => recipe.schedule.items_per_invocation(),
         }
     }
 
@@ -140,7 +146,7 @@ impl Step {
     pub fn invocations_by_one(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
-            Source::Fused { recipe, .. } => recipe.narrow.unwrap_or(1),
+            Source::Fused { recipe, .. } => recipe.schedule.thread_coarsening().unwrap_or(1),
         }
     }
 
@@ -148,15 +154,17 @@ impl Step {
     pub fn is_in_vectors(&self) -> bool {
         match &self.source {
             Source::Plain { .. } => false,
-            Source::Fused { recipe, .. } => recipe.lockstep.is_some_and(|how| how.vectors),
+            Source::Fused { recipe, .. } => recipe.schedule.superword().is_some_and(|how| how.vectors),
         }
     }
 
-    /// Items of its work-group that an invocation does in lockstep.
-    pub(crate) fn items_in_lockstep(&self) -> u32 {
+    /// Which invocation of the dispatch does which work, as one line: `x: grid / 8 unrolled | 256 invocations, tail remainder`. Each
+    /// dimension is written as digits, outermost first, those of the work-group's number before the bar and those of the local id behind it.
+    /// Where the code has no way for several items in one invocation, which is known when it is built, the work-group has an invocation for each.
+    pub fn schedule(&self) -> String {
         match &self.source {
-            Source::Plain { .. } => 1,
-            Source::Fused { recipe, .. } => recipe.lockstep.map_or(1, |how| how.items),
+            Source::Plain { kernel, .. } => unfused_schedule(kernel.interface.local_size),
+            Source::Fused { recipe, .. } => recipe.schedule.to_string(),
         }
     }
 
@@ -164,20 +172,19 @@ impl Step {
     pub fn work_groups_side_by_side(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
-            Source::Fused { recipe, .. } => {
-                recipe.interleave.map_or(1, |how| how.groups).max(recipe.packed.map_or(1, |how| how.groups))
-            }
+            Source::Fused { recipe, .. } => recipe.schedule.groups_per_work_group(),
         }
     }
 
     /// Which invocation of the dispatch does what, for a step that runs several kernels.
     pub fn placement(&self) -> Option<Placement> {
         let Source::Fused { recipe, .. } = &self.source else { return None };
-        let (items, consecutive) = recipe.coarsening.map_or((1, false), |c| (c.items, c.consecutive));
-        Some(match recipe.mapping {
-            Mapping::Identity => Placement::Same,
-            Mapping::Groups => Placement::ByGroup,
-            Mapping::Items => Placement::ByItem { items, consecutive },
+        let coarsening = recipe.schedule.item_coarsening();
+        let (items, consecutive) = coarsening.map_or((1, false), |c| (c.items, c.consecutive));
+        Some(match recipe.schedule.domain() {
+            Domain::Grid => Placement::Same,
+            Domain::LinearGroups => Placement::ByGroup,
+            Domain::LinearItems => Placement::ByItem { items, consecutive },
         })
     }
 

@@ -1,0 +1,199 @@
+//! Which schedules there may be: one function with a clause for each level.
+//!
+//! What the members' code allows (control flow around barriers, straight lines, indices) is a question about them, which the planner asks
+//! before it proposes a schedule (`plan/dispatch`). Here is what transformations ask of each other, and of a group as a whole.
+//!
+//! | level | clause | why |
+//! | --- | --- | --- |
+//! | grid | items by number keep the grid as it is | they have no work-groups of members that could be coarsened or packed |
+//! | grid | one digit under the grid, in one dimension | the number that the tail compares is that of one dimension |
+//! | work-group | the digits of a local axis make up its size | else some local ids would have no invocation, or several |
+//! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
+//! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |
+//! | sub-group | members without operations or ids of sub-groups, unless every invocation does the work of one local id that it had | other digits make other sub-groups |
+//! | sub-group | thread coarsening leaves one sub-group, or sub-groups do not matter | its barriers become the sub-group's |
+//! | sub-group | a work-group is a sub-group of another one only if it is one | its barriers have to be the sub-group's |
+//! | lane | as many as the full sub-group has | else lanes have no local id, or share one |
+//! | serial | exactly where vectors are peeled, in work-groups with an invocation for each item behind the last vector | these items are those of the first invocations |
+//! | unrolled | one digit has copies | unroll-and-jam, straight lines and superword code are each written from the functions of the members |
+//! | unrolled | copies of items by number have a test | the last of them may have no work |
+//! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
+//! | unrolled | superword code has no lanes, and no push constants in a buffer | its path is found by ids and arguments alone |
+//! | vector | four | what `load_store_vec4` of all devices takes |
+//! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
+
+use std::sync::Arc;
+
+use super::view::VECTOR;
+use super::{Axis, Domain, Level, Schedule, Split, Tail};
+use crate::kernel::Specialized;
+
+/// What a group asks of any schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demands {
+    /// Invocations of a work-group wait for each other, in a member or between two of them.
+    pub(crate) barriers: bool,
+    /// Some member has operations or ids of sub-groups.
+    pub(crate) subgroups: bool,
+    /// Some push constants are in a uniform buffer.
+    pub(crate) push_buffer: bool,
+}
+
+impl Demands {
+    /// What these members ask; `between` says whether barriers stand between some of them.
+    pub(crate) fn of(kernels: &[Arc<Specialized>], between: bool, push_buffer: bool) -> Self {
+        Self {
+            barriers: between || kernels.iter().any(|kernel| kernel.interface.has_barrier),
+            subgroups: kernels.iter().any(|kernel| kernel.interface.has_subgroup_ops),
+            push_buffer,
+        }
+    }
+}
+
+/// Why a schedule is not legal, by the level whose clause it breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Illegal {
+    #[error("grid: items by number have no work-groups to coarsen")]
+    GroupsOfItems,
+    #[error("grid: work-groups are coarsened twice")]
+    GroupsTwice,
+    #[error("work-group: {made} of {size} local ids along dimension {dim}")]
+    Size { dim: u8, made: u32, size: u32 },
+    #[error("work-group: fewer invocations of a work-group that is no line")]
+    NoLine,
+    #[error("sub-group: lanes of items by number, or of a work-group that is no line")]
+    NoLineOfLanes,
+    #[error("sub-group: a member knows of sub-groups")]
+    KnownSubgroups,
+    #[error("sub-group: several are left of a work-group")]
+    SeveralSubgroups,
+    #[error("sub-group: a work-group of several sub-groups, or of none, is a sub-group")]
+    NoSubgroup,
+    #[error("lane: {lanes} of {size}")]
+    Lanes { lanes: u32, size: u32 },
+    #[error("serial: vectors in a loop without a peeled tail, or the other way round")]
+    Loop,
+    #[error("serial: {invocations} invocations for {items} items behind the last vector")]
+    TooFewToPeel { invocations: u32, items: u32 },
+    #[error("unrolled: several digits have copies")]
+    CopiesOfCopies,
+    #[error("unrolled: copies of items by number without a test")]
+    NoTest,
+    #[error("unrolled: barriers on one path for several items")]
+    Barriers,
+    #[error("unrolled: superword code in sub-groups")]
+    SuperwordInSubgroups,
+    #[error("unrolled: superword code with push constants in a buffer")]
+    SuperwordWithBuffer,
+    #[error("vector: of {0}")]
+    Vector(u32),
+    #[error("vector: {0} rows")]
+    Rows(u32),
+}
+
+impl Schedule {
+    /// Whether there may be such a schedule.
+    pub(crate) fn legal(&self, demands: Demands) -> Result<(), Illegal> {
+        self.grid()?;
+        self.work_groups()?;
+        self.subgroups(demands)?;
+        self.lanes()?;
+        self.serial()?;
+        self.unrolled(demands)?;
+        self.vectors()
+    }
+
+    fn grid(&self) -> Result<(), Illegal> {
+        let under =
+            self.splits.iter().filter(|one| one.axis == Axis::Group && one.level != Level::Grid).count();
+        if under > 0 && !self.domain.keeps_work_groups() {
+            return Err(Illegal::GroupsOfItems);
+        }
+        if under > 1 { Err(Illegal::GroupsTwice) } else { Ok(()) }
+    }
+
+    fn work_groups(&self) -> Result<(), Illegal> {
+        let is_line = self.local[1..] == [1, 1] || mutant!(RowsAreLines);
+        if self.thread_coarsening().is_some() && !is_line {
+            return Err(Illegal::NoLine);
+        }
+        for (dim, &size) in (0..).zip(&self.local) {
+            let made = self.product(|split| split.axis == Axis::Local && split.dim == dim);
+            if made != size && !mutant!(RestIsNobody) {
+                return Err(Illegal::Size { dim, made, size });
+            }
+        }
+        Ok(())
+    }
+
+    fn subgroups(&self, demands: Demands) -> Result<(), Illegal> {
+        let has_lanes = self.full_subgroups.is_some();
+        let is_line = self.domain.keeps_work_groups() && self.local[1..] == [1, 1];
+        if has_lanes && !is_line {
+            return Err(Illegal::NoLineOfLanes);
+        }
+        let other = |split: &Split| split.axis == Axis::Local && !matches!(split.level, Level::WorkGroup(_));
+        let is_other = self.splits.iter().any(other) && (has_lanes || !mutant!(SubgroupsStay));
+        if demands.subgroups && is_other {
+            return Err(Illegal::KnownSubgroups);
+        }
+        let count = self.digits(Axis::Local, 0).filter(|level| matches!(level, Level::Subgroup(_))).count();
+        if count > 0 && self.thread_coarsening().is_some() && !mutant!(LeftAreOneSubgroup) {
+            return Err(Illegal::SeveralSubgroups);
+        }
+        let is_one = has_lanes && (count == 0 || mutant!(LeftAreOneSubgroup));
+        if self.packing().is_some() && !is_one { Err(Illegal::NoSubgroup) } else { Ok(()) }
+    }
+
+    fn lanes(&self) -> Result<(), Illegal> {
+        let Some(size) = self.full_subgroups else { return Ok(()) };
+        let lanes = self.product(|split| matches!(split.level, Level::Lane(_)));
+        let is_left = self.thread_coarsening().is_some() && mutant!(LeftAreOneSubgroup);
+        if lanes == size || is_left { Ok(()) } else { Err(Illegal::Lanes { lanes, size }) }
+    }
+
+    fn serial(&self) -> Result<(), Illegal> {
+        let has_loop = self.splits.iter().any(|split| matches!(split.level, Level::Serial(_)));
+        if has_loop != (self.tail == Tail::Peeled) {
+            return Err(Illegal::Loop);
+        }
+        let invocations = self.work_group()[0];
+        if has_loop && invocations < VECTOR {
+            return Err(Illegal::TooFewToPeel { invocations, items: VECTOR - 1 });
+        }
+        Ok(())
+    }
+
+    fn unrolled(&self, demands: Demands) -> Result<(), Illegal> {
+        let is_copied = |split: &&Split| matches!(split.level, Level::Unrolled(_) | Level::Vector(_));
+        if self.splits.iter().filter(is_copied).count() > 1 {
+            return Err(Illegal::CopiesOfCopies);
+        }
+        let by_number = self.domain == Domain::LinearItems;
+        if by_number && self.item_coarsening().is_some() && self.tail == Tail::Exact {
+            return Err(Illegal::NoTest);
+        }
+        let superword = self.superword().is_some();
+        if demands.barriers && (superword || self.item_coarsening().is_some()) {
+            return Err(Illegal::Barriers);
+        }
+        if superword && self.full_subgroups.is_some() {
+            return Err(Illegal::SuperwordInSubgroups);
+        }
+        if superword && demands.push_buffer { Err(Illegal::SuperwordWithBuffer) } else { Ok(()) }
+    }
+
+    fn vectors(&self) -> Result<(), Illegal> {
+        let of = |split: &Split| match split.level {
+            Level::Vector(n) => Some(n),
+            _ => None,
+        };
+        let Some(items) = self.splits.iter().find_map(of) else { return Ok(()) };
+        if items != VECTOR {
+            return Err(Illegal::Vector(items));
+        }
+        let rows = self.local[1];
+        let can_go_without = rows == 1 || rows.is_multiple_of(VECTOR);
+        if can_go_without { Ok(()) } else { Err(Illegal::Rows(rows)) }
+    }
+}

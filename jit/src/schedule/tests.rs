@@ -1,0 +1,245 @@
+//! Text, bytes, views and clauses of schedules.
+
+use super::legal::{Demands, Illegal};
+use super::{
+    Axis, BlockCoarsening, Domain, ItemCoarsening, Level, Packing, Schedule, Split, Superword, Tail,
+};
+
+fn line(size: u32) -> Schedule {
+    Schedule::new(Domain::Grid, [size, 1, 1], true)
+}
+
+fn items(size: u32) -> Schedule {
+    Schedule::new(Domain::LinearItems, [size, 1, 1], true)
+}
+
+const STRIDED: ItemCoarsening =
+    ItemCoarsening { items: 4, rounds: 1, consecutive: false, tail: Tail::Guarded };
+const VECTORS: ItemCoarsening = ItemCoarsening { consecutive: true, ..STRIDED };
+const WHOLE: ItemCoarsening = ItemCoarsening { tail: Tail::Whole, ..VECTORS };
+const PEELED: ItemCoarsening = ItemCoarsening { rounds: 3, tail: Tail::Peeled, ..VECTORS };
+const ROWS: Superword = Superword { items: 4, axis: 1, consecutive: true, vectors: false };
+const APART: Superword = Superword { items: 2, axis: 0, consecutive: false, vectors: false };
+const BESIDE: Superword = Superword { vectors: true, ..ROWS };
+
+fn blocks(axis: u8, total: Option<u16>) -> BlockCoarsening {
+    BlockCoarsening { groups: 8, axis, total }
+}
+
+fn packing(total: Option<u16>) -> Packing {
+    Packing { groups: 4, total }
+}
+
+/// One of each that the planner makes, with its text.
+fn all() -> Vec<(Schedule, &'static str)> {
+    let grid = Schedule::new(Domain::Grid, [16, 16, 1], false);
+    vec![
+        (line(256), "x: grid | 256 invocations"),
+        (line(1), "x: grid"),
+        (grid.clone(), "x: grid | 16 invocations; y: grid | 16 invocations"),
+        (
+            Schedule::new(Domain::LinearGroups, [64, 1, 1], true),
+            "x: grid | 64 invocations, linear work-groups",
+        ),
+        (
+            Schedule::new(Domain::LinearGroups, [64, 1, 1], false),
+            "x: grid | 64 invocations, linear work-groups",
+        ),
+        (items(512), "items: grid x / 512 invocations"),
+        (
+            Schedule::new(Domain::LinearItems, [512, 1, 1], false).coarsen_items(STRIDED),
+            "items: grid xyz / 4 unrolled / 512 invocations, tail guarded",
+        ),
+        (items(256).coarsen_items(STRIDED), "items: grid x / 4 unrolled / 256 invocations, tail guarded"),
+        (items(256).coarsen_items(VECTORS), "items: grid x / 256 invocations / vec4, tail guarded"),
+        (items(256).coarsen_items(WHOLE), "items: grid x / 256 invocations / vec4, tail whole"),
+        (items(256).coarsen_items(PEELED), "items: grid x / 256 invocations / 3 serial / vec4, tail peeled"),
+        (line(256).coarsen_blocks(blocks(0, None)), "x: grid / 8 unrolled | 256 invocations"),
+        (
+            line(256).coarsen_blocks(blocks(1, Some(5))),
+            "x: grid | 256 invocations; y: grid / 8 unrolled, tail remainder",
+        ),
+        (
+            line(256).in_subgroups(32).coarsen_blocks(blocks(0, None)),
+            "x: grid / 8 unrolled | 8 sub-groups / 32 lanes",
+        ),
+        (line(256).coarsen_threads(64), "x: grid | 4 unrolled / 64 invocations"),
+        (line(256).coarsen_threads(32).in_subgroups(32), "x: grid | 8 unrolled / 32 lanes"),
+        (
+            line(256).coarsen_threads(32).in_subgroups(32).pack(packing(None)),
+            "x: grid / 4 sub-groups | 8 unrolled / 32 lanes",
+        ),
+        (
+            line(256).coarsen_threads(32).in_subgroups(32).pack(packing(Some(3))),
+            "x: grid / 4 sub-groups | 8 unrolled / 32 lanes, tail masked",
+        ),
+        (line(256).in_subgroups(32), "x: grid | 8 sub-groups / 32 lanes"),
+        (line(32).in_subgroups(32), "x: grid | 32 lanes"),
+        (line(256).superwords(APART), "x: grid | 2 unrolled / 128 invocations, tail guarded"),
+        (
+            grid.clone().superwords(ROWS),
+            "x: grid | 16 invocations; y: grid | 4 invocations / 4 unrolled, tail guarded",
+        ),
+        (grid.superwords(BESIDE), "x: grid | 4 invocations / vec4; y: grid | 16 invocations, tail guarded"),
+    ]
+}
+
+#[test]
+fn text() {
+    for (schedule, text) in all() {
+        assert_eq!(schedule.to_string(), text);
+    }
+}
+
+#[test]
+fn what_the_planner_makes_is_legal() {
+    for (schedule, text) in all() {
+        assert_eq!(schedule.legal(Demands::default()), Ok(()), "{text}");
+    }
+}
+
+/// Reads what `encode` wrote.
+fn decode(bytes: &[u8]) -> Schedule {
+    let mut words = bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("a word")));
+    let mut word = || words.next().expect("a word more");
+    let domain = [Domain::Grid, Domain::LinearGroups, Domain::LinearItems][word() as usize];
+    let local = [word(), word(), word()];
+    let splits = (0..word()).map(|_| {
+        let (dim, axis) = (word() as u8, [Axis::Group, Axis::Local][word() as usize]);
+        let level = match (word(), word()) {
+            (0, 0) => Level::Grid,
+            (1, n) => Level::WorkGroup(n),
+            (2, n) => Level::Subgroup(n),
+            (3, n) => Level::Lane(n),
+            (4, n) => Level::Serial(n),
+            (5, n) => Level::Unrolled(n),
+            (6, n) => Level::Vector(n),
+            other => panic!("{other:?}"),
+        };
+        Split { dim, axis, level }
+    });
+    let splits = splits.collect();
+    let tail = match (word(), word() as u16) {
+        (0, 0) => Tail::Exact,
+        (1, 0) => Tail::Guarded,
+        (2, 0) => Tail::Whole,
+        (3, 0) => Tail::Peeled,
+        (4, slot) => Tail::Remainder(slot),
+        (5, slot) => Tail::Masked(slot),
+        other => panic!("{other:?}"),
+    };
+    let full_subgroups = Some(word()).filter(|&size| size > 0);
+    assert_eq!(words.next(), None);
+    Schedule { domain, local, splits, tail, full_subgroups }
+}
+
+#[test]
+fn bytes_say_all() {
+    for (schedule, text) in all() {
+        let mut bytes = Vec::new();
+        schedule.encode(&mut bytes);
+        assert_eq!(decode(&bytes), schedule, "{text}");
+    }
+}
+
+/// The work-items of small dispatches, by what their digits say.
+#[test]
+fn digits_are_a_bijection() {
+    for (schedule, text) in all() {
+        for dim in 0..3 {
+            let levels: Vec<Level> = schedule.digits(Axis::Local, dim).collect();
+            let size = schedule.local[usize::from(dim)];
+            let mut numbers = vec![0];
+            for level in levels {
+                let extent = level.extent().expect("no grid in a work-group");
+                numbers =
+                    numbers.iter().flat_map(|&n| (0..extent).map(move |digit| n * extent + digit)).collect();
+            }
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..size).collect::<Vec<_>>(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn passes_read_what_was_asked_for() {
+    for how in [STRIDED, VECTORS, WHOLE, PEELED] {
+        let schedule = items(64).coarsen_items(how);
+        assert_eq!(schedule.item_coarsening(), Some(how));
+        assert_eq!((schedule.work_group(), schedule.local_size()), ([64, 1, 1], [64, 1, 1]));
+        assert_eq!(schedule.items_per_invocation(), how.items * how.rounds);
+        assert_eq!((schedule.thread_coarsening(), schedule.superword()), (None, None));
+    }
+    for how in [ROWS, APART, BESIDE] {
+        let schedule = Schedule::new(Domain::Grid, [8, if how == APART { 1 } else { 8 }, 1], false);
+        let schedule = schedule.superwords(how);
+        assert_eq!(schedule.superword(), Some(how));
+        assert_eq!((schedule.item_coarsening(), schedule.thread_coarsening()), (None, None));
+        assert_eq!(schedule.items_per_invocation(), how.items);
+    }
+    // Of a column as high as there are items, and of a line as long, one invocation is left.
+    for how in [Superword { items: 2, ..ROWS }, APART] {
+        let local = if how.axis == 1 { [4, 2, 1] } else { [2, 1, 1] };
+        assert_eq!(Schedule::new(Domain::Grid, local, false).superwords(how).superword(), Some(how));
+    }
+    let schedule = line(128).coarsen_blocks(blocks(2, Some(7)));
+    assert_eq!(schedule.block_coarsening(), Some(blocks(2, Some(7))));
+    assert_eq!((schedule.dispatch([9, 9, 9]), schedule.groups_per_work_group()), ([9, 9, 2], 8));
+    let schedule = line(128).coarsen_threads(32).in_subgroups(32).pack(packing(Some(1)));
+    assert_eq!((schedule.packing(), schedule.thread_coarsening()), (Some(packing(Some(1))), Some(4)));
+    assert_eq!((schedule.work_group(), schedule.local_size()), ([128, 1, 1], [128, 1, 1]));
+    assert_eq!((schedule.dispatch([9, 2, 1]), schedule.groups_per_work_group()), ([3, 2, 1], 4));
+    assert_eq!(schedule.full_subgroups(), Some(32));
+    assert!(items(1).is_line() && !line(1).is_line());
+}
+
+#[test]
+fn each_clause_can_fail() {
+    let demands = Demands::default();
+    let square = Schedule::new(Domain::Grid, [8, 8, 1], false);
+    let refused = [
+        (items(64).coarsen_blocks(blocks(0, None)), Illegal::GroupsOfItems),
+        (items(64).pack(packing(None)), Illegal::GroupsOfItems),
+        (line(64).coarsen_blocks(blocks(0, None)).coarsen_blocks(blocks(1, None)), Illegal::GroupsTwice),
+        (line(100).coarsen_threads(3), Illegal::Size { dim: 0, made: 99, size: 100 }),
+        (
+            square.clone().superwords(Superword { items: 3, ..ROWS }),
+            Illegal::Size { dim: 1, made: 6, size: 8 },
+        ),
+        (square.clone().coarsen_threads(2), Illegal::NoLine),
+        (square.clone().in_subgroups(8), Illegal::NoLineOfLanes),
+        (items(64).in_subgroups(32), Illegal::NoLineOfLanes),
+        (line(256).coarsen_threads(128).in_subgroups(32), Illegal::SeveralSubgroups),
+        (line(256).in_subgroups(32).pack(packing(None)), Illegal::NoSubgroup),
+        (line(32).pack(packing(None)), Illegal::NoSubgroup),
+        (line(48).in_subgroups(32), Illegal::Lanes { lanes: 48, size: 32 }),
+        (items(64).coarsen_items(ItemCoarsening { tail: Tail::Peeled, ..VECTORS }), Illegal::Loop),
+        (items(64).coarsen_items(ItemCoarsening { tail: Tail::Guarded, ..PEELED }), Illegal::Loop),
+        (items(2).coarsen_items(PEELED), Illegal::TooFewToPeel { invocations: 2, items: 3 }),
+        (line(64).coarsen_threads(2).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
+        (line(64).superwords(APART).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
+        (items(64).coarsen_threads(2), Illegal::NoTest),
+        (items(64).coarsen_items(ItemCoarsening { tail: Tail::Exact, ..VECTORS }), Illegal::NoTest),
+        (line(64).in_subgroups(64).superwords(APART), Illegal::Lanes { lanes: 1, size: 64 }),
+        (line(64).superwords(APART).in_subgroups(32), Illegal::SuperwordInSubgroups),
+        (items(64).coarsen_items(ItemCoarsening { items: 8, ..VECTORS }), Illegal::Vector(8)),
+        (Schedule::new(Domain::Grid, [8, 6, 1], false).superwords(BESIDE), Illegal::Rows(6)),
+    ];
+    for (schedule, why) in refused {
+        assert_eq!(schedule.legal(demands), Err(why), "{schedule}");
+    }
+    let barriers = Demands { barriers: true, ..demands };
+    assert_eq!(items(64).coarsen_items(STRIDED).legal(barriers), Err(Illegal::Barriers));
+    assert_eq!(square.clone().superwords(ROWS).legal(barriers), Err(Illegal::Barriers));
+    for waits in [line(256).coarsen_threads(32), line(256).coarsen_blocks(blocks(0, None)), items(64)] {
+        assert_eq!(waits.legal(barriers), Ok(()));
+    }
+    let subgroups = Demands { subgroups: true, ..demands };
+    for other in [line(64).in_subgroups(32), line(64).coarsen_threads(2), line(64).superwords(APART)] {
+        assert_eq!(other.legal(subgroups), Err(Illegal::KnownSubgroups));
+    }
+    assert_eq!(line(64).coarsen_blocks(blocks(0, None)).legal(subgroups), Ok(()));
+    let buffer = Demands { push_buffer: true, ..demands };
+    assert_eq!(square.superwords(ROWS).legal(buffer), Err(Illegal::SuperwordWithBuffer));
+    assert_eq!(items(64).coarsen_items(VECTORS).legal(buffer), Ok(()));
+}
