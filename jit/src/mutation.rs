@@ -219,6 +219,8 @@ mutants! {
     SourcesStay: "what a kernel reads is not written before it is worked out again",
     TargetsStay: "what a kernel stores is not written over before it is read",
     AllIsStored: "whatever is read of a buffer was stored",
+    UndefinedIsRecomputed: "an undefined value is recomputed where the stored one is read",
+    UndefinedStaysSo: "values that a member leaves undefined stay undefined in the fused kernel",
     PartsAreTheFirst: "every component of a recomputed vector is its first one",
     PartlyIsStored: "a vector is taken for stored where only some of its scalars are",
     OneMoreIsStored: "a kernel stores an element more than it does",

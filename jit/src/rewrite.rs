@@ -281,13 +281,18 @@ pub(crate) fn is_nothing(kernel: &Specialized) -> bool {
 }
 
 /// How elements that the one loads from a binding are made of those that the other stores, if they have their bits.
+///
+/// # Errors
+/// Why they are not.
 pub(crate) fn parts(
     consumer: &Specialized,
     ty: u32,
     producer: &Specialized,
     definition: &Definition,
-) -> Option<Parts> {
-    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else { return None };
+) -> Result<Parts, &'static str> {
+    let (Ok(own), Ok(theirs)) = (&consumer.normal, &producer.normal) else {
+        return Err("a kernel that is not analysed");
+    };
     inline::parts(own, ty, theirs, definition.ty)
 }
 

@@ -315,6 +315,7 @@ impl Linker<'_> {
             Op::ControlBarrier if self.member.widen_barriers => {
                 return self.wide_barrier(inst, code);
             }
+            Op::Undef => return self.freeze(inst, code),
             _ => {}
         }
         let ty = inst.result_type.map(|t| self.mapped(t)).transpose()?;

@@ -13,7 +13,7 @@
 //! - both sides of a branch can be evaluated, provided that the divisions in `divisions` are defined for every such item
 //!
 //! # Refuses
-//! - loops, local arrays, atomics, barriers, shared memory, parts of elements
+//! - loops, local arrays, atomics, barriers, shared memory, parts of elements, undefined values
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
@@ -206,6 +206,9 @@ impl<'a> Reader<'a> {
         if id == self.index || self.seen.contains(&id) {
             return Ok(());
         }
+        if self.is_undefined(id) && !mutant!(UndefinedIsRecomputed) {
+            return Err("an undefined value");
+        }
         let Some(&place) = self.places.get(&id) else { return Ok(()) };
         if depth > DEEPEST || self.lines.len() > MOST_LINES {
             return Err("too long a computation");
@@ -237,7 +240,6 @@ impl<'a> Reader<'a> {
                     return Err("a length that is not followed");
                 }
             }
-            Op::Undef => {}
             op if op == Op::CopyObject || opcodes::is_pure(inst) => {
                 let divides = opcodes::has(op, opcodes::DIVIDES);
                 if divides && !is_always_done {
@@ -258,6 +260,18 @@ impl<'a> Reader<'a> {
         self.seen.insert(id);
         self.lines.push(line);
         Ok(())
+    }
+
+    /// Whether a value is undefined, or a constant of which a part is. Memory holds one value of what is stored, whatever it is; each
+    /// computation may have another.
+    fn is_undefined(&self, id: Word) -> bool {
+        match self.defs.get(id) {
+            Some(inst) if inst.class.opcode == Op::Undef => true,
+            Some(inst) if inst.class.opcode == Op::ConstantComposite => {
+                inst.operands.iter().filter_map(Operand::id_ref_any).any(|part| self.is_undefined(part))
+            }
+            _ => false,
+        }
     }
 
     /// Whether an instruction is on one storage image, which is known.

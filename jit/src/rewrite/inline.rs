@@ -360,8 +360,7 @@ impl Copy<'_> {
     /// The instructions in the place of a load of the element of index `own`.
     fn load(&mut self, code: &mut Vec<Instruction>, load: &Instruction, own: Word) -> Result<()> {
         let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
-        let parts = parts(self.consumer, ty, self.producer, self.definition.ty);
-        let value = match parts.ok_or("elements of another type")? {
+        let value = match parts(self.consumer, ty, self.producer, self.definition.ty)? {
             Parts::Whole => {
                 let number = self.shifted(code, own);
                 let (value, of) = self.element(code, number)?;

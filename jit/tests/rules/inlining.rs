@@ -160,6 +160,68 @@ probes! {
         assert!(tried.contains("another type"), "{tried}");
     }
 
+    /// Memory has one value of what is stored undefined. Whoever computes it once more may get another.
+    fn undefined_values_are_not_recomputed() {
+        if !is_possible() {
+            return;
+        }
+        for recipe in ["", "-Os"] {
+            for body in ["uvec2 t; t.x = a[i]; z[i] = t.y;", "uvec2 t; t.x = a[i]; z[i] = t.x + t.y * i;", "uint t; if (a[i] > 5) t = i; z[i] = t;"] {
+                let checked = Lab::rewriting(80)
+                    .submit(&glsl(recipe, "a z", "16", body), over(80), &[0, 1], &[])
+                    .submit(&flat("a z", "a[p.x - 1u - i]"), over(80), &[1, 2], &[80])
+                    .planned();
+                let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
+                assert!(tried.contains("an undefined value"), "{body}: {tried}");
+            }
+        }
+    }
+
+    fn undefined_values_are_zeros_in_fused_kernels() {
+        if !is_possible() {
+            return;
+        }
+        for recipe in ["", "-Os"] {
+            let body = "uvec2 t; t.x = a[i]; z[i] = t.y;";
+            for promote in [Promote::None, Promote::Private] {
+                let lab = Lab::rewriting(80)
+                    .promote(1, promote)
+                    .submit(&glsl(recipe, "a z", "16", body), over(80), &[0, 1], &[])
+                    .submit(&flat("a z", "a[i] + i"), over(80), &[1, 2], &[80]);
+                assert_eq!(lab.instructions(1), 0, "OpUndef is left");
+                lab.planned().fused(0);
+            }
+        }
+    }
+
+    /// A module may take a scalar out of a vector of bytes only if it declares arithmetic on them, not storage alone.
+    fn parts_of_vectors_for_storage_alone_are_left_alone() {
+        if !is_possible() {
+            return;
+        }
+        let copy = |ty: &str, value: &str| {
+            glsl("", &format!("a:{ty} z:{ty}"), "16", &format!("if (i < p.x) z[i] = {value};"))
+        };
+        // Scalars of vectors, and vectors of scalars.
+        for (first, count, second, items) in
+            [("u8vec4", 80, "uint8_t", 320), ("uint8_t", 320, "u8vec4", 80), ("u8vec4", 80, "u8vec2", 160)]
+        {
+            let checked = Lab::rewriting(80)
+                .submit(&copy(first, "a[i]"), over(count), &[0, 1], &[count])
+                .submit(&copy(second, "a[p.x - 1u - i]"), over(items), &[1, 2], &[items])
+                .check();
+            let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
+            assert!(tried.contains("declare for storage alone"), "{first}, {second}: {tried}");
+        }
+        // One that declares it may.
+        Lab::rewriting(80)
+            .submit(&copy("u8vec4", "a[i] + u8vec4(uint8_t(1))"), over(80), &[0, 1], &[80])
+            .submit(&copy("uint8_t", "a[p.x - 1u - i]"), over(320), &[1, 2], &[320])
+            .check()
+            .fused(0)
+            .works_out(&[(1, 0)]);
+    }
+
     fn an_index_of_eight_bits_is_left_alone() {
         if !is_possible() {
             return;

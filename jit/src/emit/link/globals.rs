@@ -6,6 +6,7 @@ use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
 use super::{Linker, Role};
 use crate::emit::JitError;
+use crate::emit::builder::Code;
 use crate::emit::ids::VirtualIds;
 use crate::kernel::SetBinding;
 use crate::plan::recipe::Target;
@@ -55,7 +56,25 @@ pub(super) fn claimless(decoration: &[Operand]) -> Vec<Operand> {
     decoration.iter().map(claimless).collect()
 }
 
+/// An undefined value is zero in a fused kernel. Members that hand it on through memory have one value of it, whatever that is; in a
+/// register, each of its uses could have another.
+fn frozen(op: Op) -> Op {
+    if op == Op::Undef && !mutant!(UndefinedStaysSo) { Op::ConstantNull } else { op }
+}
+
 impl Linker<'_> {
+    /// As [`frozen`], in a function's body.
+    pub(super) fn freeze(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
+        let (Some(ty), Some(result)) = (inst.result_type, inst.result_id) else {
+            return Err(self.error("an undefined value without a type"));
+        };
+        let (ty, new) = (self.mapped(ty)?, self.mapped(result)?);
+        self.value_types.insert(result, ty);
+        let null = self.shared.builder.global(frozen(Op::Undef), Some(ty), Vec::new(), Vec::new());
+        code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(new), vec![Operand::IdRef(null)]));
+        Ok(())
+    }
+
     pub(super) fn header(&mut self) {
         let builder = &mut self.shared.builder;
         let module = &self.normal.module;
@@ -110,7 +129,7 @@ impl Linker<'_> {
                 !(is_dropped || push_block == Some(id) && d.first() == Some(&is_block))
             });
             let decorations: Vec<Vec<Operand>> = kept.map(|d| self.operands(d)).collect::<Result<_, _>>()?;
-            let new = self.shared.builder.global(inst.class.opcode, ty, operands, decorations);
+            let new = self.shared.builder.global(frozen(inst.class.opcode), ty, operands, decorations);
             self.map.insert(id, new);
         }
         Ok(())

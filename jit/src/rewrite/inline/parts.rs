@@ -1,7 +1,7 @@
 //! Elements that are vectors to one kernel and scalars, or shorter vectors, to the other.
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::{Capability, Op, Word};
 
 use super::{Copy, width};
 use crate::analysis::layout::Type;
@@ -19,32 +19,57 @@ pub(crate) enum Parts {
     PartOf(u32),
 }
 
-/// How elements of type `own` are made of elements of type `stored`, if all are of scalars of one width.
+/// How elements of type `own` are made of elements of type `stored`, if all are of scalars of one width; else why not.
+///
+/// # Errors
+/// A reason that can be shown to users.
 pub(in crate::rewrite) fn parts(
     consumer: &NormalKernel,
     own: Word,
     producer: &NormalKernel,
     stored: Word,
-) -> Option<Parts> {
-    let ((own_width, own), (width, stored)) = (scalars(consumer, own), scalars(producer, stored));
+) -> Result<Parts> {
+    let ((own_scalar, own), (scalar, stored)) = (scalars(consumer, own), scalars(producer, stored));
+    let (own_width, width) = (width(consumer, own_scalar), width(producer, scalar));
     if own_width != width || width.is_none() {
-        None
-    } else if own == stored {
-        Some(Parts::Whole)
-    } else if own % stored == 0 {
-        Some(Parts::Several(own / stored))
+        return Err("elements of another type");
+    }
+    if own == stored {
+        return Ok(Parts::Whole);
+    }
+    let takes = [capability_of(consumer, own_scalar), capability_of(producer, scalar)];
+    if takes.into_iter().flatten().any(|takes| ![consumer, producer].iter().any(|one| declares(one, takes))) {
+        return Err("parts of vectors of 8 or 16 bits, which the kernels declare for storage alone");
+    }
+    if own % stored == 0 {
+        Ok(Parts::Several(own / stored))
     } else if stored % own == 0 {
-        Some(Parts::PartOf(stored / own))
+        Ok(Parts::PartOf(stored / own))
     } else {
-        None
+        Err("elements of another type")
     }
 }
 
-/// The width of the scalars that a type is made of, and how many they are.
-fn scalars(normal: &NormalKernel, ty: Word) -> (Option<u8>, u32) {
+/// The capability that a module takes to extract a scalar from a vector, or to make one of scalars, if not every module may.
+fn capability_of(normal: &NormalKernel, scalar: Word) -> Option<Capability> {
+    match normal.types.get(scalar) {
+        Type::Int { width: 8, .. } => Some(Capability::Int8),
+        Type::Int { width: 16, .. } => Some(Capability::Int16),
+        Type::Float { width: 16 } => Some(Capability::Float16),
+        _ => None,
+    }
+}
+
+fn declares(normal: &NormalKernel, capability: Capability) -> bool {
+    let operand = Operand::Capability(capability);
+    normal.module.capabilities.iter().any(|inst| inst.operands.contains(&operand))
+}
+
+/// The scalar that a type is made of, and how many of it.
+fn scalars(normal: &NormalKernel, ty: Word) -> (Word, u32) {
     match normal.types.get(ty) {
-        Type::Vector { element, count } => (width(normal, *element), (*count).max(1)),
-        _ => (width(normal, ty), 1),
+        Type::Vector { element, count } => (*element, (*count).max(1)),
+        _ => (ty, 1),
     }
 }
 

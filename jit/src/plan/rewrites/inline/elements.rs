@@ -111,19 +111,20 @@ impl Seam<'_> {
                 return Err(wrong("atomic operations"));
             }
             let stride = i128::from(element.stride);
-            let parts = rewrite::parts(&one.kernel, element.ty, &source.kernel, definition);
+            let parts = rewrite::parts(&one.kernel, element.ty, &source.kernel, definition).map_err(wrong)?;
             // Vectors of scalars have none of their bytes between them.
             let same = match parts {
-                None => false,
-                Some(Parts::Whole) => stride == stored.stride,
-                Some(Parts::Several(count)) => {
+                Parts::Whole => stride == stored.stride,
+                Parts::Several(count) => {
                     stride == i128::from(count) * stored.stride && stride == i128::from(access.size)
                 }
-                Some(Parts::PartOf(count)) => {
+                Parts::PartOf(count) => {
                     stride * i128::from(count) == stored.stride && stride == i128::from(access.size)
                 }
             };
-            let parts = parts.filter(|_| same).ok_or_else(|| wrong("elements of another type"))?;
+            if !same {
+                return Err(wrong("elements of another type"));
+            }
             if loads.count > 0 && loads.parts != parts {
                 return Err(wrong("elements of several types"));
             }
