@@ -15,20 +15,20 @@
 //! Digits of every legal schedule are a bijection onto the numbers of the axis (`docs/fusion-model.md`, *Schedules*). Where the work ends
 //! before these numbers do, the [`Tail`] says what happens to the rest.
 //!
-//! | what | splits | tail |
+//! | what | splits, as [`Schedule`] prints them | tail |
 //! | --- | --- | --- |
-//! | as submitted | `grid x \| L invocations` | exact |
-//! | thread coarsening of items by number, strided | `grid / n unrolled / L invocations` | guarded |
-//! | … of neighbours, in vectors | `grid / L invocations / vec4` | guarded, whole |
-//! | … in several vectors | `grid / L invocations / r serial / vec4` | peeled |
-//! | block coarsening | `grid x / n unrolled \| L invocations` | exact, remainder |
-//! | thread coarsening of a work-group | `grid x \| n unrolled / L/n invocations` | exact |
-//! | … down to one sub-group | `grid x \| n unrolled / S lanes` | exact |
-//! | sub-group per work-group | `grid x / w sub-groups \| n unrolled / S lanes` | exact, masked |
-//! | sub-group index remapping | `grid x \| L/S sub-groups / S lanes` | exact |
-//! | superword, strided along a line | `grid x \| n unrolled / L/n invocations` | guarded |
-//! | superword, rows below each other | `grid y \| L/n invocations / n unrolled` | guarded |
-//! | superword, in vectors | `grid x \| L/4 invocations / vec4` | guarded |
+//! | as submitted | `x: grid \| L invocations` | exact |
+//! | thread coarsening of items by number, strided | `items: grid x / n unrolled / L invocations` | guarded |
+//! | … of neighbours, in vectors | `items: grid x / L invocations / vec4` | guarded, whole |
+//! | … in several vectors | `items: grid x / L invocations / r serial / vec4` | peeled |
+//! | block coarsening | `x: grid / n unrolled \| L invocations` | exact, remainder |
+//! | thread coarsening of a work-group | `x: grid \| n unrolled / L/n invocations` | exact |
+//! | … down to one sub-group | `x: grid \| n unrolled / S lanes` | exact |
+//! | sub-group per work-group | `x: grid / w sub-groups \| n unrolled / S lanes` | exact, masked |
+//! | sub-group index remapping | `x: grid \| L/S sub-groups / S lanes` | exact |
+//! | superword, strided along a line | `x: grid \| n unrolled / L/n invocations` | guarded |
+//! | superword, rows below each other | `y: grid \| L/n invocations / n unrolled` | guarded |
+//! | superword, in vectors | `x: grid \| L/4 invocations / vec4` | guarded |
 //!
 //! Thread coarsening of a work-group and superword code have the same digits. They differ in how the code is written, and so in the tail:
 //! thread coarsening keeps the control flow of the members (unroll-and-jam) and has no test of its own; superword code is one predicted path for

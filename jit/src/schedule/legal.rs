@@ -19,6 +19,7 @@
 //! | unrolled | copies of items by number have a test | the last of them may have no work |
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
 //! | unrolled | superword code has no lanes, and no push constants in a buffer | its path is found by ids and arguments alone |
+//! | unrolled | whole and peeled tails are those of items by number | where their work ends is one number |
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
 
@@ -79,6 +80,8 @@ pub(crate) enum Illegal {
     CopiesOfCopies,
     #[error("unrolled: copies of items by number without a test")]
     NoTest,
+    #[error("unrolled: a tail of items by number")]
+    TailOfItems,
     #[error("unrolled: barriers on one path for several items")]
     Barriers,
     #[error("unrolled: superword code in sub-groups")]
@@ -172,6 +175,9 @@ impl Schedule {
         let by_number = self.domain == Domain::LinearItems;
         if by_number && self.item_coarsening().is_some() && self.tail == Tail::Exact {
             return Err(Illegal::NoTest);
+        }
+        if !by_number && matches!(self.tail, Tail::Whole | Tail::Peeled) {
+            return Err(Illegal::TailOfItems);
         }
         let superword = self.superword().is_some();
         if demands.barriers && (superword || self.item_coarsening().is_some()) {

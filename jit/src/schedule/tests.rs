@@ -142,23 +142,140 @@ fn bytes_say_all() {
     }
 }
 
-/// The work-items of small dispatches, by what their digits say.
-#[test]
-fn digits_are_a_bijection() {
-    for (schedule, text) in all() {
-        for dim in 0..3 {
-            let levels: Vec<Level> = schedule.digits(Axis::Local, dim).collect();
-            let size = schedule.local[usize::from(dim)];
-            let mut numbers = vec![0];
-            for level in levels {
-                let extent = level.extent().expect("no grid in a work-group");
-                numbers =
-                    numbers.iter().flat_map(|&n| (0..extent).map(move |digit| n * extent + digit)).collect();
+/// A work-group and a local id; of items by number, their number alone.
+type Work = ([u32; 3], [u32; 3]);
+
+/// What each place of each invocation of a dispatch does, in dispatches of `groups` work-groups of the domain.
+fn done(schedule: &Schedule, groups: [u32; 3]) -> Vec<Work> {
+    let (counts, size) = (schedule.dispatch(groups), schedule.work_group());
+    let unfold = |number: u32, n: [u32; 3]| [number % n[0], number / n[0] % n[1], number / n[0] / n[1]];
+    let of_invocation = |split: &&Split| split.level.is_of_invocation() || is_copied_group(split);
+    let places: Vec<Split> = schedule.splits.iter().filter(of_invocation).copied().collect();
+    let several = places.iter().filter_map(|split| split.level.extent()).product::<u32>();
+    let mut all = Vec::new();
+    for group in 0..counts.iter().product() {
+        for index in 0..size.iter().product() {
+            for place in 0..several {
+                let (group, local, mut rest) = (unfold(group, counts), unfold(index, size), place);
+                let lanes = schedule.full_subgroups.unwrap_or(1);
+                let mut work = ([0; 3], [0; 3]);
+                for split in &schedule.splits {
+                    let dim = usize::from(split.dim);
+                    let digit = match split.level {
+                        Level::Grid => group[dim],
+                        Level::WorkGroup(_) => local[dim],
+                        Level::Subgroup(_) => index / lanes,
+                        Level::Lane(_) => index % lanes,
+                        Level::Serial(n) | Level::Unrolled(n) | Level::Vector(n) => {
+                            let digit = rest % n;
+                            rest /= n;
+                            digit
+                        }
+                    };
+                    let number = if split.axis == Axis::Group { &mut work.0[dim] } else { &mut work.1[dim] };
+                    *number = *number * split.level.extent().unwrap_or(1) + digit;
+                }
+                all.push(work);
             }
-            numbers.sort_unstable();
-            assert_eq!(numbers, (0..size).collect::<Vec<_>>(), "{text}");
         }
     }
+    all
+}
+
+fn is_copied_group(split: &Split) -> bool {
+    split.axis == Axis::Group && matches!(split.level, Level::Unrolled(_))
+}
+
+/// Whether each item below `end` is done once, by what tails of items by number say.
+fn does_items(schedule: &Schedule, groups: [u32; 3], end: u32) -> bool {
+    let counts = schedule.dispatch(groups);
+    let linear = |group: [u32; 3]| (group[2] * counts[1] + group[1]) * counts[0] + group[0];
+    let items = done(schedule, groups).into_iter();
+    let items = items.map(|(group, local)| linear(group) * schedule.local[0] + local[0]);
+    let mut items: Vec<u32> = match schedule.tail {
+        Tail::Peeled => {
+            let whole = end / 4 * 4;
+            let invocations = counts.iter().product::<u32>() * schedule.work_group()[0];
+            items.filter(|item| *item < whole).chain((0..invocations.min(3)).map(|one| whole + one)).collect()
+        }
+        _ => items.collect(),
+    };
+    items.retain(|item| *item < end);
+    items.sort_unstable();
+    items == (0..end).collect::<Vec<_>>()
+}
+
+/// Every sequence of up to three transformations that is legal does each work-item once.
+#[test]
+fn legal_schedules_are_bijections() {
+    let domains = [Domain::Grid, Domain::LinearGroups, Domain::LinearItems];
+    let sizes = [[1, 1, 1], [8, 1, 1], [4, 8, 1], [6, 4, 2]];
+    let bases = domains.iter().flat_map(|&domain| {
+        let sizes = sizes.iter().filter(move |size| domain != Domain::LinearItems || size[1] == 1);
+        sizes.flat_map(move |&size| [true, false].map(|line| Schedule::new(domain, size, line)))
+    });
+    let two = |tail| ItemCoarsening { items: 2, tail, ..STRIDED };
+    let ways: Vec<Box<dyn Fn(Schedule) -> Schedule>> = vec![
+        Box::new(move |one| one.coarsen_items(two(Tail::Guarded))),
+        Box::new(move |one| one.coarsen_items(two(Tail::Exact))),
+        Box::new(|one| one.coarsen_items(VECTORS)),
+        Box::new(|one| one.coarsen_items(WHOLE)),
+        Box::new(|one| one.coarsen_items(PEELED)),
+        Box::new(|one| one.coarsen_blocks(BlockCoarsening { groups: 2, axis: 0, total: None })),
+        Box::new(|one| one.coarsen_blocks(BlockCoarsening { groups: 3, axis: 1, total: Some(0) })),
+        Box::new(|one| one.coarsen_threads(2)),
+        Box::new(|one| one.coarsen_threads(4)),
+        Box::new(|one| one.in_subgroups(2)),
+        Box::new(|one| one.in_subgroups(4)),
+        Box::new(|one| one.pack(Packing { groups: 2, total: None })),
+        Box::new(|one| one.pack(Packing { groups: 2, total: Some(0) })),
+        Box::new(|one| one.superwords(APART)),
+        Box::new(|one| one.superwords(ROWS)),
+        Box::new(|one| one.superwords(BESIDE)),
+    ];
+    let mut schedules: Vec<Schedule> = bases.collect();
+    let mut last = schedules.clone();
+    for _ in 0..3 {
+        let next: ahash::AHashSet<Schedule> =
+            last.iter().flat_map(|one| ways.iter().map(|way| way(one.clone()))).collect();
+        last = next.into_iter().collect();
+        schedules.append(&mut last.clone());
+    }
+    let legal = schedules.iter().filter(|one| one.legal(Demands::default()).is_ok());
+    let mut seen = ahash::AHashSet::new();
+    for schedule in legal.filter(|one| seen.insert((*one).clone())) {
+        let has_end = matches!(schedule.tail, Tail::Remainder(_) | Tail::Masked(_));
+        for most in [[4, 6, 1], [2, 3, 2], [5, 4, 1]] {
+            let groups = if schedule.is_line() { [most[0], 1, 1] } else { most };
+            let counts = schedule.dispatch(groups);
+            let digits = [0, 1, 2].map(|dim: u8| {
+                schedule.product(|split| split.axis == Axis::Group && split.dim == dim)
+                    * counts[usize::from(dim)]
+            });
+            if schedule.domain == Domain::LinearItems {
+                let all = groups.iter().product::<u32>() * schedule.local[0];
+                for end in [all, all / 4 * 4, all - all.min(3), all / 2 + 1] {
+                    if schedule.tail != Tail::Whole || end.is_multiple_of(schedule.items_per_invocation()) {
+                        assert!(does_items(schedule, groups, end), "{schedule}: {end} items");
+                    }
+                }
+                continue;
+            }
+            // Without a tail, the planner passes numbers of work-groups that are multiples.
+            if digits != groups && !has_end {
+                continue;
+            }
+            let mut works = done(schedule, groups);
+            works.retain(|(group, _)| (0..3).all(|d| group[d] < groups[d]));
+            works.sort_unstable();
+            let unfold = |n: [u32; 3]| {
+                (0..n[0]).flat_map(move |x| (0..n[1]).flat_map(move |y| (0..n[2]).map(move |z| [x, y, z])))
+            };
+            let wanted = unfold(groups).flat_map(|group| unfold(schedule.local).map(move |one| (group, one)));
+            assert_eq!(works, wanted.collect::<Vec<_>>(), "{schedule}");
+        }
+    }
+    assert!(seen.len() > 60, "{}", seen.len());
 }
 
 #[test]
@@ -218,6 +335,7 @@ fn each_clause_can_fail() {
         (items(2).coarsen_items(PEELED), Illegal::TooFewToPeel { invocations: 2, items: 3 }),
         (line(64).coarsen_threads(2).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
         (line(64).superwords(APART).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
+        (line(64).coarsen_items(WHOLE), Illegal::TailOfItems),
         (items(64).coarsen_threads(2), Illegal::NoTest),
         (items(64).coarsen_items(ItemCoarsening { tail: Tail::Exact, ..VECTORS }), Illegal::NoTest),
         (line(64).in_subgroups(64).superwords(APART), Illegal::Lanes { lanes: 1, size: 64 }),
