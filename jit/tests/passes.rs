@@ -22,6 +22,7 @@ fn observer_sees_every_pass_in_run_order() {
     let normal = [
         Pass::ExpandCopies,
         Pass::MemoryModel,
+        Pass::Extend,
         Pass::Inline,
         Pass::ByMember,
         Pass::Sroa,

@@ -8,6 +8,7 @@ pub(super) mod check_size;
 pub(super) mod copy_propagation;
 pub(super) mod dce;
 pub(super) mod expand_copies;
+pub(super) mod extend;
 pub(super) mod formulas;
 pub(super) mod inline;
 pub(super) mod memory_model;

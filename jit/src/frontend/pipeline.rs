@@ -12,7 +12,7 @@ use rspirv::binary::{Assemble, Disassemble};
 use rspirv::dr::Module;
 
 use super::passes::{
-    by_member, check_size, copy_propagation, dce, expand_copies, formulas, inline, memory_model,
+    by_member, check_size, copy_propagation, dce, expand_copies, extend, formulas, inline, memory_model,
     no_contraction, order_types, raise_version, refuse, restore_returns, sroa, storage_class, trivial_phis,
 };
 use super::reason::KernelReason;
@@ -26,6 +26,7 @@ const PIPELINE: &[Pass] = &[
     Pass::CheckSize,
     Pass::ExpandCopies,
     Pass::MemoryModel,
+    Pass::Extend,
     Pass::Inline,
     Pass::ByMember,
     Pass::Sroa,
@@ -72,6 +73,7 @@ passes! {
     CheckSize "check-size",
     ExpandCopies "expand-copies",
     MemoryModel "memory-model",
+    Extend "extend",
     Inline "inline",
     ByMember "by-member",
     Sroa "sroa",
@@ -103,6 +105,7 @@ impl Pass {
             Pass::OrderTypes => order_types::run(module)?,
             Pass::MemoryModel => memory_model::run(module)?,
             Pass::ExpandCopies => expand_copies::run(module),
+            Pass::Extend => extend::run(module),
             Pass::ByMember => by_member::run(module),
             Pass::RestoreReturns => restore_returns::run(module),
             Pass::RaiseVersion => raise_version::run(module),

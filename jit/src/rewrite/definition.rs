@@ -103,6 +103,7 @@ impl Definition {
             (Some(Texel::At(_)), [_, Operand::IdRef(at), Operand::IdRef(value)]) => {
                 (*at, value, Some(Texels::behind(inst, &reader.defs)?))
             }
+            (Some(Texel::At(_)), _) => return Err("a store to a texel with operands of its own"),
             (Some(_), _) => return Err("a store to a texel that is not followed"),
             (None, [Operand::IdRef(pointer), Operand::IdRef(value)]) => {
                 let depth = access.element.and_then(|e| e.index).map(|index| index.depth);

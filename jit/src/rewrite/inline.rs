@@ -479,7 +479,7 @@ impl Copy<'_> {
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
         let u32 = self.writer.u32();
-        let (bits, mask) = match self.writer.words_of(ty).ok_or("floats that are no words")? {
+        let (bits, mask) = match self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")? {
             1 => (u32, zero),
             count => {
                 let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
