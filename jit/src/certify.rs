@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use ahash::AHashMap;
 
+use text::Inquiry;
 pub use text::Question;
 
 use crate::analysis::AccessKind;
@@ -360,8 +361,8 @@ impl Checker<'_, '_> {
                     (access.at, if is_own { "every round" } else { "nothing but rounds" });
                 let subject = format!("{whole}: {what}, write at {block}:{at}");
                 let question = pair.question(&mut pair.world(), access, is_own);
-                if question != Some(None) {
-                    self.ask(Claim::Placed, subject, &mut |_| question.clone().flatten());
+                if let Inquiry::Asked(question) = question {
+                    self.ask(Claim::Placed, subject, &mut |_| question.clone());
                 }
             }
         }
@@ -396,8 +397,8 @@ impl Checker<'_, '_> {
                 let subject = format!("submission {position}: {what}, write at {block}:{at}");
                 let mut world = pair.world();
                 let question = pair.question(&mut world, access, wrong);
-                if question != Some(None) {
-                    self.ask(Claim::Placed, subject, &mut |_| question.clone().flatten());
+                if let Inquiry::Asked(question) = question {
+                    self.ask(Claim::Placed, subject, &mut |_| question.clone());
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::pair::{Instance, ask, instances, one_of, touch};
 use super::place::Piece;
 use super::placed::{ids, is_among};
 use super::term::{Compare, Origin, Term, Word};
-use super::text::Question;
+use super::text::{Inquiry, Question};
 use super::trace::{Member, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Submission;
@@ -134,9 +134,14 @@ impl<'a> ByRounds<'a> {
         Both { by, local, own, own_local, round, fits }
     }
 
-    /// Asks for a write of the kernel in some round that it does not do by rounds, or the other way round. Nothing if it cannot be written
-    /// down; `Some(None)` if its place or condition comes from memory, of which nothing is claimed.
-    pub(super) fn question(&self, w: &mut World, access: &Access, is_own: bool) -> Option<Option<Question>> {
+    /// Asks for a write of the kernel in some round that it does not do by rounds, or the other way round. Nothing is
+    /// claimed of a write whose place or condition comes from memory.
+    pub(super) fn question(&self, w: &mut World, access: &Access, is_own: bool) -> Inquiry {
+        self.inquiry(w, access, is_own).unwrap_or(Inquiry::Asked(None))
+    }
+
+    /// As `question`; `None` if it cannot be written down.
+    fn inquiry(&self, w: &mut World, access: &Access, is_own: bool) -> Option<Inquiry> {
         let both = self.both(w);
         let own_ids = ids(w, self.own.submission, both.own, both.own_local);
         let by_ids = ids(w, self.by.submission, both.by, both.local);
@@ -175,7 +180,7 @@ impl<'a> ByRounds<'a> {
         let all = mine.iter().map(|(one, ..)| one).chain(theirs.iter().map(|(one, _)| one));
         let all: Vec<Term> = all.flat_map(|one| [one.happens, one.first]).collect();
         if w.terms.symbols(&all).iter().any(|&symbol| !w.is_cell(symbol)) {
-            return Some(None);
+            return Some(Inquiry::FromMemory);
         }
         let mut ways = Vec::new();
         if is_own {
@@ -195,7 +200,7 @@ impl<'a> ByRounds<'a> {
         }
         let wrong = w.terms.any(ways);
         let facts: Vec<Term> = own.facts().iter().chain(by.facts()).copied().collect();
-        Some(Some(ask(w, vec![both.fits, wrong], &facts)))
+        Some(Inquiry::Asked(Some(ask(w, vec![both.fits, wrong], &facts))))
     }
 
     /// Asks for two invocations by rounds that have to do with one byte.

@@ -8,7 +8,7 @@ use super::group::{Access, accesses, what_is_not_free};
 use super::pair::{Instance, ask, instances};
 use super::place::Piece;
 use super::term::{Compare, Origin, Term, Word};
-use super::text::Question;
+use super::text::Inquiry;
 use super::trace::{FrameId, Ids, Member, Path, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::{Places, Submission};
@@ -123,9 +123,14 @@ impl<'a> Placed<'a> {
         World::new(width, writes.map(|access| args[access.argument].buffer.0).collect())
     }
 
-    /// Asks for something wrong about a write; nothing if it cannot be written down. Of a write whose place or condition comes
-    /// from memory only that no item does it twice is claimed: `Some(None)`.
-    pub(super) fn question(&self, w: &mut World, access: &Access, wrong: Wrong) -> Option<Option<Question>> {
+    /// Asks for something wrong about a write. Of a write whose place or condition comes
+    /// from memory only that no item does it twice is claimed.
+    pub(super) fn question(&self, w: &mut World, access: &Access, wrong: Wrong) -> Inquiry {
+        self.inquiry(w, access, wrong).unwrap_or(Inquiry::Asked(None))
+    }
+
+    /// As `question`; `None` if it cannot be written down.
+    fn inquiry(&self, w: &mut World, access: &Access, wrong: Wrong) -> Option<Inquiry> {
         let mut assertions = Vec::new();
         let mut facts = Vec::new();
         let who = self.somebody(w, "t", wrong == Wrong::Less);
@@ -154,7 +159,7 @@ impl<'a> Placed<'a> {
                 same = w.terms.both(same, equal);
             }
             assertions.push(w.terms.not(same));
-            return Some(Some(ask(w, assertions, &facts)));
+            return Some(Inquiry::Asked(Some(ask(w, assertions, &facts))));
         }
         // An item of the kernel's own dispatch, by its work-group and the place in it.
         let count = self.items()?;
@@ -214,7 +219,7 @@ impl<'a> Placed<'a> {
         let all: Vec<Term> = all.flat_map(|one| [one.happens, one.first]).collect();
         // What two traces read is not known to be the same.
         if w.terms.symbols(&all).iter().any(|&symbol| !w.is_cell(symbol)) {
-            return Some(None);
+            return Some(Inquiry::FromMemory);
         }
         match wrong {
             Wrong::More => {
@@ -257,7 +262,7 @@ impl<'a> Placed<'a> {
                 assertions.push(w.terms.any(ways));
             }
         }
-        Some(Some(ask(w, assertions, &facts)))
+        Some(Inquiry::Asked(Some(ask(w, assertions, &facts))))
     }
 
     /// Any invocation of the placed dispatch, or, if `all`, any that there would be if it were large enough for all items.

@@ -17,6 +17,15 @@ pub struct Question {
     pub(super) loose: Option<&'static str>,
 }
 
+/// What there is to ask about a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Inquiry {
+    /// This; nothing if it cannot be written down.
+    Asked(Option<Question>),
+    /// Its place or condition comes from memory, so nothing is claimed of it.
+    FromMemory,
+}
+
 /// Writes that all of `assertions` hold at once.
 pub(super) fn question(terms: &Terms, assertions: &[Term]) -> Question {
     let mut writer = Writer {

@@ -479,17 +479,18 @@ impl Copy<'_> {
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
         let u32 = self.writer.u32();
-        let (bits, mask) = match self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")? {
-            1 => (u32, zero),
-            count => {
-                let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
-                let bits = self.writer.global(Op::TypeVector, None, operands);
-                let mask = self.writer.fresh();
-                let parts = vec![Operand::IdRef(zero); count as usize];
-                code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
-                (bits, mask)
-            }
-        };
+        let (bits, mask) =
+            match self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")? {
+                1 => (u32, zero),
+                count => {
+                    let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
+                    let bits = self.writer.global(Op::TypeVector, None, operands);
+                    let mask = self.writer.fresh();
+                    let parts = vec![Operand::IdRef(zero); count as usize];
+                    code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
+                    (bits, mask)
+                }
+            };
         let seen = self.cast(code, value, ty, bits);
         let hidden = self.writer.fresh();
         let operands = [seen, mask].map(Operand::IdRef).to_vec();
