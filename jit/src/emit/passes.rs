@@ -1,0 +1,3 @@
+//! Passes over the IR of a fused kernel.
+
+pub(super) mod dce;
