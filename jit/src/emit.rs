@@ -17,7 +17,6 @@ mod interface;
 mod interleave;
 mod internal;
 mod lanes;
-mod late_stores;
 mod link;
 mod lockstep;
 mod narrow;

@@ -1,3 +1,4 @@
 //! Passes over the IR of a fused kernel.
 
 pub(super) mod dce;
+pub(super) mod sink_stores;

@@ -12,11 +12,9 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
-use super::passes::dce;
+use super::passes::{dce, sink_stores};
 use super::{JitError, finish};
-use super::{
-    coarsening, entry, interleave, lanes, late_stores, link, lockstep, narrow, packed, registers, weak,
-};
+use super::{coarsening, entry, interleave, lanes, link, lockstep, narrow, packed, registers, weak};
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
@@ -37,10 +35,10 @@ const PIPELINE: &[Pass] = &[
     pass("weak", |recipe| recipe.subgroup.is_some() && recipe.narrow.is_some(), Build(weak::run)),
     pass("lockstep", |recipe| recipe.lockstep.is_some(), Build(lockstep::run)),
     pass("lanes", |recipe| recipe.subgroup.is_some(), Build(lanes::run)),
-    pass("late_stores", |recipe| recipe.late_stores.is_some(), Build(late_stores::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
-    pass("dce", |_| true, Change(dce::run)),
+    pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
+    pass("dce", |_| true, Change(|module, _| dce::run(module))),
     pass("export", |_| true, Export),
 ];
 
@@ -62,7 +60,7 @@ enum Run {
     /// From rspirv's module to the IR.
     Import,
     /// Changes the IR.
-    Change(fn(&mut ir::Module)),
+    Change(fn(&mut ir::Module, &Recipe)),
     /// From the IR to rspirv's module.
     Export,
 }
@@ -93,7 +91,7 @@ fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
 }
 
 impl<'a> Code<'a> {
-    fn after(self, pass: &Pass) -> Result<Self, JitError> {
+    fn after(self, pass: &Pass, recipe: &Recipe) -> Result<Self, JitError> {
         Ok(match (&pass.run, self) {
             (Build(run), Self::Emission(mut emission)) => {
                 run(&mut emission)?;
@@ -104,7 +102,7 @@ impl<'a> Code<'a> {
                 JitError { words: module.assemble(), ..JitError::new(pass.name, reason.to_string()) }
             })?)),
             (Change(run), Self::Ir(mut module)) => {
-                run(&mut module);
+                run(&mut module, recipe);
                 Self::Ir(module)
             }
             (Export, Self::Ir(module)) => Self::Module(Box::new(ir::export(&module))),
@@ -154,7 +152,7 @@ pub(super) fn run(emission: Emission<'_>, observer: &mut Observer<'_>) -> Result
     let mut code = Code::Emission(Box::new(emission));
     for pass in PIPELINE.iter().filter(|pass| (pass.wanted)(recipe)) {
         let start = Instant::now();
-        code = code.after(pass)?;
+        code = code.after(pass, recipe)?;
         let took = start.elapsed();
         if let (Code::Ir(module), true) = (&code, cfg!(debug_assertions)) {
             ir::verify(module).map_err(|fault| JitError::new(pass.name, format!("{fault}\n{module}")))?;

@@ -5,7 +5,7 @@
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;
-use rspirv::spirv::{AddressingModel, Capability, ExecutionModel, MemoryModel, Op, StorageClass};
+use rspirv::spirv::{AddressingModel, Capability, Decoration, ExecutionModel, MemoryModel, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type};
@@ -250,6 +250,14 @@ impl Module {
     /// The decorations of a set.
     pub fn decoration_list(&self, set: Option<DecorationSet>) -> &[Vec<Operand>] {
         set.map_or(&[], |set| &self.decorations[set])
+    }
+
+    /// The operands of a decoration of a variable, if it has it.
+    pub fn decoration(&self, global: Global, wanted: Decoration) -> Option<&[Operand]> {
+        self.decoration_list(self.globals[global].decorations).iter().find_map(|one| match one.as_slice() {
+            [Operand::Decoration(decoration), operands @ ..] if *decoration == wanted => Some(operands),
+            _ => None,
+        })
     }
 
     /// Adds a capability that is not there yet.
