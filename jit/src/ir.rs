@@ -48,6 +48,7 @@
 //! A pass that moves code past other code checks [`Operation::effect`]; one that moves a use of a place to where the values of its path are not visible
 //! makes a new place. Tests run `verify` after each pass.
 
+mod build;
 pub mod entity;
 mod export;
 mod function;
@@ -59,6 +60,7 @@ mod region;
 mod types;
 mod verify;
 
+pub use build::Builder;
 pub use export::export;
 pub use function::{Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
 pub use import::{Unsupported, import};

@@ -26,7 +26,12 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
     let Some(several) = recipe.narrow else { return Ok(()) };
     let shared = &mut emission.shared;
-    let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else { return Ok(()) };
+    let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else {
+        return match recipe.packed {
+            Some(_) => Err(JitError::new("narrow", "there is no way for work-groups that are to be in one")),
+            None => Ok(()),
+        };
+    };
     let left = recipe.local_size[0] / several;
     if recipe.subgroup.is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
         weaken(shared);

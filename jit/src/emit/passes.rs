@@ -2,3 +2,5 @@
 
 pub(super) mod dce;
 pub(super) mod sink_stores;
+mod slots;
+pub(super) mod subgroup_ids;

@@ -12,9 +12,9 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
-use super::passes::{dce, sink_stores};
+use super::passes::{dce, sink_stores, subgroup_ids};
 use super::{JitError, finish};
-use super::{coarsening, entry, interleave, lanes, link, lockstep, narrow, packed, registers, weak};
+use super::{coarsening, entry, interleave, link, lockstep, narrow, registers, weak};
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
@@ -31,14 +31,17 @@ const PIPELINE: &[Pass] = &[
     pass("interleave", |recipe| recipe.interleave.is_some(), Build(interleave::run)),
     pass("narrow", |recipe| recipe.narrow.is_some(), Build(narrow::run)),
     pass("registers", |recipe| recipe.narrow.is_some() && recipe.registers, Build(registers::run)),
-    pass("packed", |recipe| recipe.packed.is_some(), Build(packed::run)),
     pass("weak", |recipe| recipe.subgroup.is_some() && recipe.narrow.is_some(), Build(weak::run)),
     pass("lockstep", |recipe| recipe.lockstep.is_some(), Build(lockstep::run)),
-    pass("lanes", |recipe| recipe.subgroup.is_some(), Build(lanes::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
-    pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
-    pass("dce", |_| true, Change(|module, _| dce::run(module))),
+    pass("subgroup_ids", |recipe| recipe.subgroup.is_some(), Change(subgroup_ids::run)),
+    pass(
+        "sink_stores",
+        |recipe| recipe.late_stores.is_some(),
+        Change(|module, recipe| Ok(sink_stores::run(module, recipe))),
+    ),
+    pass("dce", |_| true, Change(|module, _| Ok(dce::run(module)))),
     pass("export", |_| true, Export),
 ];
 
@@ -60,7 +63,7 @@ enum Run {
     /// From rspirv's module to the IR.
     Import,
     /// Changes the IR.
-    Change(fn(&mut ir::Module, &Recipe)),
+    Change(fn(&mut ir::Module, &Recipe) -> Result<(), JitError>),
     /// From the IR to rspirv's module.
     Export,
 }
@@ -102,7 +105,7 @@ impl<'a> Code<'a> {
                 JitError { words: module.assemble(), ..JitError::new(pass.name, reason.to_string()) }
             })?)),
             (Change(run), Self::Ir(mut module)) => {
-                run(&mut module, recipe);
+                run(&mut module, recipe)?;
                 Self::Ir(module)
             }
             (Export, Self::Ir(module)) => Self::Module(Box::new(ir::export(&module))),
