@@ -44,7 +44,8 @@
 //!
 //! A pass is a function that takes `&mut Module` and changes functions in place. It visits instructions through the nodes of regions,
 //! and removes one by removing its node: arenas only grow. Facts about entities go into a
-//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which intern them.
+//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which intern them, and new
+//! instructions from a [`Builder`].
 //! A pass that moves code past other code checks [`Operation::effect`]; one that moves a use of a place to where the values of its path are not visible
 //! makes a new place. Tests run `verify` after each pass.
 

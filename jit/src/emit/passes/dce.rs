@@ -10,7 +10,7 @@
 //! # Guarantees
 //! - atomic operations, barriers, volatile accesses, unknown instructions, and stores to what others can see, or what is loaded here, stay as they
 //!   are, and so do the selections and loops that decide whether they are executed
-//! - every other instruction, selection, loop and variable of the invocation is used by one of these, directly or not, and every function but the entry
+//! - every other instruction, selection, loop and variable of a function is used by one of these, directly or not, and every function but the entry
 //!   point is called
 
 use ahash::AHashSet;
@@ -40,12 +40,6 @@ pub(in crate::emit) fn run(module: &mut Module) {
             });
         }
     }
-    let is_gone = |global: &Global| {
-        let is_own = module.globals[*global].class == StorageClass::Private;
-        is_own && !used.contains(&Variable::Global(*global))
-    };
-    let gone: Vec<Global> = module.globals.keys().filter(is_gone).collect();
-    module.remove_globals(|global| gone.contains(&global));
 }
 
 /// A variable of the invocation.

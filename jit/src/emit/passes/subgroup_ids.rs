@@ -24,7 +24,9 @@ use smallvec::SmallVec;
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
-use crate::ir::{Builder, End, Function, GlobalArg, GlobalData, Module, Node, Operation, Root, TypeKind};
+use crate::ir::{
+    Builder, End, Function, GlobalArg, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind,
+};
 use crate::plan::recipe::Recipe;
 
 /// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
@@ -156,12 +158,13 @@ fn redirect(module: &mut Module, builtins: &[BuiltIn]) -> Vec<(BuiltIn, Global)>
         let variable = module.global(GlobalData { pointer, class, initializer: None, decorations: None });
         for func in module.defined.clone() {
             for place in module.functions[func].places.keys() {
-                let data = &module.functions[func].places[place];
-                let Some((_, pointee)) = module.types.pointer(data.pointer) else { continue };
-                if data.root == Root::Global(input) {
-                    let pointer = module.pointer(class, pointee);
-                    let data = &mut module.functions[func].places[place];
-                    (data.root, data.pointer) = (Root::Global(variable), pointer);
+                let data = module.functions[func].places[place].clone();
+                if let (Root::Global(root), Some((_, pointee))) =
+                    (data.root, module.types.pointer(data.pointer))
+                    && root == input
+                {
+                    let (root, pointer) = (Root::Global(variable), module.pointer(class, pointee));
+                    module.functions[func].places[place] = PlaceData { root, pointer, ..data };
                 }
             }
         }
