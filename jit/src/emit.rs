@@ -1,7 +1,7 @@
 //! Emission: the SPIR-V module of one recipe.
 //!
-//! `pipeline` lists the passes, of which each file here is one or serves some; `finish` declares the interface and the entry point. What comes out
-//! is validated before anything else sees it. The same recipe gives the same words, byte for byte.
+//! `pipeline` lists the passes, of which each file here is one or serves some; `finish` declares the interface and the entry point; those of `passes` run
+//! on the IR behind it. What comes out is validated before anything else sees it. The same recipe gives the same words, byte for byte.
 
 mod base;
 mod builder;
@@ -16,12 +16,10 @@ mod ids;
 mod interface;
 mod interleave;
 mod internal;
-mod lanes;
-mod late_stores;
 mod link;
 mod lockstep;
 mod narrow;
-mod packed;
+mod passes;
 mod pipeline;
 mod push;
 mod registers;
@@ -29,7 +27,6 @@ mod settled;
 mod stages;
 mod step;
 mod unroll;
-mod unused;
 mod vectorize;
 mod weak;
 
@@ -66,10 +63,7 @@ fn emit_observed(
     let demands = Demands::of(kernels, !recipe.barriers.is_empty(), recipe.behind.is_some());
     let illegal = |why| JitError::new("schedule", format!("{}: {why}", recipe.schedule));
     recipe.schedule.legal(demands).map_err(illegal)?;
-    let mut emission = Emission::new(recipe, kernels, floats);
-    pipeline::run(&mut emission, observer)?;
-    let module = pipeline::finish(emission, observer)?;
-    let mut words = module.assemble();
+    let mut words = pipeline::run(Emission::new(recipe, kernels, floats), observer)?.assemble();
     if recipe.converges.is_some() && !mutant!(ReturnsStayApart) {
         words = match tools::merge_returns(&words) {
             Ok(merged) => merged,

@@ -42,12 +42,14 @@
 //!
 //! # How a pass is written
 //!
-//! A pass is a function that takes `&mut Module` and changes functions in place. It visits instructions through the nodes of regions
-//! ([`Function::each_region`], [`Function::code`]), and removes one by removing its node: arenas only grow. Facts about entities go into a
-//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which intern them.
+//! A pass is a function that takes `&mut Module` and changes functions in place. It visits instructions through the nodes of regions,
+//! and removes one by removing its node: arenas only grow. Facts about entities go into a
+//! [`SecondaryMap`](entity::SecondaryMap). New constants and types come from [`Module::constant`] and [`Module::ty`], which intern them, and new
+//! instructions from a [`Builder`].
 //! A pass that moves code past other code checks [`Operation::effect`]; one that moves a use of a place to where the values of its path are not visible
 //! makes a new place. Tests run `verify` after each pass.
 
+mod build;
 pub mod entity;
 mod export;
 mod function;
@@ -59,6 +61,7 @@ mod region;
 mod types;
 mod verify;
 
+pub use build::Builder;
 pub use export::export;
 pub use function::{Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
 pub use import::{Unsupported, import};

@@ -1,5 +1,6 @@
 //! The fused module under construction: ids, and globals that are each there only once.
 
+use crate::frontend::opcodes::instruction;
 use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, ModuleHeader, Operand};
 use rspirv::spirv::{Capability, Decoration, Op, StorageClass, Word};
@@ -54,9 +55,9 @@ impl Builder {
                 _ => Op::Decorate,
             };
             let operands = [Operand::IdRef(id)].into_iter().chain(decoration.iter().cloned()).collect();
-            self.module.annotations.push(Instruction::new(op, None, None, operands));
+            self.module.annotations.push(instruction(op, None, None, operands));
         }
-        let inst = Instruction::new(op, ty, Some(id), key.operands.clone());
+        let inst = instruction(op, ty, Some(id), key.operands.clone());
         self.module.types_global_values.push(inst.clone());
         self.definitions.insert(id, inst);
         self.globals.insert(key, id);
@@ -80,7 +81,7 @@ impl Builder {
     ) {
         let operands =
             [Operand::StorageClass(class)].into_iter().chain(initializer.map(Operand::IdRef)).collect();
-        let inst = Instruction::new(Op::Variable, Some(pointer), Some(id), operands);
+        let inst = instruction(Op::Variable, Some(pointer), Some(id), operands);
         self.module.types_global_values.push(inst.clone());
         self.definitions.insert(id, inst);
     }
@@ -90,13 +91,13 @@ impl Builder {
             .into_iter()
             .chain(literals.iter().map(|&n| Operand::LiteralBit32(n)))
             .collect();
-        self.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+        self.module.annotations.push(instruction(Op::Decorate, None, None, operands));
     }
 
     pub(crate) fn decorate_builtin(&mut self, id: Word, builtin: rspirv::spirv::BuiltIn) {
         let operands =
             vec![Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)];
-        self.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+        self.module.annotations.push(instruction(Op::Decorate, None, None, operands));
     }
 
     pub(crate) fn void(&mut self) -> Word {
@@ -223,14 +224,14 @@ impl Builder {
     }
 
     pub(crate) fn capability(&mut self, capability: Capability) {
-        let inst = Instruction::new(Op::Capability, None, None, vec![Operand::Capability(capability)]);
+        let inst = instruction(Op::Capability, None, None, vec![Operand::Capability(capability)]);
         if !self.module.capabilities.contains(&inst) {
             self.module.capabilities.push(inst);
         }
     }
 
     pub(crate) fn extension(&mut self, name: &str) {
-        let inst = Instruction::new(Op::Extension, None, None, vec![Operand::LiteralString(name.to_owned())]);
+        let inst = instruction(Op::Extension, None, None, vec![Operand::LiteralString(name.to_owned())]);
         if !self.module.extensions.contains(&inst) {
             self.module.extensions.push(inst);
         }
@@ -253,13 +254,13 @@ impl Code {
     /// Adds an instruction with a result.
     pub(crate) fn value(&mut self, builder: &mut Builder, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
         let id = builder.fresh();
-        self.0.push(Instruction::new(op, Some(ty), Some(id), operands));
+        self.0.push(instruction(op, Some(ty), Some(id), operands));
         id
     }
 
     /// Adds an instruction without a result.
     pub(crate) fn effect(&mut self, op: Op, operands: Vec<Operand>) {
-        self.0.push(Instruction::new(op, None, None, operands));
+        self.0.push(instruction(op, None, None, operands));
     }
 
     /// An operation on unsigned numbers.

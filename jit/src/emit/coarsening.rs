@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use ahash::AHashSet;
-use rspirv::dr::{Function, Instruction, Operand};
+use rspirv::dr::{Function, Operand};
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 
 use super::JitError;
@@ -30,6 +30,7 @@ use super::entry::{self, Blocks};
 use super::ids;
 use super::link::{Linked, Shared};
 use super::vectorize::{Limit, Passed, Vectorizer};
+use crate::frontend::opcodes::instruction;
 use crate::kernel::Specialized;
 use crate::plan::recipe::Recipe;
 use crate::schedule::{ItemCoarsening, Tail};
@@ -132,7 +133,7 @@ fn peeled(
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
     blocks.next(header);
     let incoming = [zero, before, following, next].map(Operand::IdRef).to_vec();
-    blocks.code.0.push(Instruction::new(Op::Phi, Some(number), Some(round), incoming));
+    blocks.code.0.push(instruction(Op::Phi, Some(number), Some(round), incoming));
     let operands = [round, several].map(Operand::IdRef).to_vec();
     let more = blocks.code.value(builder, Op::ULessThan, boolean, operands);
     let control = Operand::LoopControl(LoopControl::UNROLL);
@@ -143,7 +144,7 @@ fn peeled(
     let mut item = first;
     for (at, &id) in every.iter().enumerate() {
         let operands = [item, if at == 0 { distance } else { one }].map(Operand::IdRef).to_vec();
-        blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(id), operands));
+        blocks.code.0.push(instruction(Op::IAdd, Some(number), Some(id), operands));
         item = id;
     }
     let fits = in_range(builder, &mut blocks, &limits, item);
@@ -157,7 +158,7 @@ fn peeled(
     blocks.next(next);
     let builder = &mut shared.builder;
     let operands = [round, one].map(Operand::IdRef).to_vec();
-    blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(following), operands));
+    blocks.code.0.push(instruction(Op::IAdd, Some(number), Some(following), operands));
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
     blocks.next(done);
 
@@ -165,7 +166,7 @@ fn peeled(
     let groups = blocks.code.math(builder, Op::UDiv, end, items);
     let whole = blocks.code.math(builder, Op::IMul, groups, items);
     let operands = [whole, invocation].map(Operand::IdRef).to_vec();
-    blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(single[0]), operands));
+    blocks.code.0.push(instruction(Op::IAdd, Some(number), Some(single[0]), operands));
     let most = builder.constant(if mutant!(PeeledItemsAreFewer) { count - 2 } else { count - 1 });
     let operands = [invocation, most].map(Operand::IdRef).to_vec();
     let few = blocks.code.value(builder, Op::ULessThan, boolean, operands);
@@ -328,7 +329,7 @@ fn one_by_one(
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
     blocks.next(header);
     let incoming = [zero, before, following, next].map(Operand::IdRef).to_vec();
-    blocks.code.0.push(Instruction::new(Op::Phi, Some(number), Some(count), incoming));
+    blocks.code.0.push(instruction(Op::Phi, Some(number), Some(count), incoming));
     let operands = vec![Operand::IdRef(count), Operand::IdRef(all)];
     let more = blocks.code.value(builder, Op::ULessThan, boolean, operands);
     let merge =
@@ -345,7 +346,7 @@ fn one_by_one(
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(next)]);
     blocks.next(next);
     let operands = vec![Operand::IdRef(count), Operand::IdRef(one)];
-    blocks.code.0.push(Instruction::new(Op::IAdd, Some(number), Some(following), operands));
+    blocks.code.0.push(instruction(Op::IAdd, Some(number), Some(following), operands));
     blocks.code.effect(Op::Branch, vec![Operand::IdRef(header)]);
     blocks.next(done);
 }

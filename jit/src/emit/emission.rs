@@ -28,8 +28,6 @@ pub(super) struct Emission<'a> {
     pub(super) local_size: [u32; 3],
     /// Each invocation does several of its work-group: [`super::narrow`] found a way.
     pub(super) narrowed: bool,
-    /// Some shared memory is in registers of sub-groups: [`super::registers`] found a variable.
-    pub(super) shuffles: bool,
 }
 
 impl<'a> Emission<'a> {
@@ -44,7 +42,6 @@ impl<'a> Emission<'a> {
             entry: None,
             local_size: recipe.schedule.local_size(),
             narrowed: false,
-            shuffles: false,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rspirv::dr::{Block, Function, Instruction, Operand};
+use rspirv::dr::{Block, Function, Operand};
 use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl, Word};
 
 use super::JitError;
@@ -14,6 +14,7 @@ use super::emission::Emission;
 use super::ids;
 use super::interface::Ordered;
 use super::link::{Linked, Shared};
+use crate::frontend::opcodes::instruction;
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::recipe::{Member, Recipe, Target};
 
@@ -74,8 +75,8 @@ pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
     let id = builder.fresh();
     let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
     builder.module.functions.push(Function {
-        def: Some(Instruction::new(Op::Function, Some(void), Some(id), operands)),
-        end: Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new())),
+        def: Some(instruction(Op::Function, Some(void), Some(id), operands)),
+        end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
         parameters: Vec::new(),
         blocks,
     });
@@ -185,5 +186,5 @@ impl Blocks {
 }
 
 fn block(label: Word, code: Code) -> Block {
-    Block { label: Some(Instruction::new(Op::Label, None, Some(label), Vec::new())), instructions: code.0 }
+    Block { label: Some(instruction(Op::Label, None, Some(label), Vec::new())), instructions: code.0 }
 }

@@ -23,10 +23,13 @@ use crate::plan::{FloatMode, Step};
 pub(super) fn run(emission: Emission<'_>) -> Result<Module, JitError> {
     let entry = emission.entry()?;
     let Emission { recipe, kernels, floats, shared, local_size, .. } = emission;
-    let Shared { mut builder, bindings, push, .. } = shared;
+    let Shared { mut builder, bindings, mut push, .. } = shared;
     let version = kernels.iter().map(|kernel| version_of(kernel)).max().unwrap_or((1, 3));
     let ordered = entry::ordered(recipe, kernels);
     bindings.decorate(&mut builder, &recipe.bindings, &ordered);
+    if let Some(total) = recipe.schedule.packing().and_then(|how| how.total) {
+        push.reserve_u32(&mut builder, total);
+    }
     push.declare(&mut builder, recipe)?;
     let all = version >= (1, 4);
     let globals = builder.module.types_global_values.iter().filter(|inst| {

@@ -103,21 +103,13 @@ impl Bindings {
             .map(|view| view.id)
     }
 
-    /// Variables whose accesses have to be coherent: over what is handed over, or [`Ordered`], or reached in several ways.
-    pub(crate) fn coherent<'a>(
-        &'a self,
-        unified: &'a [UnifiedBinding],
-        ordered: &'a [Ordered],
-    ) -> impl Iterator<Item = Word> + 'a {
-        self.0.iter().filter(|view| self.has_order(view, unified, ordered)).map(|view| view.id)
-    }
-
     /// Whether no other variable of the kernel meets this one.
     fn is_alone(&self, view: &View, unified: &[UnifiedBinding]) -> bool {
         unified[usize::from(view.binding)].restrict && self.is_one_view(view.binding)
             || mutant!(ViewsAreApart)
     }
 
+    /// Whether the accesses to a variable have to be coherent: over what is handed over, or [`Ordered`], or reached in several ways.
     fn has_order(&self, view: &View, unified: &[UnifiedBinding], ordered: &[Ordered]) -> bool {
         let facts = &unified[usize::from(view.binding)];
         let Ordered { several, reads_back } = ordered[usize::from(view.binding)];

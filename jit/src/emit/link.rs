@@ -24,6 +24,7 @@ use super::interface::Bindings;
 use super::internal::InternalVariable;
 use super::push::PushVariable;
 use super::settled;
+use crate::frontend::opcodes::instruction;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
 use seam::Hiding;
@@ -210,8 +211,8 @@ impl Linker<'_> {
         let id = builder.fresh();
         let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
         builder.module.functions.push(Function {
-            def: Some(Instruction::new(Op::Function, Some(void), Some(id), operands)),
-            end: Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new())),
+            def: Some(instruction(Op::Function, Some(void), Some(id), operands)),
+            end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
             parameters: Vec::new(),
             blocks,
         });
@@ -228,7 +229,7 @@ impl Linker<'_> {
         }
         self.settle(number, &mut code.0);
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
-        Ok(Block { label: Some(Instruction::new(Op::Label, None, label, Vec::new())), instructions: code.0 })
+        Ok(Block { label: Some(instruction(Op::Label, None, label, Vec::new())), instructions: code.0 })
     }
 
     /// Decorations of values keep; those of chains that are gone go.
@@ -247,7 +248,7 @@ impl Linker<'_> {
             for id in ids {
                 let mut operands = globals::claimless(&self.operands(&inst.operands)?);
                 operands[0] = Operand::IdRef(id);
-                let decoration = Instruction::new(Op::Decorate, None, None, operands);
+                let decoration = instruction(Op::Decorate, None, None, operands);
                 self.shared.builder.module.annotations.push(decoration);
             }
         }
@@ -326,7 +327,7 @@ impl Linker<'_> {
             self.value_types.insert(old, ty);
         }
         let (Some(ty), Some(result)) = (ty, result) else {
-            code.0.push(Instruction::new(inst.class.opcode, ty, result, operands));
+            code.0.push(instruction(inst.class.opcode, ty, result, operands));
             if inst.class.opcode == Op::Store {
                 self.keep_stored(inst, code)?;
             }
@@ -342,7 +343,7 @@ impl Linker<'_> {
             if again {
                 variable.load(builder, code, &path, ty, plain);
             } else {
-                code.0.push(Instruction::new(Op::Load, Some(ty), Some(plain), operands));
+                code.0.push(instruction(Op::Load, Some(ty), Some(plain), operands));
                 variable.store(builder, code, &path, ty, plain);
             }
             if hiding != Hiding::None {
@@ -354,7 +355,7 @@ impl Linker<'_> {
             seam::make_volatile(&mut operands);
         }
         if hiding != Hiding::Word {
-            code.0.push(Instruction::new(inst.class.opcode, Some(ty), Some(result), operands));
+            code.0.push(instruction(inst.class.opcode, Some(ty), Some(result), operands));
             return Ok(());
         }
         let plain = code.value(&mut self.shared.builder, inst.class.opcode, ty, operands);
@@ -388,7 +389,7 @@ impl Linker<'_> {
         let ty = self.shared.builder.pointer(StorageClass::Private, pointee);
         let result = inst.result_id.map(|r| self.mapped(r)).transpose()?;
         let operands = self.operands(&inst.operands)?;
-        code.0.push(Instruction::new(inst.class.opcode, Some(ty), result, operands));
+        code.0.push(instruction(inst.class.opcode, Some(ty), result, operands));
         Ok(())
     }
 

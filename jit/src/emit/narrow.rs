@@ -26,7 +26,12 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
     let Some(several) = recipe.schedule.thread_coarsening() else { return Ok(()) };
     let shared = &mut emission.shared;
-    let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else { return Ok(()) };
+    let Some(made) = interleave::build_narrow(shared, recipe, several, entry)? else {
+        return match recipe.schedule.packing() {
+            Some(_) => Err(JitError::new("narrow", "there is no way for work-groups that are to be in one")),
+            None => Ok(()),
+        };
+    };
     let left = recipe.schedule.local_size()[0] / several;
     let subgroup = recipe.schedule.full_subgroups();
     if subgroup.is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {

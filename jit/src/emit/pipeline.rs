@@ -2,39 +2,47 @@
 //!
 //! # Guarantees
 //! - a pass is run here and nowhere else, after those that stand before it
+//! - what a pass leaves in the IR is verified, in debug builds
 //! - after each pass an observer may see what it left, and stop emission ([`Observer`])
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
+use super::passes::{dce, sink_stores, subgroup_ids};
 use super::{JitError, finish};
-use super::{
-    coarsening, entry, interleave, lanes, late_stores, link, lockstep, narrow, packed, registers, unused,
-    weak,
-};
+use super::{coarsening, entry, interleave, link, lockstep, narrow, registers, weak};
+use crate::ir;
 use crate::plan::recipe::Recipe;
 
-/// From the members' kernels to the functions of the fused one.
+/// From the members' kernels to the module of the fused one.
 ///
 /// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`narrow`]), and then the passes on what it
 /// leaves do nothing ([`Emission::narrowed`]).
 const PIPELINE: &[Pass] = &[
-    pass("link", |_| true, link_all),
+    pass("link", |_| true, Build(link_all)),
     // Barriers become those of sub-groups before they are copied; with fewer invocations only if there is no way for these.
-    pass("weak", |recipe| wants_weak(recipe, false), weak::run),
-    pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), entry::run),
-    pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), coarsening::run),
-    pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), interleave::run),
-    pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), narrow::run),
-    pass("registers", |recipe| recipe.shuffles, registers::run),
-    pass("packed", |recipe| recipe.schedule.packing().is_some(), packed::run),
-    pass("weak", |recipe| wants_weak(recipe, true), weak::run),
-    pass("lockstep", |recipe| recipe.schedule.superword().is_some(), lockstep::run),
-    pass("lanes", |recipe| recipe.schedule.full_subgroups().is_some(), lanes::run),
-    pass("late_stores", |recipe| recipe.late_stores.is_some(), late_stores::run),
-    pass("unused", |_| true, unused::run),
+    pass("weak", |recipe| wants_weak(recipe, false), Build(weak::run)),
+    pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
+    pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
+    pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), Build(interleave::run)),
+    pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), Build(narrow::run)),
+    pass("registers", |recipe| recipe.shuffles, Build(registers::run)),
+    pass("weak", |recipe| wants_weak(recipe, true), Build(weak::run)),
+    pass("lockstep", |recipe| recipe.schedule.superword().is_some(), Build(lockstep::run)),
+    pass("finish", |_| true, Finish(finish::run)),
+    pass("import", |_| true, Import),
+    pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
+    pass(
+        "sink_stores",
+        |recipe| recipe.late_stores.is_some(),
+        Change(|module, recipe| Ok(sink_stores::run(module, recipe))),
+    ),
+    pass("dce", |_| true, Change(|module, _| Ok(dce::run(module)))),
+    pass("export", |_| true, Export),
 ];
 
 /// Whether barriers may become those of sub-groups, in work-groups with fewer invocations or in others.
@@ -51,7 +59,28 @@ struct Pass {
     run: Run,
 }
 
-type Run = fn(&mut Emission<'_>) -> Result<(), JitError>;
+/// What a pass takes, and what it leaves.
+enum Run {
+    /// Changes a fused kernel under construction.
+    Build(fn(&mut Emission<'_>) -> Result<(), JitError>),
+    /// Completes its module.
+    Finish(fn(Emission<'_>) -> Result<Module, JitError>),
+    /// From rspirv's module to the IR.
+    Import,
+    /// Changes the IR.
+    Change(fn(&mut ir::Module, &Recipe) -> Result<(), JitError>),
+    /// From the IR to rspirv's module.
+    Export,
+}
+
+use Run::{Build, Change, Export, Finish, Import};
+
+/// The code between two passes.
+enum Code<'a> {
+    Emission(Box<Emission<'a>>),
+    Module(Box<Module>),
+    Ir(Box<ir::Module>),
+}
 
 const fn pass(name: &'static str, wanted: fn(&Recipe) -> bool, run: Run) -> Pass {
     Pass { name, wanted, run }
@@ -69,50 +98,77 @@ fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
     Ok(())
 }
 
+impl<'a> Code<'a> {
+    fn after(self, pass: &Pass, recipe: &Recipe) -> Result<Self, JitError> {
+        Ok(match (&pass.run, self) {
+            (Build(run), Self::Emission(mut emission)) => {
+                run(&mut emission)?;
+                Self::Emission(emission)
+            }
+            (Finish(run), Self::Emission(emission)) => Self::Module(Box::new(run(*emission)?)),
+            (Import, Self::Module(module)) => Self::Ir(Box::new(ir::import(&module).map_err(|reason| {
+                JitError { words: module.assemble(), ..JitError::new(pass.name, reason.to_string()) }
+            })?)),
+            (Change(run), Self::Ir(mut module)) => {
+                run(&mut module, recipe)?;
+                Self::Ir(module)
+            }
+            (Export, Self::Ir(module)) => Self::Module(Box::new(ir::export(&module))),
+            _ => return Err(JitError::new(pass.name, "it stands in the wrong place of the pipeline")),
+        })
+    }
+}
+
 /// What a pass left.
 pub(super) struct After<'a> {
     /// The pass.
     pub(super) pass: &'static str,
     /// How long it ran.
     pub(super) took: Duration,
-    /// The module, which is complete only after the last pass, `finish`.
-    pub(super) module: &'a Module,
-    /// What the next pass takes; `None` after `finish`.
-    emission: Option<&'a Emission<'a>>,
+    code: &'a Code<'a>,
 }
 
 impl After<'_> {
+    /// The module, which is complete only from `finish` on.
+    pub(super) fn module(&self) -> Cow<'_, Module> {
+        match self.code {
+            Code::Emission(emission) => Cow::Borrowed(&emission.shared.builder.module),
+            Code::Module(module) => Cow::Borrowed(module),
+            Code::Ir(module) => Cow::Owned(ir::export(module)),
+        }
+    }
+
     /// A complete module of what the pass left, for spirv-val: of a copy, finished as if no pass came behind. An emission without an entry
     /// point has one here that calls nothing.
-    pub(super) fn finished(&self) -> Result<Module, JitError> {
-        let Some(emission) = self.emission else { return Ok(self.module.clone()) };
-        let mut copy = emission.clone();
+    pub(super) fn finished(&self) -> Result<Cow<'_, Module>, JitError> {
+        let Code::Emission(emission) = self.code else { return Ok(self.module()) };
+        let mut copy = (**emission).clone();
         if copy.entry.is_none() {
             let blocks = entry::Blocks::new(&mut copy.shared.builder);
             copy.entry = Some(entry::finish(&mut copy.shared, blocks));
         }
-        finish::run(copy)
+        finish::run(copy).map(Cow::Owned)
     }
 }
 
 /// Sees what each pass leaves. An error ends emission.
 pub(super) type Observer<'a> = dyn FnMut(&After<'_>) -> Result<(), JitError> + 'a;
 
-/// Runs the passes that the recipe asks for.
-pub(super) fn run(emission: &mut Emission<'_>, observer: &mut Observer<'_>) -> Result<(), JitError> {
-    for pass in PIPELINE.iter().filter(|pass| (pass.wanted)(emission.recipe)) {
+/// The module that the passes make of an emission which has only begun.
+pub(super) fn run(emission: Emission<'_>, observer: &mut Observer<'_>) -> Result<Module, JitError> {
+    let recipe = emission.recipe;
+    let mut code = Code::Emission(Box::new(emission));
+    for pass in PIPELINE.iter().filter(|pass| (pass.wanted)(recipe)) {
         let start = Instant::now();
-        (pass.run)(emission)?;
-        let (took, module) = (start.elapsed(), &emission.shared.builder.module);
-        observer(&After { pass: pass.name, took, module, emission: Some(emission) })?;
+        code = code.after(pass, recipe)?;
+        let took = start.elapsed();
+        if let (Code::Ir(module), true) = (&code, cfg!(debug_assertions)) {
+            ir::verify(module).map_err(|fault| JitError::new(pass.name, format!("{fault}\n{module}")))?;
+        }
+        observer(&After { pass: pass.name, took, code: &code })?;
     }
-    Ok(())
-}
-
-/// Finishes the module ([`finish`]).
-pub(super) fn finish(emission: Emission<'_>, observer: &mut Observer<'_>) -> Result<Module, JitError> {
-    let start = Instant::now();
-    let module = finish::run(emission)?;
-    observer(&After { pass: "finish", took: start.elapsed(), module: &module, emission: None })?;
-    Ok(module)
+    match code {
+        Code::Module(module) => Ok(*module),
+        Code::Emission(_) | Code::Ir(_) => Err(JitError::new("pipeline", "no pass exports the module")),
+    }
 }

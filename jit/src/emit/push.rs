@@ -33,13 +33,7 @@ impl PushVariable {
         let from = recipe.behind.unwrap_or(u32::MAX);
         let id = if recipe.behind.is_some() { builder.fresh() } else { push.id };
         let behind = Part { id, class: StorageClass::Uniform, from };
-        let member = |slot: &PushSlot| {
-            let is_behind = slot.offset >= from;
-            let before =
-                |other: &&PushSlot| (other.offset >= from) == is_behind && other.offset < slot.offset;
-            (is_behind, recipe.push.iter().filter(before).count() as u32)
-        };
-        let places = recipe.push.iter().map(member).collect();
+        let places = (0..recipe.push.len()).map(|slot| member(recipe, slot as u16)).collect();
         Self { push, behind, places, types: AHashMap::new() }
     }
 
@@ -68,6 +62,11 @@ impl PushVariable {
         let ty = builder.u32();
         let pointer = self.pointer(builder, code, slot, ty, &[], ty);
         code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
+    }
+
+    /// Notes that a slot holds an unsigned number, which will be loaded.
+    pub(crate) fn reserve_u32(&mut self, builder: &mut Builder, slot: u16) {
+        self.types.insert(slot, builder.u32());
     }
 
     /// Declares the variables.
@@ -112,4 +111,12 @@ impl PushVariable {
         }
         Ok(())
     }
+}
+
+/// Whether a slot is behind the push constants, in a buffer, and its number among the members there.
+pub(crate) fn member(recipe: &Recipe, slot: u16) -> (bool, u32) {
+    let is_behind = |slot: &PushSlot| recipe.behind.is_some_and(|from| slot.offset >= from);
+    let Some(slot) = recipe.push.get(usize::from(slot)) else { return (false, u32::from(slot)) };
+    let before = |other: &&PushSlot| is_behind(other) == is_behind(slot) && other.offset < slot.offset;
+    (is_behind(slot), recipe.push.iter().filter(before).count() as u32)
 }

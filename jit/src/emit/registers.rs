@@ -5,7 +5,7 @@
 //! with the same sums of the same two operands as in shared memory.
 //!
 //! # Requires
-//! - a finished kernel whose work-groups are one full sub-group of `S`, and whose local ids are made those of lanes afterwards ([`super::lanes`])
+//! - a finished kernel whose work-groups are one full sub-group of `S`, and whose local ids are made those of lanes afterwards ([`super::passes::subgroup_ids`])
 //!
 //! # Guarantees
 //! - each element has its one register; whoever loads it finds what was stored last before the last barrier, or by itself
@@ -43,15 +43,15 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     if emission.narrowed
         && let Some(size) = recipe.schedule.full_subgroups()
     {
-        emission.shuffles = make(&mut emission.shared, recipe, entry, size);
+        make(&mut emission.shared, recipe, entry, size);
     }
     Ok(())
 }
 
-/// Puts variables of shared memory into registers of sub-groups of `size`; returns whether there were some.
-fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) -> bool {
+/// Puts variables of shared memory into registers of sub-groups of `size`.
+fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) {
     if weak::has_layouts(&shared.builder) {
-        return false;
+        return;
     }
     let (is_packed, zero) = (recipe.schedule.packing().is_some(), recipe.zero);
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
@@ -102,7 +102,6 @@ fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) -> bool {
         builder.capability(Capability::GroupNonUniform);
         builder.capability(Capability::GroupNonUniformShuffle);
     }
-    !kept.is_empty()
 }
 
 /// A variable in registers.

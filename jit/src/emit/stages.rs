@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::time::Duration;
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use rspirv::binary::{Assemble, Disassemble};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, Word};
@@ -39,18 +39,14 @@ impl Step {
     /// As [`Step::build`].
     pub fn stages(&self) -> Result<Vec<Stage>, JitError> {
         let mut stages = Vec::new();
-        let mut before: AHashMap<Word, String> = AHashMap::new();
+        let mut before: AHashSet<String> = AHashSet::new();
         self.observed(&mut |after| {
-            let names = Names::of(after.module);
-            let mut text = String::new();
-            for function in &after.module.functions {
-                let now = names.function(function);
-                let id = function.def_id().unwrap_or_default();
-                if before.get(&id) != Some(&now) {
-                    text.push_str(&now);
-                    before.insert(id, now);
-                }
-            }
+            let module = after.module();
+            let names = Names::of(&module);
+            let functions: Vec<String> = module.functions.iter().map(|one| names.function(one)).collect();
+            let new = functions.iter().filter(|function| !before.contains(*function));
+            let text: String = new.map(String::as_str).collect();
+            before = functions.into_iter().collect();
             if !text.is_empty() {
                 stages.push(Stage { name: after.pass, text });
             }

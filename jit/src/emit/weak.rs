@@ -7,7 +7,7 @@
 //! id alone, and are worked out for each of the work-group's invocations.
 //!
 //! # Requires
-//! - the function of a member, loops written out; local ids that are numbered by sub-groups of `size` ([`super::lanes`])
+//! - the function of a member, loops written out; local ids that are numbered by sub-groups of `size` ([`super::passes::subgroup_ids`])
 //!
 //! # Guarantees
 //! - between two barriers of the work-group that are left, no two accesses with another barrier between them touch the same element, one of them

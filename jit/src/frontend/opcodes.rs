@@ -3,8 +3,11 @@
 //! An opcode that is not in the table has no property. How an opcode translates into an expression is said where that is
 //! done (`analysis::symbolic`); what it computes, in the interpreter, which shares nothing with this table.
 
+use std::sync::LazyLock;
+
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{GlslStd450Op, MemoryAccess, Op};
+use rspirv::grammar;
+use rspirv::spirv::{GlslStd450Op, MemoryAccess, Op, Word};
 
 /// The result follows from the operands alone.
 pub(crate) const PURE: u8 = 1 << 0;
@@ -161,6 +164,27 @@ table! {
     BitFieldUExtract: PURE,
     BitReverse: PURE,
     BitCount: PURE,
+}
+
+/// As [`Instruction::new`], which searches all opcodes one after another.
+pub(crate) fn instruction(
+    op: Op,
+    result_type: Option<Word>,
+    result_id: Option<Word>,
+    operands: Vec<Operand>,
+) -> Instruction {
+    static CLASSES: LazyLock<Vec<Option<&'static grammar::Instruction<'static>>>> = LazyLock::new(|| {
+        let mut classes = Vec::new();
+        for class in grammar::INSTRUCTION_TABLE.iter() {
+            classes.resize(classes.len().max(class.opcode as usize + 1), None);
+            classes[class.opcode as usize].get_or_insert(class);
+        }
+        classes
+    });
+    match CLASSES.get(op as usize).copied().flatten() {
+        Some(class) => Instruction { class, result_type, result_id, operands },
+        None => Instruction::new(op, result_type, result_id, operands),
+    }
 }
 
 /// Whether an instruction does nothing but give a result, which follows from its operands: it is [`PURE`], and none of those that also write through a

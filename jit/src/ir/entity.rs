@@ -152,6 +152,12 @@ pub struct SecondaryMap<K, V> {
     key: PhantomData<K>,
 }
 
+impl<K, V: Default> Default for SecondaryMap<K, V> {
+    fn default() -> Self {
+        Self { items: Vec::new(), default: V::default(), key: PhantomData }
+    }
+}
+
 impl<K: Entity, V: Clone + Default> SecondaryMap<K, V> {
     /// Room for the entities of a map.
     pub fn of<T>(primary: &PrimaryMap<K, T>) -> Self {

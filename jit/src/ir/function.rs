@@ -9,7 +9,7 @@ use super::entity::{
     Value,
 };
 use super::inst::{InstData, Operation};
-use super::region::{ConstructData, End, Node, RegionData};
+use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node, RegionData};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,49 +193,52 @@ impl Function {
         }
     }
 
-    /// The instruction that makes a value.
-    pub fn as_inst(&self, value: Value) -> Option<&Operation> {
-        match self.values[value].def {
-            Def::Inst(inst) => Some(&self.insts[inst].operation),
-            _ => None,
-        }
-    }
-
-    /// Calls a function with each region, outer ones first, in the order in which they are written. It may change the region's nodes before its
-    /// constructs are visited.
-    pub fn each_region(&mut self, visit: &mut dyn FnMut(&mut Self, Region)) {
-        let mut open = vec![self.body];
-        while let Some(region) = open.pop() {
-            visit(self, region);
-            let constructs = self.regions[region].nodes.iter().rev().filter_map(|node| match node {
-                Node::Construct(construct) => Some(*construct),
-                Node::Inst(_) => None,
-            });
-            open.extend(constructs.flat_map(|construct| {
-                let mut regions = self.constructs[construct].kind.regions();
-                regions.reverse();
-                regions
-            }));
-        }
-    }
-
-    /// Instructions that stand in it, in the order in which they are written.
-    pub fn code(&self) -> Vec<Inst> {
-        let mut found = Vec::with_capacity(self.insts.len());
-        self.code_of(self.body, &mut found);
-        found
-    }
-
-    fn code_of(&self, region: Region, found: &mut Vec<Inst>) {
-        for node in &self.regions[region].nodes {
-            match node {
-                Node::Inst(inst) => found.push(*inst),
-                Node::Construct(construct) => {
-                    for region in self.constructs[*construct].kind.regions() {
-                        self.code_of(region, found);
+    /// Removes parameters of regions and results of constructs, and what edges give them.
+    pub fn retain_carried(&mut self, keep: impl Fn(Value) -> bool) {
+        let Self { regions, constructs, values, .. } = self;
+        let filter = |args: &mut EdgeArgs, to: &[Value]| {
+            let mut to = to.iter();
+            args.retain(|_| to.next().is_none_or(|&value| keep(value)));
+        };
+        for data in constructs.values_mut() {
+            match &mut data.kind {
+                ConstructKind::If { .. } => {}
+                ConstructKind::Switch { cases, .. } => {
+                    cases.iter_mut().for_each(|case| filter(&mut case.args, &regions[case.region].params));
+                }
+                ConstructKind::Loop { args, body, continuing, .. } => {
+                    let params = regions[*body].params.clone();
+                    filter(args, &params);
+                    if let End::Repeat { args, until } = &mut regions[*continuing].end {
+                        filter(args, &params);
+                        until.iter_mut().for_each(|until| filter(&mut until.args, &data.results));
                     }
                 }
             }
+        }
+        for region in regions.keys() {
+            let mut end = std::mem::replace(&mut regions[region].end, End::Unreachable);
+            match &mut end {
+                End::Exit { to, args } => filter(args, &constructs[*to].results),
+                End::Continue { to, args } => {
+                    if let ConstructKind::Loop { continuing, .. } = constructs[*to].kind {
+                        filter(args, &regions[continuing].params);
+                    }
+                }
+                End::Fall { to, args } => filter(args, &regions[*to].params),
+                _ => {}
+            }
+            regions[region].end = end;
+        }
+        let mut number = |carried: &mut Vec<Value>, def: &dyn Fn(u32) -> Def| {
+            carried.retain(|&value| keep(value));
+            (0..).zip(carried).for_each(|(number, value)| values[*value].def = def(number));
+        };
+        for region in regions.keys() {
+            number(&mut regions[region].params, &|at| Def::Region(region, at));
+        }
+        for construct in constructs.keys() {
+            number(&mut constructs[construct].results, &|at| Def::Result(construct, at));
         }
     }
 

@@ -8,6 +8,7 @@ use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope};
 use smallvec::SmallVec;
 
 use super::entity::{ExtSet, Func, Place, Type, Value};
+use crate::frontend::opcodes::{self, PURE};
 
 /// Values that an instruction takes.
 pub type Args = SmallVec<[Value; 4]>;
@@ -180,6 +181,7 @@ impl Operation {
             }
             Self::Load { place, .. } => Effect::Reads(*place),
             Self::Store { place, .. } => Effect::Writes(*place),
+            Self::Other { op, .. } if opcodes::has(*op, PURE) => Effect::None,
             _ => Effect::Anything,
         }
     }

@@ -5,7 +5,9 @@
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;
-use rspirv::spirv::{AddressingModel, Capability, ExecutionModel, MemoryModel, Op, StorageClass};
+use rspirv::spirv::{
+    AddressingModel, BuiltIn, Capability, Decoration, ExecutionModel, MemoryModel, Op, StorageClass,
+};
 use smallvec::SmallVec;
 
 use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type};
@@ -191,18 +193,31 @@ impl Module {
         constant
     }
 
+    /// The type of numbers of 32 bits without a sign.
+    pub fn u32(&mut self) -> Type {
+        self.ty(TypeKind::Int { width: 32, signed: false })
+    }
+
     /// The constant `value` of 32 bits without a sign.
     pub fn word(&mut self, value: u32) -> Const {
-        let ty = self.ty(TypeKind::Int { width: 32, signed: false });
+        let ty = self.u32();
         let kind = ConstKind::Bits(SmallVec::from_slice(&[value]));
         self.constant(ConstData { ty, kind, decorations: None })
     }
 
-    /// A variable: never shared.
+    /// A variable: never shared. Entry points that there are use it.
     pub fn global(&mut self, data: GlobalData) -> Global {
+        let is_interface = self.version >= (1, 4) || data.class == StorageClass::Input;
         let global = self.globals.push(data);
         self.items.push(Item::Global(global));
+        self.entry_points.iter_mut().filter(|_| is_interface).for_each(|entry| entry.interface.push(global));
         global
+    }
+
+    /// The variable of a built-in.
+    pub fn input(&self, builtin: BuiltIn) -> Option<Global> {
+        let operand = [Operand::BuiltIn(builtin)];
+        self.globals.keys().find(|&global| self.decoration(global, Decoration::BuiltIn) == Some(&operand))
     }
 
     /// Removes variables from the declarations: nothing may use them.
@@ -250,6 +265,14 @@ impl Module {
     /// The decorations of a set.
     pub fn decoration_list(&self, set: Option<DecorationSet>) -> &[Vec<Operand>] {
         set.map_or(&[], |set| &self.decorations[set])
+    }
+
+    /// The operands of a decoration of a variable, if it has it.
+    pub fn decoration(&self, global: Global, wanted: Decoration) -> Option<&[Operand]> {
+        self.decoration_list(self.globals[global].decorations).iter().find_map(|one| match one.as_slice() {
+            [Operand::Decoration(decoration), operands @ ..] if *decoration == wanted => Some(operands),
+            _ => None,
+        })
     }
 
     /// Adds a capability that is not there yet.

@@ -85,15 +85,7 @@ impl Module {
         if let Some(name) = self.names.get(&Named::Global(global)) {
             return format!("@{name}");
         }
-        let list = self.decoration_list(self.globals[global].decorations);
-        let find = |wanted: Decoration| {
-            list.iter().find_map(|one| match one.as_slice() {
-                [Operand::Decoration(decoration), operand] if *decoration == wanted => {
-                    Some(operand.disassemble())
-                }
-                _ => None,
-            })
-        };
+        let find = |wanted| Some(self.decoration(global, wanted)?.first()?.disassemble());
         match (find(Decoration::BuiltIn), find(Decoration::DescriptorSet), find(Decoration::Binding)) {
             (Some(builtin), ..) => format!("@{builtin}"),
             (_, Some(set), Some(binding)) => format!("@binding.{set}.{binding}"),

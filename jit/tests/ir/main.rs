@@ -5,6 +5,7 @@ mod fixed;
 #[path = "../list/mod.rs"]
 mod list;
 
+mod dce;
 mod fused;
 mod generated;
 mod kernels;

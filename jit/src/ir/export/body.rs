@@ -8,6 +8,7 @@ use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
 use super::declarations::Exporter;
 use super::places::{self, Position};
+use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Construct, Func, Local, Place, Region, SecondaryMap, Value};
 use crate::ir::function::{Def, Function};
 use crate::ir::region::{Case, ConstructKind, EdgeArgs, End, Node, Until};
@@ -19,7 +20,7 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
     let id = exporter.function(name);
     exporter.annotate(id, f.decorations);
     let operands = vec![Operand::FunctionControl(f.control), Operand::IdRef(exporter.ty(f.ty))];
-    let def = Instruction::new(Op::Function, Some(exporter.ty(f.result)), Some(id), operands);
+    let def = instruction(Op::Function, Some(exporter.ty(f.result)), Some(id), operands);
     let fallen = f.regions.values().filter_map(|region| match region.end {
         End::Fall { to, .. } => Some(to),
         _ => None,
@@ -31,7 +32,7 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
         ids: SecondaryMap::of(&f.values),
         locals: SecondaryMap::of(&f.locals),
         addresses: SecondaryMap::of(&f.places),
-        at: places::by_position(f),
+        at: places::by_region(f),
         blocks: Vec::new(),
         current: None,
         here: label,
@@ -51,7 +52,7 @@ pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {
     writer.variables();
     writer.region(f.body);
     let blocks = std::mem::take(&mut writer.blocks);
-    let end = Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new()));
+    let end = Some(instruction(Op::FunctionEnd, None, None, Vec::new()));
     dr::Function { def: Some(def), end, parameters, blocks }
 }
 
@@ -64,8 +65,8 @@ pub(super) struct Writer<'e, 'm> {
     ids: SecondaryMap<Value, Option<Word>>,
     pub(super) locals: SecondaryMap<Local, Option<Word>>,
     pub(super) addresses: SecondaryMap<Place, Option<Word>>,
-    /// Places by the position at which their addresses are computed.
-    at: AHashMap<Position, Vec<Place>>,
+    /// By region, the nodes before which addresses of places are still to be computed, last first.
+    at: SecondaryMap<Region, Vec<(usize, Place)>>,
     blocks: Vec<dr::Block>,
     current: Option<dr::Block>,
     /// Label of the block that was started last.
@@ -131,7 +132,7 @@ impl Writer<'_, '_> {
         let params = self.f.params.iter();
         let one = |&value| {
             let ty = self.exporter.ty(self.f.values[value].ty);
-            Instruction::new(Op::FunctionParameter, Some(ty), Some(self.define(value)), Vec::new())
+            instruction(Op::FunctionParameter, Some(ty), Some(self.define(value)), Vec::new())
         };
         params.map(one).collect()
     }
@@ -146,13 +147,13 @@ impl Writer<'_, '_> {
             operands
                 .extend(data.initializer.map(|constant| Operand::IdRef(self.exporter.constant(constant))));
             let ty = self.exporter.ty(data.pointer);
-            self.push(Instruction::new(Op::Variable, Some(ty), Some(id), operands));
+            self.push(instruction(Op::Variable, Some(ty), Some(id), operands));
         }
     }
 
     fn start(&mut self, label: Word) {
         self.here = label;
-        let label = Some(Instruction::new(Op::Label, None, Some(label), Vec::new()));
+        let label = Some(instruction(Op::Label, None, Some(label), Vec::new()));
         self.current = Some(dr::Block { label, instructions: Vec::new() });
     }
 
@@ -178,13 +179,13 @@ impl Writer<'_, '_> {
     fn split(&mut self, merge: Instruction) {
         let label = self.exporter.fresh();
         self.push(merge);
-        self.push(Instruction::new(Op::Branch, None, None, vec![Operand::IdRef(label)]));
+        self.push(instruction(Op::Branch, None, None, vec![Operand::IdRef(label)]));
         self.blocks.extend(self.current.take());
         self.start(label);
     }
 
     fn branch(&mut self, label: Word) {
-        self.terminate(Instruction::new(Op::Branch, None, None, vec![Operand::IdRef(label)]));
+        self.terminate(instruction(Op::Branch, None, None, vec![Operand::IdRef(label)]));
     }
 
     fn region(&mut self, region: Region) {
@@ -204,7 +205,7 @@ impl Writer<'_, '_> {
     }
 
     fn work_out(&mut self, at: Position) {
-        for place in self.at.remove(&at).unwrap_or_default() {
+        while let Some((_, place)) = self.at[at.0].pop_if(|(node, _)| *node == at.1) {
             self.chain(place);
         }
     }
@@ -229,20 +230,20 @@ impl Writer<'_, '_> {
                     }
                 }
             }
-            End::Return(None) => self.terminate(Instruction::new(Op::Return, None, None, Vec::new())),
+            End::Return(None) => self.terminate(instruction(Op::Return, None, None, Vec::new())),
             End::Return(Some(value)) => {
                 let value = Operand::IdRef(self.id(*value));
-                self.terminate(Instruction::new(Op::ReturnValue, None, None, vec![value]));
+                self.terminate(instruction(Op::ReturnValue, None, None, vec![value]));
             }
-            End::Unreachable => self.terminate(Instruction::new(Op::Unreachable, None, None, Vec::new())),
-            End::Terminate(op) => self.terminate(Instruction::new(*op, None, None, Vec::new())),
+            End::Unreachable => self.terminate(instruction(Op::Unreachable, None, None, Vec::new())),
+            End::Terminate(op) => self.terminate(instruction(*op, None, None, Vec::new())),
         }
     }
 
     fn repeat(&mut self, until: &Until, header: Word, merge: Word) {
         let (on_true, on_false) = if until.is { (merge, header) } else { (header, merge) };
         let operands = [self.id(until.condition), on_true, on_false].map(Operand::IdRef).to_vec();
-        self.terminate(Instruction::new(Op::BranchConditional, None, None, operands));
+        self.terminate(instruction(Op::BranchConditional, None, None, operands));
     }
 
     /// The label that the end of a region branches to, if it leaves or continues a construct; records the edge from a block.
@@ -268,7 +269,7 @@ impl Writer<'_, '_> {
     /// What a region does at once, if it does nothing but leave a construct.
     fn direct(&self, region: Region) -> Option<(bool, Construct)> {
         let data = &self.f.regions[region];
-        if !data.nodes.is_empty() || self.at.contains_key(&(region, 0)) {
+        if !data.nodes.is_empty() || !self.at[region].is_empty() {
             return None;
         }
         match data.end {
@@ -328,7 +329,7 @@ impl Writer<'_, '_> {
         });
         let mut operands = [condition, labels[0], labels[1]].map(Operand::IdRef).to_vec();
         operands.extend(weights);
-        self.terminate(Instruction::new(Op::BranchConditional, None, None, operands));
+        self.terminate(instruction(Op::BranchConditional, None, None, operands));
         for side in 0..2 {
             if direct[side].is_none() {
                 self.start(labels[side]);
@@ -346,7 +347,7 @@ impl Writer<'_, '_> {
             self.split(around);
         }
         let operands = vec![Operand::IdRef(merge), Operand::SelectionControl(control)];
-        self.push(Instruction::new(Op::SelectionMerge, None, None, operands));
+        self.push(instruction(Op::SelectionMerge, None, None, operands));
     }
 
     fn close(&mut self, construct: Construct) {
@@ -376,11 +377,11 @@ impl Writer<'_, '_> {
             }
             let operands = incoming.iter().flat_map(|&(arg, from)| [arg, from]).map(Operand::IdRef).collect();
             let id = self.define(value);
-            self.push(Instruction::new(Op::Phi, Some(ty), Some(id), operands));
+            self.push(instruction(Op::Phi, Some(ty), Some(id), operands));
         }
         for (value, ty) in undefined {
             let id = self.define(value);
-            self.push(Instruction::new(Op::Undef, Some(ty), Some(id), Vec::new()));
+            self.push(instruction(Op::Undef, Some(ty), Some(id), Vec::new()));
         }
     }
 
@@ -428,14 +429,14 @@ impl Writer<'_, '_> {
                 [literal, Operand::IdRef(label)]
             }));
         }
-        self.terminate(Instruction::new(Op::Switch, None, None, operands));
+        self.terminate(instruction(Op::Switch, None, None, operands));
         let mut phis = Vec::new();
         for (region, label) in own {
             self.start(label);
             let at = self.blocks.len();
             for (number, &param) in self.f.regions[region].params.iter().enumerate() {
                 let (ty, id) = (self.exporter.ty(self.f.values[param].ty), self.define(param));
-                self.push(Instruction::new(Op::Phi, Some(ty), Some(id), Vec::new()));
+                self.push(instruction(Op::Phi, Some(ty), Some(id), Vec::new()));
                 phis.push((region, at, number));
             }
             self.region(region);
@@ -471,7 +472,7 @@ impl Writer<'_, '_> {
         for (&param, &arg) in params.iter().zip(&before) {
             let (ty, id) = (self.exporter.ty(f.values[param].ty), self.define(param));
             let operands = [arg, from].map(Operand::IdRef).to_vec();
-            self.push(Instruction::new(Op::Phi, Some(ty), Some(id), operands));
+            self.push(instruction(Op::Phi, Some(ty), Some(id), operands));
         }
         let merge = self.merge(construct);
         self.loops.insert(continuing, construct);
@@ -482,7 +483,7 @@ impl Writer<'_, '_> {
         };
         let mut all = vec![Operand::IdRef(merge), Operand::IdRef(latch), Operand::LoopControl(control)];
         all.extend(operands.iter().cloned());
-        let inst = Instruction::new(Op::LoopMerge, None, None, all);
+        let inst = instruction(Op::LoopMerge, None, None, all);
         match single || self.stays(body) {
             true => self.loop_merge = Some(inst),
             false => self.split(inst),

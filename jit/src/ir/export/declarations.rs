@@ -1,9 +1,10 @@
 //! Declarations into rspirv's: types, constants, variables, and what they are decorated with.
 
 use ahash::AHashMap;
-use rspirv::dr::{self, Instruction, ModuleHeader, Operand};
+use rspirv::dr::{self, ModuleHeader, Operand};
 use rspirv::spirv::{Op, Word};
 
+use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Const, DecorationSet, Entity as _, ExtSet, Func, Global, Type};
 use crate::ir::module::{ConstKind, Item, Module, Named};
 use crate::ir::types::{GlobalArg, TypeKind};
@@ -19,10 +20,6 @@ pub(super) struct Exporter<'m> {
     sets: Vec<Word>,
     /// Constants of 32 bits that name scopes and semantics.
     words: AHashMap<u32, Word>,
-}
-
-fn global_inst(op: Op, ty: Option<Word>, id: Word, operands: Vec<Operand>) -> Instruction {
-    Instruction::new(op, ty, Some(id), operands)
 }
 
 impl<'m> Exporter<'m> {
@@ -77,13 +74,13 @@ impl<'m> Exporter<'m> {
     pub(super) fn annotate(&mut self, id: Word, decorations: Option<DecorationSet>) {
         for decoration in self.module.decoration_list(decorations) {
             let operands = [Operand::IdRef(id)].into_iter().chain(decoration.iter().cloned()).collect();
-            self.out.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+            self.out.annotations.push(instruction(Op::Decorate, None, None, operands));
         }
     }
 
     pub(super) fn name(&mut self, id: Word, name: &str) {
         let operands = vec![Operand::IdRef(id), Operand::LiteralString(name.to_owned())];
-        self.out.debug_names.push(Instruction::new(Op::Name, None, None, operands));
+        self.out.debug_names.push(instruction(Op::Name, None, None, operands));
     }
 
     fn named(&mut self, id: Word, named: Named) {
@@ -93,12 +90,12 @@ impl<'m> Exporter<'m> {
     }
 
     fn declare(&mut self, op: Op, ty: Option<Word>, id: Word, operands: Vec<Operand>) {
-        self.out.types_global_values.push(global_inst(op, ty, id, operands));
+        self.out.types_global_values.push(instruction(op, ty, Some(id), operands));
     }
 
     pub(super) fn declarations(&mut self) {
         let module = self.module;
-        let plain = |op: Op, operand: Operand| Instruction::new(op, None, None, vec![operand]);
+        let plain = |op: Op, operand: Operand| instruction(op, None, None, vec![operand]);
         let capabilities = module.capabilities.iter();
         self.out.capabilities =
             capabilities.map(|&one| plain(Op::Capability, Operand::Capability(one))).collect();
@@ -109,11 +106,11 @@ impl<'m> Exporter<'m> {
             let id = self.fresh();
             self.sets.push(id);
             let operands = vec![Operand::LiteralString(name.clone())];
-            self.out.ext_inst_imports.push(global_inst(Op::ExtInstImport, None, id, operands));
+            self.out.ext_inst_imports.push(instruction(Op::ExtInstImport, None, Some(id), operands));
         }
         let (addressing, memory) = module.memory_model;
         let operands = vec![Operand::AddressingModel(addressing), Operand::MemoryModel(memory)];
-        self.out.memory_model = Some(Instruction::new(Op::MemoryModel, None, None, operands));
+        self.out.memory_model = Some(instruction(Op::MemoryModel, None, None, operands));
         for &item in module.items() {
             match item {
                 Item::Forward(ty) => {
@@ -124,7 +121,7 @@ impl<'m> Exporter<'m> {
                         _ => continue,
                     };
                     let operands = vec![Operand::IdRef(id), Operand::StorageClass(class)];
-                    let inst = Instruction::new(Op::TypeForwardPointer, None, None, operands);
+                    let inst = instruction(Op::TypeForwardPointer, None, None, operands);
                     self.out.types_global_values.push(inst);
                 }
                 Item::Type(ty) => self.declare_type(ty),
@@ -176,12 +173,12 @@ impl<'m> Exporter<'m> {
         self.declare(op, None, id, operands);
         for decoration in &data.decorations {
             let operands = [Operand::IdRef(id)].into_iter().chain(decoration.iter().cloned()).collect();
-            self.out.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
+            self.out.annotations.push(instruction(Op::Decorate, None, None, operands));
         }
         for (member, decoration) in &data.members {
             let start = [Operand::IdRef(id), Operand::LiteralBit32(*member)];
             let operands = start.into_iter().chain(decoration.iter().cloned()).collect();
-            self.out.annotations.push(Instruction::new(Op::MemberDecorate, None, None, operands));
+            self.out.annotations.push(instruction(Op::MemberDecorate, None, None, operands));
         }
         self.named(id, Named::Type(ty));
     }
@@ -275,13 +272,13 @@ impl<'m> Exporter<'m> {
                 Operand::LiteralString(entry.name.clone()),
             ];
             operands.extend(entry.interface.iter().map(|&global| Operand::IdRef(self.global(global))));
-            self.out.entry_points.push(Instruction::new(Op::EntryPoint, None, None, operands));
+            self.out.entry_points.push(instruction(Op::EntryPoint, None, None, operands));
         }
         for mode in &module.modes {
             let operands = mode.operands.iter().map(|arg| self.arg(arg));
             let operands =
                 [Operand::IdRef(self.function(mode.function))].into_iter().chain(operands).collect();
-            self.out.execution_modes.push(Instruction::new(mode.op, None, None, operands));
+            self.out.execution_modes.push(instruction(mode.op, None, None, operands));
         }
         let mut header = ModuleHeader::new(self.next);
         header.set_version(module.version.0, module.version.1);

@@ -1,9 +1,10 @@
 //! Instructions, and the addresses that they take.
 
-use rspirv::dr::{Instruction, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op, Word};
 
 use super::body::Writer;
+use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Inst, Place, Value};
 use crate::ir::function::Root;
 use crate::ir::inst::{Access, Arg, Operation};
@@ -44,7 +45,7 @@ impl Writer<'_, '_> {
         self.exporter.annotate(id, data.decorations);
         let op = if data.in_bounds { Op::InBoundsAccessChain } else { Op::AccessChain };
         let ty = self.exporter.ty(data.pointer);
-        self.push(Instruction::new(op, Some(ty), Some(id), operands));
+        self.push(instruction(op, Some(ty), Some(id), operands));
         id
     }
 
@@ -54,7 +55,7 @@ impl Writer<'_, '_> {
         let (op, operands) = self.operands(&data.operation);
         let ty = data.result.map(|value| self.exporter.ty(self.f.values[value].ty));
         let id = data.result.map(|value| self.define(value));
-        self.push(Instruction::new(op, ty, id, operands));
+        self.push(instruction(op, ty, id, operands));
     }
 
     fn refs(&mut self, args: &[Value], operands: &mut Vec<Operand>) {

@@ -1,7 +1,5 @@
 //! Where the address of each place is computed: in the innermost region around all uses of the place, before the first.
 
-use ahash::AHashMap;
-
 use crate::ir::entity::{Place, Region, SecondaryMap, Value};
 use crate::ir::function::{Def, Function};
 use crate::ir::region::Node;
@@ -20,14 +18,17 @@ pub(in crate::ir) fn positions(f: &Function) -> SecondaryMap<Place, Option<Posit
     positions
 }
 
-/// The places whose addresses are computed before each position, in the order of their first uses.
-pub(super) fn by_position(f: &Function) -> AHashMap<Position, Vec<Place>> {
+/// By region, the nodes before which addresses of places are computed, last first; those of one node in the order of their first uses, the other way round.
+pub(super) fn by_region(f: &Function) -> SecondaryMap<Region, Vec<(usize, Place)>> {
     let positions = positions(f);
-    let mut found: AHashMap<Position, Vec<Place>> = AHashMap::new();
-    for place in f.places.keys() {
-        if let Some(position) = positions[place] {
-            found.entry(position).or_default().push(place);
+    let mut found: SecondaryMap<Region, Vec<(usize, Place)>> = SecondaryMap::of(&f.regions);
+    for place in f.places.keys().rev() {
+        if let Some((region, node)) = positions[place] {
+            found[region].push((node, place));
         }
+    }
+    for region in f.regions.keys() {
+        found[region].sort_by_key(|&(node, _)| std::cmp::Reverse(node));
     }
     found
 }

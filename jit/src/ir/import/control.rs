@@ -13,7 +13,7 @@ use crate::ir::entity::{Construct, Region, Value};
 use crate::ir::region::{Case, ConstructData, ConstructKind, EdgeArgs, End, Node, Until};
 
 /// Most constructs inside each other.
-const DEEPEST: usize = 200;
+const DEEPEST: usize = 500;
 
 /// What a branch to a label is.
 enum Way {

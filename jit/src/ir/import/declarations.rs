@@ -67,6 +67,8 @@ pub(super) struct Importer<'a> {
     /// Decorations by the id that they are of: whole, and of members.
     decorations: AHashMap<Word, Vec<&'a [Operand]>>,
     members: AHashMap<Word, Vec<(u32, &'a [Operand])>>,
+    /// The set that was asked for last.
+    recent: Option<(Vec<&'a [Operand]>, Option<DecorationSet>)>,
     pub(super) names: AHashMap<Word, &'a str>,
     /// Sets of debug information, whose instructions are dropped.
     pub(super) dropped_sets: Vec<Word>,
@@ -99,6 +101,7 @@ impl<'a> Importer<'a> {
             slots: vec![Slot::None; bound(source)],
             decorations: AHashMap::new(),
             members: AHashMap::new(),
+            recent: None,
             names: AHashMap::new(),
             dropped_sets: Vec::new(),
         }
@@ -146,8 +149,13 @@ impl<'a> Importer<'a> {
         if self.decorations.is_empty() {
             return None;
         }
-        let all = self.decorations.get(&id)?.iter().map(|one| one.to_vec()).collect();
-        self.module.decorations(all)
+        let all = self.decorations.get(&id)?;
+        if let Some((_, set)) = self.recent.as_ref().filter(|(known, _)| known == all) {
+            return *set;
+        }
+        let set = self.module.decorations(all.iter().map(|one| one.to_vec()).collect());
+        self.recent = Some((all.clone(), set));
+        set
     }
 
     pub(super) fn declarations(&mut self, source: &'a dr::Module) -> Result<()> {

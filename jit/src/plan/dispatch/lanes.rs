@@ -1,5 +1,5 @@
 //! Whether local ids follow from sub-groups, so that barriers at which it is enough that each sub-group waits for itself are its own
-//! (`emit::lanes`, `emit::weak`).
+//! (`emit::passes::subgroup_ids`, `emit::weak`).
 //!
 //! # Requires
 //! - a finished group, its loops written out

@@ -1,0 +1,6 @@
+//! Passes over the IR of a fused kernel.
+
+pub(super) mod dce;
+pub(super) mod sink_stores;
+mod slots;
+pub(super) mod subgroup_ids;

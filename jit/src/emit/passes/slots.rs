@@ -1,0 +1,35 @@
+//! Push constants that passes on the IR read.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{Decoration, StorageClass};
+
+use crate::emit::{JitError, push};
+use crate::ir::entity::{Global, Value};
+use crate::ir::{Builder, Module, Root};
+use crate::plan::recipe::Recipe;
+
+/// Where a slot of the recipe is, which holds a number without a sign.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    block: Global,
+    member: u32,
+}
+
+impl Slot {
+    pub(super) fn find(module: &Module, recipe: &Recipe, slot: u16) -> Result<Self, JitError> {
+        let (is_behind, member) = push::member(recipe, slot);
+        let behind = [Operand::LiteralBit32(recipe.bindings.len() as u32)];
+        let is_block = |global: &Global| match module.globals[*global].class {
+            StorageClass::PushConstant => !is_behind,
+            _ => is_behind && module.decoration(*global, Decoration::Binding) == Some(&behind),
+        };
+        let block = module.globals.keys().find(is_block);
+        let block = block.ok_or_else(|| JitError::new("slots", format!("slot {slot} is not declared")))?;
+        Ok(Self { block, member })
+    }
+
+    pub(super) fn load(self, code: &mut Builder<'_>) -> Value {
+        let member = code.word(self.member);
+        code.load(Root::Global(self.block), &[member])
+    }
+}

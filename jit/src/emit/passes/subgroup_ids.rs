@@ -1,0 +1,206 @@
+//! Sub-group index remapping: ids that follow from the sub-group and the number of an invocation in it.
+//!
+//! Vulkan does not say which invocations of a work-group make up a sub-group. Barriers of sub-groups and shuffles rest on it, so the fused kernel
+//! numbers its invocations itself, in one of two ways:
+//!
+//! - invocation `l` of a work-group is lane `l % S` of sub-group `l / S`
+//! - the kernel's work-groups are one sub-group each, and `W` of them are in one: sub-group `s` of work-group `w` is work-group `W w + s`. A device starts
+//!   work-groups one after another, and small ones end before the next ones have started.
+//!
+//! # Requires
+//! - a work-group of one dimension, a multiple of `S` wide, run in full sub-groups of `S`; nothing in the members but local and global ids
+//!   tells one invocation of a work-group from another
+//! - for several in one: barriers that are the sub-group's; a number of work-groups along `x` that is a multiple of `W`, or a slot with that number
+//!
+//! # Guarantees
+//! - each invocation of the kernel is done once, with its ids, and nothing reads the dispatch's own
+//! - of several work-groups in one, each has a slice of shared memory; sub-groups that are behind the last work-group do nothing
+
+use ahash::AHashMap;
+use rspirv::dr::Operand;
+use rspirv::spirv::{BuiltIn, Capability, ExecutionMode, Op, StorageClass};
+use smallvec::SmallVec;
+
+use super::slots::Slot;
+use crate::emit::JitError;
+use crate::ir::entity::{Func, Global, Type, Value};
+use crate::ir::{
+    Builder, End, Function, GlobalArg, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind,
+};
+use crate::plan::recipe::Recipe;
+
+/// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
+pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
+    let entry = module.entry_points.first().map(|entry| entry.function);
+    let local = local_size(module).map(|local| *local);
+    let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else { return Ok(()) };
+    let packed = recipe.schedule.packing();
+    let shuffles = module.capabilities.contains(&Capability::GroupNonUniformShuffle);
+    if packed.is_none() && local != recipe.schedule.local_size()[0] && !shuffles {
+        return Ok(());
+    }
+    if let Some(how) = packed.filter(|_| !mutant!(SlicesAreOne)) {
+        slices(module, how.groups);
+    }
+    let total = packed.and_then(|how| how.total).map(|slot| Slot::find(module, recipe, slot)).transpose()?;
+    let by_kind: &[BuiltIn] = if packed.is_some() {
+        &[BuiltIn::WorkgroupId, BuiltIn::NumWorkgroups]
+    } else {
+        &[BuiltIn::GlobalInvocationId]
+    };
+    let replaced = [&[BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex], by_kind].concat();
+    let variables = redirect(module, &replaced);
+    let mut code = Builder::new(module, entry);
+    let (subgroup, lane) =
+        (number(&mut code, BuiltIn::SubgroupId), number(&mut code, BuiltIn::SubgroupLocalInvocationId));
+    let (zero, own) = (code.word(0), if packed.is_some() { lane } else { code.linear(subgroup, size, lane) });
+    for (builtin, variable) in variables {
+        let mut parts = [own, zero, zero];
+        if by_kind.contains(&builtin) {
+            let is_count = builtin == BuiltIn::NumWorkgroups;
+            parts = components(&mut code, if is_count { builtin } else { BuiltIn::WorkgroupId });
+            parts[0] = match (packed, total) {
+                (None, _) => code.linear(parts[0], local, own),
+                (_, Some(total)) if is_count => total.load(&mut code),
+                (Some(how), _) if is_count || mutant!(SubgroupsAreOneGroup) => {
+                    code.linear(parts[0], how.groups, zero)
+                }
+                (Some(how), _) => code.linear(parts[0], how.groups, subgroup),
+            };
+        }
+        set(&mut code, builtin, variable, &parts);
+    }
+    code.begin();
+    if let (Some(size), Some(how)) = (local_size(module), packed) {
+        *size *= how.groups;
+    }
+    match (packed, total) {
+        (Some(how), Some(total)) if !mutant!(LastSubgroupsAreMore) => guard(module, entry, how.groups, total),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The size of the work-group in its first dimension.
+fn local_size(module: &mut Module) -> Option<&mut u32> {
+    let what = GlobalArg::Literal(Operand::ExecutionMode(ExecutionMode::LocalSize));
+    module.modes.iter_mut().find_map(|mode| match mode.operands.as_mut_slice() {
+        [first, GlobalArg::Literal(Operand::LiteralBit32(size)), ..] if *first == what => Some(size),
+        _ => None,
+    })
+}
+
+/// An entry point that leaves out sub-groups for which there is no work-group. All invocations of a sub-group go the same way, and with
+/// `SubgroupUniformControlFlowKHR` they stay together on it.
+fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
+    let Function { ty, result, control, .. } = module.functions[called];
+    let entry = module.functions.push(Function::new(ty, result, control));
+    module.defined.push(entry);
+    module.entry_points.iter_mut().for_each(|one| one.function = entry);
+    module.modes.iter_mut().for_each(|mode| mode.function = entry);
+    let mut code = Builder::new(module, entry);
+    let [x, ..] = components(&mut code, BuiltIn::WorkgroupId);
+    let subgroup = number(&mut code, BuiltIn::SubgroupId);
+    let (own, total) = (code.linear(x, several, subgroup), total.load(&mut code));
+    let boolean = code.module.ty(TypeKind::Bool);
+    let condition = code.pure(Op::ULessThan, boolean, &[own, total], &[]);
+    let accept = code.when(condition);
+    let f = code.function();
+    let (call, _) = f.inst(Operation::Call { function: called, args: SmallVec::new() }, Some(result), None);
+    f.regions[accept].nodes.push(Node::Inst(call));
+    f.regions[f.body].end = End::Return(None);
+    code.begin();
+}
+
+/// Gives each variable of shared memory a slice for each sub-group.
+fn slices(module: &mut Module, several: u32) {
+    let shared = module.globals.iter().filter(|(_, data)| data.class == StorageClass::Workgroup);
+    let shared: Vec<(Global, Type)> = shared.map(|(global, data)| (global, data.pointer)).collect();
+    let mut of: AHashMap<Global, Global> = AHashMap::new();
+    for (global, pointer) in shared {
+        let Some((class, element)) = module.types.pointer(pointer) else { continue };
+        let length = module.word(several);
+        let array = module.ty(TypeKind::Array { element, length });
+        let pointer = module.pointer(class, array);
+        // What was said of one of them is said of none.
+        of.insert(global, module.global(GlobalData { pointer, class, initializer: None, decorations: None }));
+    }
+    for func in module.defined.clone() {
+        let mut code = Builder::new(module, func);
+        let own = number(&mut code, BuiltIn::SubgroupId);
+        let mut is_used = false;
+        for data in code.function().places.values_mut() {
+            if let Root::Global(global) = data.root
+                && let Some(&slices) = of.get(&global)
+            {
+                is_used = true;
+                data.root = Root::Global(slices);
+                data.path.insert(0, own);
+                data.in_bounds = false;
+            }
+        }
+        if is_used {
+            code.begin();
+        }
+    }
+    module.remove_globals(|global| of.contains_key(&global));
+}
+
+/// Has all functions read variables of the invocation instead of those of these inputs that there are. Returns the variables, which nothing sets.
+fn redirect(module: &mut Module, builtins: &[BuiltIn]) -> Vec<(BuiltIn, Global)> {
+    let inputs = builtins.iter().filter_map(|&builtin| Some((builtin, module.input(builtin)?)));
+    let inputs: Vec<(BuiltIn, Global)> = inputs.collect();
+    let class = StorageClass::Private;
+    let mut variables = Vec::with_capacity(inputs.len());
+    for (builtin, input) in inputs {
+        let Some((_, pointee)) = module.types.pointer(module.globals[input].pointer) else { continue };
+        let pointer = module.pointer(class, pointee);
+        let variable = module.global(GlobalData { pointer, class, initializer: None, decorations: None });
+        for func in module.defined.clone() {
+            for place in module.functions[func].places.keys() {
+                let data = module.functions[func].places[place].clone();
+                if let (Root::Global(root), Some((_, pointee))) =
+                    (data.root, module.types.pointer(data.pointer))
+                    && root == input
+                {
+                    let (root, pointer) = (Root::Global(variable), module.pointer(class, pointee));
+                    module.functions[func].places[place] = PlaceData { root, pointer, ..data };
+                }
+            }
+        }
+        variables.push((builtin, variable));
+    }
+    variables
+}
+
+fn uvec3(module: &mut Module) -> Type {
+    let element = module.u32();
+    module.ty(TypeKind::Vector { element, count: 3 })
+}
+
+/// The value of an input that is a number.
+fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
+    code.module.capability(Capability::GroupNonUniform);
+    let ty = code.module.u32();
+    code.input(builtin, ty)
+}
+
+/// The components of an input as numbers without a sign.
+fn components(code: &mut Builder<'_>, builtin: BuiltIn) -> [Value; 3] {
+    let (number, uvec3) = (code.module.u32(), uvec3(code.module));
+    let value = code.input(builtin, uvec3);
+    let value = code.cast(value, uvec3);
+    [0, 1, 2].map(|dim| code.pure(Op::CompositeExtract, number, &[value], &[dim]))
+}
+
+/// Sets the variable that is read instead of an input.
+fn set(code: &mut Builder<'_>, builtin: BuiltIn, variable: Global, parts: &[Value; 3]) {
+    let uvec3 = uvec3(code.module);
+    let value = match builtin {
+        BuiltIn::LocalInvocationIndex => parts[0],
+        _ => code.pure(Op::CompositeConstruct, uvec3, parts, &[]),
+    };
+    let Some((_, ty)) = code.module.types.pointer(code.module.globals[variable].pointer) else { return };
+    let value = code.cast(value, ty);
+    code.store(Root::Global(variable), &[], value);
+}

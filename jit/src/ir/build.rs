@@ -1,0 +1,130 @@
+//! Instructions under construction.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{BuiltIn, Decoration, Op, SelectionControl, StorageClass};
+use smallvec::SmallVec;
+
+use super::entity::{Func, Place, Region, Type, Value};
+use super::function::{Function, PlaceData, Root};
+use super::inst::{Access, Operation};
+use super::module::{GlobalData, Module};
+use super::region::{ConstructData, ConstructKind, End, Node};
+
+/// Instructions of a function that are to stand in a region.
+pub struct Builder<'m> {
+    /// The module.
+    pub module: &'m mut Module,
+    /// What was made so far.
+    pub nodes: Vec<Node>,
+    function: Func,
+}
+
+impl<'m> Builder<'m> {
+    /// A builder that has made nothing.
+    pub fn new(module: &'m mut Module, function: Func) -> Self {
+        Self { module, nodes: Vec::new(), function }
+    }
+
+    /// The function.
+    pub fn function(&mut self) -> &mut Function {
+        &mut self.module.functions[self.function]
+    }
+
+    /// The value of a number of 32 bits without a sign.
+    pub fn word(&mut self, number: u32) -> Value {
+        let (constant, ty) = (self.module.word(number), self.module.u32());
+        self.function().constant(constant, ty)
+    }
+
+    /// Adds an instruction with a result.
+    pub fn value(&mut self, operation: Operation, ty: Type) -> Value {
+        let (inst, result) = self.function().inst(operation, Some(ty), None);
+        self.nodes.push(Node::Inst(inst));
+        result.expect("invariant: an instruction with a type has a result")
+    }
+
+    /// Adds an operation on values.
+    pub fn pure(&mut self, op: Op, ty: Type, args: &[Value], literals: &[u32]) -> Value {
+        let (args, literals) = (SmallVec::from_slice(args), SmallVec::from_slice(literals));
+        self.value(Operation::Pure { op, args, literals }, ty)
+    }
+
+    /// The bits of a value as another type.
+    pub fn cast(&mut self, value: Value, ty: Type) -> Value {
+        if self.function().values[value].ty == ty { value } else { self.pure(Op::Bitcast, ty, &[value], &[]) }
+    }
+
+    /// `a · factor + b`, of numbers of 32 bits without a sign.
+    pub fn linear(&mut self, a: Value, factor: u32, b: Value) -> Value {
+        let (ty, factor) = (self.module.u32(), self.word(factor));
+        let product = self.pure(Op::IMul, ty, &[a, factor], &[]);
+        self.pure(Op::IAdd, ty, &[product, b], &[])
+    }
+
+    /// A place in a variable.
+    pub fn place(&mut self, root: Root, path: &[Value]) -> Place {
+        let f = &self.module.functions[self.function];
+        let number = |&index: &Value| f.as_const(index).and_then(|constant| self.module.number(constant));
+        let members: SmallVec<[Option<u32>; 3]> = path.iter().map(number).collect();
+        let mut pointer = match root {
+            Root::Global(global) => self.module.globals[global].pointer,
+            Root::Local(local) => f.locals[local].pointer,
+            Root::Pointer(value) => f.values[value].ty,
+        };
+        for member in members {
+            let Some((class, ty)) = self.module.types.pointer(pointer) else { continue };
+            if let Some(pointee) = self.module.types.part(ty, member) {
+                pointer = self.module.pointer(class, pointee);
+            }
+        }
+        let path = SmallVec::from_slice(path);
+        self.function().places.push(PlaceData { root, path, pointer, in_bounds: false, decorations: None })
+    }
+
+    /// Adds a load of a built-in, which is of a type if there is no variable of it yet.
+    pub fn input(&mut self, builtin: BuiltIn, ty: Type) -> Value {
+        let input = self.module.input(builtin).unwrap_or_else(|| {
+            let (class, pointer) = (StorageClass::Input, self.module.pointer(StorageClass::Input, ty));
+            let decoration = vec![Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)];
+            let decorations = self.module.decorations(vec![decoration]);
+            self.module.global(GlobalData { pointer, class, initializer: None, decorations })
+        });
+        self.load(Root::Global(input), &[])
+    }
+
+    /// Adds a load.
+    pub fn load(&mut self, root: Root, path: &[Value]) -> Value {
+        let place = self.place(root, path);
+        let pointer = self.function().places[place].pointer;
+        let ty = self.module.types.pointer(pointer).map_or(pointer, |(_, pointee)| pointee);
+        self.value(Operation::Load { place, access: Access::default() }, ty)
+    }
+
+    /// Adds a store.
+    pub fn store(&mut self, root: Root, path: &[Value], value: Value) {
+        let place = self.place(root, path);
+        let operation = Operation::Store { place, value, access: Access::default() };
+        let (inst, _) = self.function().inst(operation, None, None);
+        self.nodes.push(Node::Inst(inst));
+    }
+
+    /// Adds a selection, and returns its region where a condition holds.
+    pub fn when(&mut self, condition: Value) -> Region {
+        let f = self.function();
+        let (accept, reject, control) = (f.region(), f.region(), Some(SelectionControl::NONE));
+        let kind = ConstructKind::If { condition, accept, reject, control, weights: None };
+        let construct = f.constructs.push(ConstructData { kind, results: Vec::new() });
+        for region in [accept, reject] {
+            f.regions[region].end = End::Exit { to: construct, args: SmallVec::new() };
+        }
+        self.nodes.push(Node::Construct(construct));
+        accept
+    }
+
+    /// Puts the code at the beginning of the function.
+    pub fn begin(mut self) {
+        let nodes = std::mem::take(&mut self.nodes);
+        let f = self.function();
+        f.regions[f.body].nodes.splice(0..0, nodes);
+    }
+}
