@@ -30,7 +30,6 @@ use super::hide;
 use super::link::Shared;
 use super::weak::{self, Access, Touch};
 use crate::analysis::cfg::Cfg;
-use crate::plan::recipe::Recipe;
 use flow::{Flow, together};
 
 /// Most registers that a variable takes of an invocation.
@@ -40,18 +39,10 @@ const MOST: u32 = 32;
 /// all of these are.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
-    if emission.narrowed
-        && let Some(size) = recipe.schedule.full_subgroups()
-    {
-        make(&mut emission.shared, recipe, entry, size);
-    }
-    Ok(())
-}
-
-/// Puts variables of shared memory into registers of sub-groups of `size`.
-fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) {
+    let shared = &mut emission.shared;
+    let Some(size) = recipe.schedule.full_subgroups().filter(|_| emission.narrowed) else { return Ok(()) };
     if weak::has_layouts(&shared.builder) {
-        return;
+        return Ok(());
     }
     let (is_packed, zero) = (recipe.schedule.packing().is_some(), recipe.zero);
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
@@ -102,6 +93,7 @@ fn make(shared: &mut Shared, recipe: &Recipe, entry: Word, size: u32) {
         builder.capability(Capability::GroupNonUniform);
         builder.capability(Capability::GroupNonUniformShuffle);
     }
+    Ok(())
 }
 
 /// A variable in registers.

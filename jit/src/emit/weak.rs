@@ -82,11 +82,11 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     Ok(())
 }
 
-/// Weakens barriers of the members' functions, in work-groups of `local` invocations and sub-groups of `size`. Returns how many.
-fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
+/// Weakens barriers of the members' functions, in work-groups of `local` invocations and sub-groups of `size`.
+fn barriers(shared: &mut Shared, size: u32, local: u32) {
     let builder = &mut shared.builder;
     if local > MOST_INVOCATIONS || size == 0 || !local.is_multiple_of(size) || has_layouts(builder) {
-        return 0;
+        return;
     }
     let mut ids: AHashMap<Word, BuiltIn> = AHashMap::new();
     for builtin in [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex] {
@@ -94,18 +94,15 @@ fn barriers(shared: &mut Shared, size: u32, local: u32) -> usize {
     }
     let scope = builder.constant(Scope::Subgroup as u32);
     let mut functions = std::mem::take(&mut builder.module.functions);
-    let mut count = 0;
     for function in &mut functions {
         let weak = Reader { builder, ids: &ids, local, size, function }.weak();
         for (block, position) in weak {
             let inst = &mut function.blocks[block].instructions[position];
             inst.operands[0] = Operand::IdScope(scope);
             inst.operands[1] = Operand::IdScope(scope);
-            count += 1;
         }
     }
     builder.module.functions = functions;
-    count
 }
 
 /// All that a function does to shared memory, in work-groups of `local` invocations; `ids` are inputs that are local ids.

@@ -9,7 +9,7 @@ use super::entity::{
     Value,
 };
 use super::inst::{InstData, Operation};
-use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node, RegionData};
+use super::region::{ConstructData, ConstructKind, EdgeArgs, End, RegionData};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -241,26 +241,10 @@ impl Function {
             number(&mut constructs[construct].results, &|at| Def::Result(construct, at));
         }
     }
-
-    /// The tree of regions.
-    pub fn tree(&self) -> Tree {
-        let mut tree = Tree { parents: SecondaryMap::of(&self.regions) };
-        let mut open = vec![self.body];
-        while let Some(region) = open.pop() {
-            for node in &self.regions[region].nodes {
-                let Node::Construct(construct) = node else { continue };
-                for inner in self.constructs[*construct].kind.regions() {
-                    tree.add(inner, region, *construct);
-                    open.push(inner);
-                }
-            }
-        }
-        tree
-    }
 }
 
 /// Which construct a region belongs to, and in which region that stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree {
     parents: SecondaryMap<Region, Option<(Region, Construct)>>,
 }

@@ -225,22 +225,4 @@ impl Operation {
         });
         args.iter().copied().chain(one).chain(other)
     }
-
-    /// The same, to be changed.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> + '_ {
-        let (args, one, operands): (&mut [Value], Option<&mut Value>, &mut [Arg]) = match self {
-            Self::Pure { args, .. }
-            | Self::Ext { args, .. }
-            | Self::Atomic { args, .. }
-            | Self::Call { args, .. } => (args, None, &mut []),
-            Self::Store { value, .. } => (&mut [], Some(value), &mut []),
-            Self::Other { operands, .. } => (&mut [], None, operands),
-            Self::Load { .. } | Self::Length { .. } | Self::Barrier { .. } => (&mut [], None, &mut []),
-        };
-        let other = operands.iter_mut().filter_map(|arg| match arg {
-            Arg::Value(value) | Arg::Scope(value) | Arg::Semantics(value) => Some(value),
-            Arg::Type(_) | Arg::Literal(_) => None,
-        });
-        args.iter_mut().chain(one).chain(other)
-    }
 }

@@ -156,21 +156,6 @@ impl End {
             .chain(condition)
             .chain(until.into_iter().flat_map(|until| until.args.iter().copied()))
     }
-
-    /// The same, to be changed.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> + '_ {
-        let (args, until): (&mut [Value], Option<&mut Until>) = match self {
-            Self::Exit { args, .. } | Self::Continue { args, .. } | Self::Fall { args, .. } => (args, None),
-            Self::Repeat { args, until } => (args, until.as_mut()),
-            Self::Return(value) => (value.as_mut_slice(), None),
-            Self::Unreachable | Self::Terminate(_) => (&mut [], None),
-        };
-        let until = until.into_iter().flat_map(|until| {
-            let Until { condition, args, .. } = until;
-            std::iter::once(condition).chain(args.iter_mut())
-        });
-        args.iter_mut().chain(until)
-    }
 }
 
 impl ConstructKind {

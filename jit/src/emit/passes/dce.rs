@@ -16,7 +16,7 @@
 use ahash::AHashSet;
 use rspirv::spirv::StorageClass;
 
-use crate::ir::entity::{Construct, Func, Global, Inst, Local, Place, Region, SecondaryMap, Value};
+use crate::ir::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Value};
 use crate::ir::{ConstructKind, Def, Effect, End, Function, Module, Node, Operation, Root};
 
 /// Removes dead code.
@@ -31,7 +31,7 @@ pub(in crate::emit) fn run(module: &mut Module) {
     module.defined.retain(|&func| live[func].is_called);
     for &func in &module.defined {
         let (f, live) = (&mut module.functions[func], &live[func]);
-        f.variables.retain(|&local| used.contains(&Variable::Local(func, local)));
+        f.variables.retain(|&local| used.contains(&(Some(func), Root::Local(local))));
         f.retain_carried(|value| live.values[value]);
         for data in f.regions.values_mut() {
             data.nodes.retain(|node| match node {
@@ -42,12 +42,8 @@ pub(in crate::emit) fn run(module: &mut Module) {
     }
 }
 
-/// A variable of the invocation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Variable {
-    Global(Global),
-    Local(Func, Local),
-}
+/// A variable of the invocation, with its function if it is local.
+type Variable = (Option<Func>, Root);
 
 /// What is live of a function.
 #[derive(Clone, Default)]
@@ -216,12 +212,13 @@ impl Walk<'_, '_> {
 
     /// The variable of the invocation that a place lies in.
     fn variable(&self, place: Place) -> Option<Variable> {
-        match self.f.places[place].root {
+        let root = self.f.places[place].root;
+        match root {
             Root::Global(global) => {
                 let is_own = self.marker.module.globals[global].class == StorageClass::Private;
-                is_own.then_some(Variable::Global(global))
+                is_own.then_some((None, root))
             }
-            Root::Local(local) => Some(Variable::Local(self.func, local)),
+            Root::Local(_) => Some((Some(self.func), root)),
             Root::Pointer(_) => None,
         }
     }

@@ -20,7 +20,6 @@ pub(super) fn import(importer: &mut Importer<'_>, source: &dr::Function, name: F
     let f = std::mem::replace(&mut importer.module.functions[name], empty);
     let labels = source.blocks.iter().enumerate();
     let labels = labels.filter_map(|(number, block)| Some((block.label_id()?, number))).collect();
-    let tree = f.tree();
     let mut body = Body {
         importer,
         source,
@@ -29,7 +28,7 @@ pub(super) fn import(importer: &mut Importer<'_>, source: &dr::Function, name: F
         home: SecondaryMap::of(&PrimaryMap::<Value, ()>::default()),
         place_home: SecondaryMap::of(&PrimaryMap::<Place, ()>::default()),
         whole: AHashMap::new(),
-        tree,
+        tree: Tree::default(),
         frames: Vec::new(),
         exits: SecondaryMap::of(&f.constructs),
         continues: SecondaryMap::of(&f.constructs),
