@@ -15,7 +15,8 @@
 use rspirv::dr::{Function, Operand};
 use rspirv::spirv::Op;
 
-use crate::analysis::access::{Guard, KernelAnalysis};
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::Guard;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::Evaluator;
 use crate::plan::grouping::group::Group;
