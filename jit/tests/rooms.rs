@@ -96,17 +96,6 @@ const CIRCLES: &[&[&str]] = &[
     &["emit/lockstep/conditions", "emit/lockstep/trace", "emit/lockstep/trace/ways"],
     &["frontend/overrides", "frontend/wgsl"],
     &["frontend/passes/formulas", "frontend/passes/formulas/products"],
-    &[
-        "rewrite",
-        "rewrite/close",
-        "rewrite/inline",
-        "rewrite/inline/import",
-        "rewrite/inline/texel",
-        "rewrite/rounds",
-        "rewrite/rounds/looped",
-        "rewrite/rounds/stores",
-        "rewrite/wrap",
-    ],
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.
