@@ -94,7 +94,6 @@ const CIRCLES: &[&[&str]] = &[
     &["emit/ids", "emit/internal", "emit/link", "emit/link/globals", "emit/link/seam", "emit/settled"],
     &["emit/interleave", "emit/interleave/ranges"],
     &["emit/lockstep/conditions", "emit/lockstep/trace", "emit/lockstep/trace/ways"],
-    &["frontend/passes/formulas", "frontend/passes/formulas/products"],
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.
