@@ -33,8 +33,8 @@ pub struct NormalKernel {
     pub(crate) push_block: Option<u32>,
     /// Its execution modes.
     pub(crate) modes: Modes,
-    /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
-    side_by_side: OnceLock<Result<bool, Alone>>,
+    /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
+    coarsened: OnceLock<Result<bool, Alone>>,
     /// The same of several invocations of a work-group. Worked out when it is first asked for.
     narrow: OnceLock<Result<bool, Alone>>,
     /// See [`loads_by_side`]. Worked out when it is first asked for.
@@ -69,7 +69,7 @@ impl NormalKernel {
             floats,
             push_block,
             modes,
-            side_by_side: OnceLock::new(),
+            coarsened: OnceLock::new(),
             narrow: OnceLock::new(),
             loads_by_side: OnceLock::new(),
             behind_stores: OnceLock::new(),
@@ -77,9 +77,9 @@ impl NormalKernel {
         }
     }
 
-    /// Whether there is a barrier in it, if several of its work-groups can be done side by side.
-    pub(crate) fn waits_side_by_side(&self) -> Result<bool, Alone> {
-        *self.side_by_side.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
+    /// Whether there is a barrier in it, if its work-groups can be coarsened.
+    pub(crate) fn waits_coarsened(&self) -> Result<bool, Alone> {
+        *self.coarsened.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
     }
 
     /// The same where these blocks end in branches that go one way in every invocation.
@@ -109,7 +109,7 @@ impl NormalKernel {
         Ok(has_barrier(&function, &none))
     }
 
-    /// What loads of shared memory cost, by the side along which work-groups are done side by side.
+    /// What loads of shared memory cost, by the dimension along which work-groups are coarsened.
     pub(crate) fn loads_by_side(&self) -> [u32; 3] {
         *self.loads_by_side.get_or_init(kept!(|| loads_by_side(&self.module)))
     }

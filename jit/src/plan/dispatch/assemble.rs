@@ -10,7 +10,7 @@ use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
-use crate::plan::dispatch::{interleave, settled, shape};
+use crate::plan::dispatch::{block_coarsening, settled, shape};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::seam;
@@ -111,7 +111,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
-    // Items side by side pass their elements on as values.
+    // Items of one invocation pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),
         None => load_once::choose(problem, &mut group, &granted),
@@ -119,7 +119,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
     let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
-        let private = interleave::registers(&granted);
+        let private = block_coarsening::registers(&granted);
         unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
     } else {
         Vec::new()
@@ -139,7 +139,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         schedule: step.schedule(),
         items_per_invocation: step.items_per_invocation(),
         loads_kept,
-        work_groups: step.work_groups_side_by_side(),
+        work_groups: step.coarsened_work_groups(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
         alone,
         barriers: barrier_reports,

@@ -10,9 +10,9 @@
 //! - there is a schedule: work as it was submitted is legal for any group
 //! - no number of the call is in the code: those that a schedule passes are push constants
 
+use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::interleave::SideBySide;
-use crate::plan::dispatch::{interleave, lanes, lockstep, narrow};
+use crate::plan::dispatch::{lanes, lockstep, narrow};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
@@ -117,7 +117,7 @@ fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
 
 /// Block coarsening, in sub-groups if these matter.
 fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(SideBySide { groups, axis, count }) = interleave::choose(context)? else {
+    let Some(CoarsenedBlocks { groups, axis, count }) = block_coarsening::choose(context)? else {
         return Ok(Vec::new());
     };
     let mut push = context.push.clone();

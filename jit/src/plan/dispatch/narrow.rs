@@ -14,8 +14,8 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::Atom;
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::NormalKernel;
+use crate::plan::dispatch::block_coarsening;
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::interleave;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::{Internalization, Submission};
@@ -66,9 +66,9 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
         }
         waits |= own;
     }
-    let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let private = block_coarsening::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
-        && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
+        && limits.max_loop_rounds.is_none_or(|limit| block_coarsening::fits(group, several, limit));
     (waits && group.trusted.is_empty() && fits).then_some(schedule)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Opt
     let Context { group, granted, limits, .. } = *context;
     let facts = limits.narrow;
     let shape = group.layout.shape;
-    let shared = interleave::shared_bytes(context.members(), granted);
+    let shared = block_coarsening::shared_bytes(context.members(), granted);
     let left = shape.local[0] / several;
     let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
     let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();

@@ -2,7 +2,7 @@
 //!
 //! Kernels ask whether there is anything to do for them: `if (i >= n) return;`. Where every invocation of the group has something to do, the
 //! code does not ask any more. That saves little by itself, but loads behind a branch wait for each other, and a branch on a
-//! work-group's number keeps work-groups from being done side by side ([`super::interleave`]).
+//! work-group's number keeps work-groups from being coarsened ([`super::block_coarsening`]).
 //!
 //! # Requires
 //! - a finished group, whose members do one item in each invocation

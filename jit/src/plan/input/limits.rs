@@ -32,7 +32,7 @@ pub struct Limits {
     /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
     /// 0 keeps none.
     pub kept_result_bytes: u32,
-    /// What work-groups side by side are worth.
+    /// What block coarsening is worth.
     pub interleave: InterleaveFacts,
     /// What work-groups of fewer invocations are worth.
     pub narrow: NarrowFacts,
@@ -110,7 +110,7 @@ pub struct ShapeFacts {
     pub lanes: u32,
 }
 
-/// What a device gains from work-groups side by side.
+/// What a device gains from block coarsening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct InterleaveFacts {
     /// Most work-groups of a fused kernel with barriers that one work-group does; 0 and 1 mean one.

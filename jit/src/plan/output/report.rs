@@ -96,17 +96,17 @@ pub struct GroupReport {
     pub items_per_invocation: u32,
     /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
     pub loads_kept: u32,
-    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
     pub work_groups: u32,
     /// Bytes of the kernels' push constants that are in a uniform buffer of the engine's own, for want of room for them.
     pub push_buffer_bytes: u32,
-    /// Why it does its own alone, if several might be worth it on the device.
+    /// Why its work-groups are not coarsened, if that might be worth it on the device.
     pub alone: Option<AloneReason>,
     /// One entry between each two members.
     pub barriers: Vec<BarrierReport>,
 }
 
-/// Why a work-group of a dispatch does not do several work-groups of its kernels side by side.
+/// Why the work-groups of a dispatch are not coarsened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AloneReason {
