@@ -35,8 +35,8 @@ pub struct NormalKernel {
     pub(crate) modes: Modes,
     /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
     coarsened: OnceLock<Result<bool, Alone>>,
-    /// The same of several invocations of a work-group. Worked out when it is first asked for.
-    narrow: OnceLock<Result<bool, Alone>>,
+    /// The same if its invocations can be. Computed when it is first asked for.
+    coarsened_invocations: OnceLock<Result<bool, Alone>>,
     /// See [`loads_by_side`]. Worked out when it is first asked for.
     loads_by_side: OnceLock<[u32; 3]>,
     /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
@@ -70,7 +70,7 @@ impl NormalKernel {
             push_block,
             modes,
             coarsened: OnceLock::new(),
-            narrow: OnceLock::new(),
+            coarsened_invocations: OnceLock::new(),
             loads_by_side: OnceLock::new(),
             behind_stores: OnceLock::new(),
             planned_push: OnceLock::new(),
@@ -78,7 +78,7 @@ impl NormalKernel {
     }
 
     /// Whether there is a barrier in it, if its work-groups can be coarsened.
-    pub(crate) fn waits_coarsened(&self) -> Result<bool, Alone> {
+    pub(crate) fn waits_in_coarsened_blocks(&self) -> Result<bool, Alone> {
         *self.coarsened.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
     }
 
@@ -88,8 +88,10 @@ impl NormalKernel {
     }
 
     /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
-    pub(crate) fn waits_by_fewer(&self, settled: &[usize]) -> Result<bool, Alone> {
-        let plainly = *self.narrow.get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
+    pub(crate) fn waits_in_coarsened_threads(&self, settled: &[usize]) -> Result<bool, Alone> {
+        let plainly = *self
+            .coarsened_invocations
+            .get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
         match settled {
             [] => plainly,
             _ => plainly.or_else(|_| self.waits(Sides::Invocations, settled.iter().copied())),

@@ -6,6 +6,6 @@ pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
 pub(in crate::plan) mod lanes;
 pub(in crate::plan) mod lockstep;
-pub(in crate::plan) mod narrow;
 pub(in crate::plan) mod settled;
 pub(in crate::plan) mod shape;
+pub(in crate::plan) mod thread_coarsening;

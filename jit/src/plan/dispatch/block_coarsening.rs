@@ -44,7 +44,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
         let why = |why| AloneReason::Member { submission, why };
         let Ok(normal) = &member.kernel.normal else { return Ok(None) };
         let branches = settled.get(submission - group.start).map_or(&[][..], Vec::as_slice);
-        let own = normal.waits_coarsened().or_else(|alone| match branches {
+        let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
             [] => Err(alone),
             _ => normal.waits_without(branches.iter().map(|one| one.block as usize)),
         });

@@ -12,7 +12,7 @@
 
 use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::{lanes, lockstep, narrow};
+use crate::plan::dispatch::{lanes, lockstep, thread_coarsening};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
@@ -86,7 +86,7 @@ fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason>
 
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(threads) = narrow::choose(context) else { return Ok(Vec::new()) };
+    let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
     let size = lanes::fitting(context, context.limits.narrow.subgroup);
     let lanes = size.map(|size| threads.clone().in_subgroups(size)).filter(|lanes| context.allows(lanes));
     let mut candidates = Vec::new();
@@ -108,7 +108,7 @@ fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReaso
 fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
     let mut push = alone.push.clone()?;
     let several = alone.schedule.thread_coarsening()?;
-    let groups = narrow::packed(context, several, context.has_room(&push))?;
+    let groups = thread_coarsening::packing(context, several, context.has_room(&push))?;
     let count = alone.groups[0];
     let total = (!count.is_multiple_of(groups)).then(|| push.add_total(count));
     let schedule = alone.schedule.clone().pack(Packing { groups, total });

@@ -34,7 +34,7 @@ pub struct Limits {
     pub kept_result_bytes: u32,
     /// What block coarsening is worth.
     pub interleave: InterleaveFacts,
-    /// What work-groups of fewer invocations are worth.
+    /// What thread coarsening of work-groups is worth.
     pub narrow: NarrowFacts,
     /// Which loops are written out.
     pub loops: LoopFacts,
@@ -123,7 +123,7 @@ pub struct InterleaveFacts {
     pub shared_bytes: u32,
 }
 
-/// What a device gains from work-groups of fewer invocations.
+/// What a device gains from thread coarsening of work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct NarrowFacts {
     /// Invocations that are left of a work-group of a fused kernel with barriers, as many as a sub-group has; 0: it keeps its own.

@@ -142,7 +142,7 @@ impl Step {
         }
     }
 
-    /// Invocations of the kernels' work-group that one of a narrow work-group does.
+    /// Invocations of the kernels' work-group that one of the dispatch does (thread coarsening of a work-group).
     pub fn invocations_by_one(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,

@@ -1,4 +1,4 @@
-//! Whether a work-group of a group with barriers is done by fewer invocations, each of which does several of the kernels' (`emit::narrow`).
+//! Thread coarsening of work-groups with barriers: whether fewer invocations do one, each of which does several of the kernels' (`emit::narrow`).
 //!
 //! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
 //! loads of all that an invocation does are in flight together.
@@ -23,7 +23,7 @@ use crate::plan::output::recipe::Unroll;
 use crate::plan::promotion::internalize::Granted;
 use crate::schedule::Schedule;
 
-/// Most invocations of the kernels that are written side by side: the code grows with them.
+/// Most invocations of the kernels that one does: the code grows with them.
 const MOST: u32 = 32;
 
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
@@ -57,7 +57,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {
         let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
-        let own = waits_by_fewer(member, shape.local, branches.iter().map(|one| one.block as usize))?;
+        let own = waits_for_others(member, shape.local, branches.iter().map(|one| one.block as usize))?;
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
         let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
@@ -74,7 +74,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
 
 /// How many of the kernels' work-groups, of one sub-group each, are in one; `has_room` says whether there is room for a number to pass: that of the
 /// work-groups, where it is no multiple.
-pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
+pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
     let Context { group, granted, limits, .. } = *context;
     let facts = limits.narrow;
     let shape = group.layout.shape;
@@ -99,7 +99,7 @@ pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Opt
 }
 
 /// Whether a member has barriers, if several of its invocations can be done by one.
-fn waits_by_fewer(
+fn waits_for_others(
     member: &Submission,
     local: [u32; 3],
     settled: impl Iterator<Item = usize>,
@@ -109,7 +109,7 @@ fn waits_by_fewer(
     if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
         return None;
     }
-    normal.waits_by_fewer(&settled.collect::<Vec<_>>()).ok()
+    normal.waits_in_coarsened_threads(&settled.collect::<Vec<_>>()).ok()
 }
 
 /// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.
