@@ -12,7 +12,7 @@
 
 use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::{lanes, lockstep, thread_coarsening};
+use crate::plan::dispatch::{lanes, superword, thread_coarsening};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
@@ -138,7 +138,7 @@ fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason
 
 /// Superword code.
 fn superword(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some((how, shape)) = lockstep::choose(context) else { return Ok(Vec::new()) };
+    let Some((how, shape)) = superword::choose(context) else { return Ok(Vec::new()) };
     let line = context.as_submitted().is_line();
     let schedule = Schedule::new(context.group.layout.domain, shape.local, line).superwords(how);
     Ok(vec![Candidate { groups: shape.groups, ..Candidate::plain(context, schedule) }])

@@ -104,7 +104,7 @@ pub struct ShapeFacts {
     pub rounds: u32,
     /// Work-groups that are to be left of a dispatch whose invocations do so.
     pub least: u32,
-    /// Items of its work-group that an invocation does in lockstep, where kernels have no free shape; 0 and 1 mean one.
+    /// Items of its work-group that an invocation of superword code does, where kernels have no free shape; 0 and 1 mean one.
     pub lockstep: u32,
     /// Fewest invocations that are to be left of a work-group for that.
     pub lanes: u32,

@@ -91,7 +91,7 @@ pub struct GroupReport {
     pub work_group: [u32; 3],
     /// Which invocation does which work ([`Step::schedule`](crate::plan::Step::schedule)).
     pub schedule: String,
-    /// Invocations of the kernels one invocation of the dispatch does. In lockstep it is one where the code has no way for several, which is
+    /// Invocations of the kernels one invocation of the dispatch does. Of superword code it is one where the code has no path for several, which is
     /// known when it is built.
     pub items_per_invocation: u32,
     /// Places in the kernels that load what the invocation has loaded before, and take it from a register.

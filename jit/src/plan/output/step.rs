@@ -134,7 +134,7 @@ impl Step {
         }
     }
 
-    /// Items of the kernels' work-group that one invocation does, where the code has a way for several.
+    /// Items of the kernels' work-group that one invocation does, where the code has a path for several.
     pub(crate) fn items_per_invocation(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
@@ -150,7 +150,7 @@ impl Step {
         }
     }
 
-    /// Whether four items next to each other are done in lockstep, with their elements as vectors, where the code has a way for that.
+    /// Whether it is superword code of four neighbouring items, with their elements as vectors, where the code has a path for that.
     pub fn is_in_vectors(&self) -> bool {
         match &self.source {
             Source::Plain { .. } => false,
