@@ -230,13 +230,13 @@ fn is_barrier(inst: &Instruction, calls: &AHashSet<Word>) -> bool {
     }
 }
 
-/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `settled` blocks that end
+/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `resolved` blocks that end
 /// in a branch that goes one way in every invocation.
 pub(crate) fn manner(
     function: &Function,
     globals: &Globals,
     calls: &AHashSet<Word>,
-    settled: &AHashSet<usize>,
+    resolved: &AHashSet<usize>,
 ) -> Result<Manner, Alone> {
     if globals.addresses {
         return Err(Alone::Addresses);
@@ -276,7 +276,7 @@ pub(crate) fn manner(
             frozen.insert(id);
         }
     }
-    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, settled };
+    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, resolved };
     let mut apart: Vec<Construct> = Vec::new();
     // Each time round there is a construct more.
     for _ in 0..=function.blocks.len() {
@@ -318,7 +318,7 @@ struct Flow<'a> {
     /// Pointers into buffers that nothing writes while the kernel runs.
     frozen: AHashSet<Word>,
     /// Blocks whose branches go one way.
-    settled: &'a AHashSet<usize>,
+    resolved: &'a AHashSet<usize>,
 }
 
 impl Flow<'_> {
@@ -409,7 +409,7 @@ impl Flow<'_> {
                         .and_then(Operand::id_ref_any)
                         .is_some_and(|id| varying.contains(&id))
             });
-            parts && !done && !self.settled.contains(block)
+            parts && !done && !self.resolved.contains(block)
         })
     }
 

@@ -83,22 +83,22 @@ impl NormalKernel {
     }
 
     /// The same where these blocks end in branches that go one way in every invocation.
-    pub(crate) fn waits_without(&self, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
-        self.waits(Sides::Groups, settled)
+    pub(crate) fn waits_without(&self, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+        self.waits(Sides::Groups, resolved)
     }
 
     /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
-    pub(crate) fn waits_in_coarsened_threads(&self, settled: &[usize]) -> Result<bool, Alone> {
+    pub(crate) fn waits_in_coarsened_threads(&self, resolved: &[usize]) -> Result<bool, Alone> {
         let plainly = *self
             .coarsened_invocations
             .get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
-        match settled {
+        match resolved {
             [] => plainly,
-            _ => plainly.or_else(|_| self.waits(Sides::Invocations, settled.iter().copied())),
+            _ => plainly.or_else(|_| self.waits(Sides::Invocations, resolved.iter().copied())),
         }
     }
 
-    fn waits(&self, sides: Sides, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+    fn waits(&self, sides: Sides, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
         let Some(function) = self.module.functions.first() else { return Ok(false) };
         let mut function = Cow::Borrowed(function);
         if sides == Sides::Invocations {
@@ -107,7 +107,7 @@ impl NormalKernel {
         let none = AHashSet::new();
         let module = &self.module;
         let globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
-        manner(&function, &globals, &none, &settled.collect())?;
+        manner(&function, &globals, &none, &resolved.collect())?;
         Ok(has_barrier(&function, &none))
     }
 

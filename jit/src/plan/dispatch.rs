@@ -5,7 +5,7 @@ pub(in crate::plan) mod block_coarsening;
 pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
 pub(in crate::plan) mod lanes;
-pub(in crate::plan) mod settled;
+pub(in crate::plan) mod resolved_branches;
 pub(in crate::plan) mod shape;
 pub(in crate::plan) mod superword;
 pub(in crate::plan) mod thread_coarsening;

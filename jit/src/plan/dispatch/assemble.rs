@@ -10,7 +10,7 @@ use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
-use crate::plan::dispatch::{block_coarsening, settled, shape};
+use crate::plan::dispatch::{block_coarsening, resolved_branches, shape};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::seam;
@@ -23,7 +23,8 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, Settled, Target, UnifiedBinding, Unroll,
+    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
+    Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
@@ -74,7 +75,7 @@ pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, 
         barriers: Vec::new(),
         chosen: None,
         unrolled: Vec::new(),
-        settled: Vec::new(),
+        resolved: Vec::new(),
         kept: Vec::new(),
         kinds: candidates::AS_SUBMITTED,
     };
@@ -124,13 +125,13 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     } else {
         Vec::new()
     };
-    let settled = match &chosen {
+    let resolved = match &chosen {
         Some(_) => Vec::new(),
-        None => settled::branches(list, uses, &mut group),
+        None => resolved_branches::find(list, uses, &mut group),
     };
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
     let parts =
-        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, kinds: candidates::ALL };
+        Parts { granted: &granted, barriers, chosen, unrolled, resolved, kept, kinds: candidates::ALL };
     let (step, alone) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
@@ -210,7 +211,7 @@ struct Parts<'a> {
     barriers: Vec<usize>,
     chosen: Option<Chosen>,
     unrolled: Vec<Vec<Unroll>>,
-    settled: Vec<Vec<Settled>>,
+    resolved: Vec<Vec<ResolvedBranch>>,
     kept: Vec<Kept>,
     /// Kinds of schedules that it may have.
     kinds: &'static [Propose],
@@ -232,7 +233,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, settled, kept, kinds } = parts;
+    let Parts { granted, barriers, chosen, unrolled, resolved, kept, kinds } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -280,7 +281,7 @@ fn step(
         chosen: chosen.as_ref(),
         kept: &kept,
         unrolled: &unrolled,
-        settled: &settled,
+        resolved: &resolved,
         barriers: !barriers.is_empty(),
         is_strict: options.float == FloatMode::Strict,
         limits,
@@ -319,7 +320,7 @@ fn step(
         }
     }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
-    recipe.members.iter_mut().zip(settled).for_each(|(member, branches)| member.settled = branches);
+    recipe.members.iter_mut().zip(resolved).for_each(|(member, branches)| member.resolved = branches);
     if let Some(chosen) = chosen {
         recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
     }
@@ -397,7 +398,7 @@ fn member(
         unroll: Vec::new(),
         hidden: Hidden::default(),
         kept: Vec::new(),
-        settled: Vec::new(),
+        resolved: Vec::new(),
     }
 }
 

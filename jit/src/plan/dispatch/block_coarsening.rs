@@ -33,7 +33,7 @@ pub(crate) struct CoarsenedBlocks {
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
 pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, AloneReason> {
-    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
+    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
     let facts = limits.interleave;
     let members = context.members();
     if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
@@ -43,7 +43,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
     for (submission, member) in (group.start..).zip(members) {
         let why = |why| AloneReason::Member { submission, why };
         let Ok(normal) = &member.kernel.normal else { return Ok(None) };
-        let branches = settled.get(submission - group.start).map_or(&[][..], Vec::as_slice);
+        let branches = resolved.get(submission - group.start).map_or(&[][..], Vec::as_slice);
         let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
             [] => Err(alone),
             _ => normal.waits_without(branches.iter().map(|one| one.block as usize)),

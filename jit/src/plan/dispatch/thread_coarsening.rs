@@ -28,7 +28,7 @@ const MOST: u32 = 32;
 
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
-    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
+    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
     let facts = limits.narrow;
     let members = context.members();
     let shape = group.layout.shape;
@@ -56,7 +56,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     };
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {
-        let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
+        let branches = resolved.get(number).map_or(&[][..], Vec::as_slice);
         let own = waits_for_others(member, shape.local, branches.iter().map(|one| one.block as usize))?;
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
@@ -102,14 +102,14 @@ pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Op
 fn waits_for_others(
     member: &Submission,
     local: [u32; 3],
-    settled: impl Iterator<Item = usize>,
+    resolved: impl Iterator<Item = usize>,
 ) -> Option<bool> {
     let interface = &member.kernel.interface;
     let normal = member.kernel.normal.as_ref().ok()?;
     if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
         return None;
     }
-    normal.waits_in_coarsened_threads(&settled.collect::<Vec<_>>()).ok()
+    normal.waits_in_coarsened_threads(&resolved.collect::<Vec<_>>()).ok()
 }
 
 /// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.
