@@ -24,7 +24,6 @@ mod exits;
 pub mod expr;
 pub(crate) mod floats;
 pub(crate) mod if_conversion;
-pub(crate) mod interleave;
 mod joint;
 pub(crate) mod kernel_analysis;
 pub(crate) mod layout;
@@ -37,6 +36,7 @@ mod skipped;
 pub(crate) mod superword;
 mod symbolic;
 mod trip_counts;
+pub(crate) mod uniformity;
 pub(crate) mod unroll;
 mod word;
 

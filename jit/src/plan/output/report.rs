@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::analysis::interleave::Alone;
+use crate::analysis::uniformity::Alone;
 use crate::kernel::SetBinding;
 use crate::plan::input::submission::{BufferId, Internalization, Promote};
 use crate::plan::output::members::Members;
