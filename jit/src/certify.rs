@@ -262,7 +262,7 @@ impl Checker<'_, '_> {
                 let mut make = |_| group.rounds(&mut world, &mut traces, member, of as usize, rounds);
                 self.ask(Claim::Rounds, subject, &mut make);
             }
-            for branch in &one.settled {
+            for branch in &one.resolved {
                 let position = group.members[member].position;
                 let subject = format!(
                     "submission {position}, block {}: its condition is {}",

@@ -19,8 +19,6 @@ mod modes;
 pub(crate) mod module;
 pub(crate) mod newer;
 pub(crate) mod opcodes;
-#[cfg(feature = "wgsl")]
-mod overrides;
 mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;

@@ -12,6 +12,7 @@ mod close;
 mod definition;
 mod free;
 mod inline;
+mod order;
 mod quotient;
 mod rounds;
 mod texel;
@@ -20,121 +21,18 @@ mod writer;
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use crate::kernel::Specialized;
 use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Ids, Part, Parts, Slots};
+pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
 pub(crate) use texel::Texels;
+pub(crate) use writer::words_at;
 
 /// What a rewrite that changes the shape alone does not do.
 const OTHER_BINDINGS: &str = "it uses other bindings";
-
-/// The order in which a placed kernel does its items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Order {
-    /// A work-group a row: group `r`, local id `l` and round `k` of a loop do item `r w + l + k L`, where that is below
-    /// `(r + 1) w`, with `L` invocations in a group, which are a line in one dimension. Push constant: `w`.
-    Rows,
-    /// An item an invocation: the one at `(x, y)` does item `y w + x`, if `x < w` and the item is below `n`. Push constants:
-    /// `w`, `n`.
-    Grid,
-    /// An item an invocation, from one of them on: the invocation `x` of a line does item `x - s`, if `s <= x < e`. Push constants: `s`, `e`.
-    Line,
-}
-
-impl Order {
-    /// Push constants behind those of the kernel.
-    pub(crate) fn words(self) -> u32 {
-        match self {
-            Order::Rows => 1,
-            Order::Grid | Order::Line => 2,
-        }
-    }
-}
-
-/// The dimensions in which a dispatch has several work-groups. These are numbered in a line, `x` first; the number of one is
-/// taken apart into its ids by the counts of all these dimensions but the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spread([bool; 3]);
-
-impl Spread {
-    pub(crate) fn of(groups: [u32; 3]) -> Self {
-        Self(groups.map(|count| count != 1))
-    }
-
-    fn dims(self) -> impl Iterator<Item = usize> {
-        (0..3).filter(move |&d| self.0[d])
-    }
-
-    /// Dimensions whose counts are asked for.
-    fn counted(self) -> SmallVec<[usize; 2]> {
-        let mut dims: SmallVec<[usize; 3]> = self.dims().collect();
-        dims.pop();
-        dims.into_iter().collect()
-    }
-}
-
-/// The dimensions that count where items are numbered by their global ids, `x + a (y + b z)`: in the others there is only id 0. The last one goes on as long as there are
-/// numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Digits([bool; 3]);
-
-impl Digits {
-    pub(crate) fn of(counts: [u32; 3]) -> Self {
-        Self(counts.map(|count| count != 1))
-    }
-
-    fn dims(self) -> SmallVec<[usize; 3]> {
-        (0..3).filter(|&d| self.0[d]).collect()
-    }
-}
-
-/// How the items of a kernel are numbered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbering {
-    /// Work-group by work-group, each in the order of its local index.
-    Invocations(Spread),
-    /// By their global ids.
-    GlobalIds(Digits),
-}
-
-impl Numbering {
-    /// Dimensions whose counts are push constants behind those of the order.
-    fn counted(self) -> SmallVec<[usize; 2]> {
-        match self {
-            Numbering::Invocations(spread) => spread.counted(),
-            Numbering::GlobalIds(digits) => {
-                let mut dims = digits.dims();
-                dims.pop();
-                dims.into_iter().collect()
-            }
-        }
-    }
-
-    /// These push constants.
-    pub(crate) fn counts(self, of: [u32; 3]) -> SmallVec<[u32; 2]> {
-        self.counted().into_iter().map(|d| of[d]).collect()
-    }
-
-    fn key(self) -> [u8; 4] {
-        let (kind, [x, y, z]) = match self {
-            Numbering::Invocations(Spread(dims)) => (0, dims.map(u8::from)),
-            Numbering::GlobalIds(Digits(dims)) => (1, dims.map(u8::from)),
-        };
-        [kind, x, y, z]
-    }
-}
-
-/// The dimension of work-groups that are a line.
-pub(crate) fn line_of(local: [u32; 3]) -> Option<usize> {
-    let mut long = (0..3).filter(|&d| local[d] != 1);
-    let first = long.next().unwrap_or(0);
-    long.next().is_none().then_some(first)
-}
 
 /// A free kernel in another order and with another local size; made once for each. `widths` are the first bytes of words of its
 /// push constants that are the `w` of the order.
@@ -212,11 +110,6 @@ pub(crate) fn rounds(
         .collect();
     let kernel = kernel.variants.get(key, make).ok()?;
     Some(ByRounds { kernel, count, must_last: rounds.must_last() })
-}
-
-/// First byte of the words that a placed kernel takes behind its own push constants.
-pub(crate) fn words_at(kernel: &Specialized) -> u32 {
-    kernel.interface.push.as_ref().map_or(0, |push| push.size.next_multiple_of(4))
 }
 
 /// The kernel with what is open of its floats hidden, made once; `None` if that is what it is.

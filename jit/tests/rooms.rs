@@ -90,31 +90,10 @@ const PLAN: &[&str] =
 
 /// Import circles that there are, which may lose files but not gain any.
 const CIRCLES: &[&[&str]] = &[
-    &[
-        "analysis/access",
-        "analysis/build",
-        "analysis/divisions",
-        "analysis/evaluate",
-        "analysis/recurrence",
-        "analysis/trip_counts",
-    ],
     &["emit/coarsening", "emit/vectorize"],
     &["emit/ids", "emit/internal", "emit/link", "emit/link/globals", "emit/link/seam", "emit/settled"],
     &["emit/interleave", "emit/interleave/ranges"],
     &["emit/lockstep/conditions", "emit/lockstep/trace", "emit/lockstep/trace/ways"],
-    &["frontend/overrides", "frontend/wgsl"],
-    &["frontend/passes/formulas", "frontend/passes/formulas/products"],
-    &[
-        "rewrite",
-        "rewrite/close",
-        "rewrite/inline",
-        "rewrite/inline/import",
-        "rewrite/inline/texel",
-        "rewrite/rounds",
-        "rewrite/rounds/looped",
-        "rewrite/rounds/stores",
-        "rewrite/wrap",
-    ],
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

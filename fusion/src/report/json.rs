@@ -67,7 +67,7 @@ pub struct Group {
     pub items_per_invocation: u32,
     /// Places that load what was loaded before, and take it from a register.
     pub loads_kept: u32,
-    /// Work-groups of the kernels that one of the dispatch does side by side.
+    /// Work-groups of the kernels that one of the dispatch does (block coarsening).
     pub work_groups: u32,
     /// Bytes of push constants that are in a uniform buffer of the engine's own, for want of room for them.
     pub push_buffer_bytes: u32,

@@ -95,7 +95,7 @@ const SHAPES: [(u32, u32, bool); 8] = [
     (8, 4, true),
 ];
 
-/// Work-groups that one does side by side, under each of these shapes.
+/// Work-groups that one does (block coarsening), under each of these shapes.
 const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 
 /// Work-groups that are done by fewer invocations.

@@ -15,12 +15,12 @@ use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::access::{
-    Access, AccessKind, Element, ElementIndex, Guard, KernelAnalysis, LengthQuery, PushLeaf, PushUse, Term,
-    Texel,
+    Access, AccessKind, Element, ElementIndex, Guard, LengthQuery, PushLeaf, PushUse, Term, Texel,
 };
 use super::cfg::{Cfg, Edge, Place};
 use super::exits::Test;
 use super::expr::{CompareOp, Exprs, Node, NodeId};
+use super::kernel_analysis::KernelAnalysis;
 use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
 use crate::frontend::{SetBinding, opcodes};

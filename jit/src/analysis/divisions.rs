@@ -17,19 +17,12 @@ use super::affine::Atoms;
 use super::build::{Builder, id_at};
 use super::evaluate::Evaluator;
 use super::expr::{BinaryOp, CompareOp, Node, NodeId, mask, sign_extend};
+use super::kernel_analysis::Division;
 use super::word::{as_signed, as_unsigned};
 use crate::frontend::opcodes;
 
 /// Most expressions that are visited for one divisor.
 const MAX_CHOICES: u32 = 32;
-
-/// What is divided by what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Division {
-    signed: bool,
-    /// Dividend and divisor of each component.
-    parts: Vec<(NodeId, NodeId)>,
-}
 
 impl Builder<'_> {
     /// The divisions outside of loops whose block does not dominate the kernel's only store, by block and position.

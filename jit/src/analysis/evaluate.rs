@@ -10,9 +10,10 @@
 use ahash::AHashMap;
 use smallvec::SmallVec;
 
-use super::access::{Access, Guard, KernelAnalysis, Texel};
+use super::access::{Access, Guard, Texel};
 use super::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, rejoin};
 use super::expr::{IdKind, Node, NodeId, Passed, SubgroupValue, mask, sign_extend};
+use super::kernel_analysis::KernelAnalysis;
 use super::numbers::Numbers;
 use super::size::BoundSize;
 use super::word::{Value, as_signed, as_unsigned};

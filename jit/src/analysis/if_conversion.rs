@@ -1,7 +1,7 @@
 //! Kernels whose work is one straight line for every item in range.
 //!
 //! Most element-wise kernels are: read the item's number, leave if it is past the end, then compute without a
-//! branch. Such a body can be written once for several items side by side, which is what lets one invocation do
+//! branch. Such a body can be written once for several items, which is what lets one invocation do
 //! several items with their loads in flight together, or as one wide access.
 //!
 //! # Requires

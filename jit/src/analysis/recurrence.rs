@@ -19,32 +19,13 @@ use super::affine::Atoms;
 use super::build::{Builder, Definition};
 use super::evaluate::Evaluator;
 use super::expr::{BinaryOp, Node, NodeId, holds, mask, sign_extend};
+use super::loops::{Carried, Recurrence};
 
 /// Most rounds that are run.
 const MAX_ROUNDS: u64 = 512;
 
 /// Most expressions that the values of a round are made of.
 const MAX_NODES: usize = 128;
-
-/// What a loop's test depends on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recurrence {
-    condition: NodeId,
-    /// What the condition is when the loop goes on.
-    stays: bool,
-    carried: Vec<Carried>,
-}
-
-/// A value of the loop's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Carried {
-    /// The leaf that stands for it in expressions of the loop.
-    leaf: NodeId,
-    /// What it is in the first round.
-    first: NodeId,
-    /// What it is in the next round, made of what is carried.
-    next: NodeId,
-}
 
 impl Builder<'_> {
     /// What the test of a loop depends on, if that is integers that the header carries.

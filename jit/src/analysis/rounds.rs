@@ -7,7 +7,7 @@ use super::affine::{Affine, Atom, AtomId, Atoms};
 use super::cfg::Place;
 use super::evaluate::Evaluator;
 use super::expr::{CompareOp, GoesOn, LoopBound, Node, NodeId, Passed};
-use super::trip_counts::{Factor, Products, Rounds};
+use super::loops::{Factor, Products, Rounds};
 use super::word::{Value, as_signed, as_unsigned};
 
 impl Evaluator<'_> {

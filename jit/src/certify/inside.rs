@@ -10,7 +10,7 @@ use super::text::Question;
 use super::trace::{Actor, FrameId, ROOT, Trace, World};
 use crate::analysis::AccessKind;
 use crate::plan::Internalization;
-use crate::plan::recipe::{Settled, SlotOf};
+use crate::plan::recipe::{ResolvedBranch, SlotOf};
 
 /// An access to a buffer that stays inside.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ impl<'a> Group<'a> {
         w: &mut World,
         traces: &mut Traces<'a>,
         member: usize,
-        branch: &Settled,
+        branch: &ResolvedBranch,
         exact: bool,
     ) -> Option<Question> {
         let reader = actor(self, w, "t");

@@ -2,14 +2,14 @@
 //!
 //! Each invocation does what the invocations of its local id do in `G` work-groups that follow each other: a load of one, the
 //! same load of the next, and so on, then what comes after it. One barrier serves all of them. What of a function has to be
-//! done for one work-group after another says [`analysis::interleave`](crate::analysis::interleave).
+//! done for one work-group after another says [`analysis::uniformity`](crate::analysis::uniformity).
 //!
 //! The last work-group has fewer to do if their number is no multiple of `G`: it does them one by one, in a loop, with a
 //! barrier between two of them, for they use the same shared memory. Whether a work-group is that one follows from its number, so
 //! all of it takes that way.
 //!
 //! # Requires
-//! - the finished functions of a fused kernel, and functions that `analysis::interleave` has found a manner for
+//! - the finished functions of a fused kernel, and functions that `analysis::uniformity` has found a manner for
 //!
 //! # Guarantees
 //! - each work-group of the kernel is done once, with its ids, its shared memory and its invocations' own variables
@@ -29,7 +29,7 @@ use super::builder::Builder;
 use super::emission::Emission;
 use super::entry::Blocks;
 use super::link::Shared;
-use crate::analysis::interleave::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
+use crate::analysis::uniformity::{Alone, Construct, Globals, Manner, Manners, Sides, join_ends, manners};
 use crate::plan::recipe::Recipe;
 use crate::schedule::BlockCoarsening;
 use ranges::Ranges;

@@ -200,7 +200,7 @@ impl Linker<'_> {
         } else {
             self.unrolled(function)?
         };
-        if !self.member.settled.is_empty() {
+        if !self.member.resolved.is_empty() {
             settled::sweep(&mut blocks);
         }
         self.load_zero(&mut blocks);

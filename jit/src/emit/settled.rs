@@ -1,7 +1,7 @@
 //! Branches that go one way in every invocation, without their question.
 //!
 //! # Requires
-//! - branches whose other way is empty (`plan::dispatch::settled`)
+//! - branches whose other way is empty (`plan::dispatch::resolved_branches`)
 //!
 //! # Guarantees
 //! - what an invocation does is what it did
@@ -16,7 +16,7 @@ use super::link::Linker;
 impl Linker<'_> {
     /// Ends a copy of block `number` in a plain branch, if it is one of those.
     pub(super) fn settle(&self, number: usize, code: &mut Vec<Instruction>) {
-        let Some(one) = self.member.settled.iter().find(|one| one.block as usize == number) else { return };
+        let Some(one) = self.member.resolved.iter().find(|one| one.block as usize == number) else { return };
         let Some(last) = code.pop() else { return };
         let side = if one.taken { 1 } else { 2 };
         code.pop_if(|merge| merge.class.opcode == Op::SelectionMerge);

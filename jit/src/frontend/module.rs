@@ -8,12 +8,12 @@ use rspirv::spirv::{ExecutionModel, Op};
 use super::error::KernelError;
 use super::lines::{self, Lines};
 use super::newer::{self, Newer};
-#[cfg(feature = "wgsl")]
-use super::overrides::Overrides;
 use super::passes::strip_layout;
 use super::set_binding::SetBinding;
 use super::spec::{self, SpecConstant};
 use super::tools::{self, Complaint};
+#[cfg(feature = "wgsl")]
+use super::wgsl::Overrides;
 use super::words::{self, Inst};
 use super::{guard, load};
 

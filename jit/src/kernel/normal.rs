@@ -13,7 +13,7 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
-use crate::analysis::interleave::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
+use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::layout::Types;
 use crate::analysis::{self, KernelAnalysis};
 
@@ -33,10 +33,10 @@ pub struct NormalKernel {
     pub(crate) push_block: Option<u32>,
     /// Its execution modes.
     pub(crate) modes: Modes,
-    /// Whether it has barriers, if its work-groups can be done side by side. Worked out when it is first asked for.
-    side_by_side: OnceLock<Result<bool, Alone>>,
-    /// The same of several invocations of a work-group. Worked out when it is first asked for.
-    narrow: OnceLock<Result<bool, Alone>>,
+    /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
+    coarsened: OnceLock<Result<bool, Alone>>,
+    /// The same if its invocations can be. Computed when it is first asked for.
+    coarsened_invocations: OnceLock<Result<bool, Alone>>,
     /// See [`loads_by_side`]. Worked out when it is first asked for.
     loads_by_side: OnceLock<[u32; 3]>,
     /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
@@ -69,34 +69,36 @@ impl NormalKernel {
             floats,
             push_block,
             modes,
-            side_by_side: OnceLock::new(),
-            narrow: OnceLock::new(),
+            coarsened: OnceLock::new(),
+            coarsened_invocations: OnceLock::new(),
             loads_by_side: OnceLock::new(),
             behind_stores: OnceLock::new(),
             planned_push: OnceLock::new(),
         }
     }
 
-    /// Whether there is a barrier in it, if several of its work-groups can be done side by side.
-    pub(crate) fn waits_side_by_side(&self) -> Result<bool, Alone> {
-        *self.side_by_side.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
+    /// Whether there is a barrier in it, if its work-groups can be coarsened.
+    pub(crate) fn waits_in_coarsened_blocks(&self) -> Result<bool, Alone> {
+        *self.coarsened.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
     }
 
     /// The same where these blocks end in branches that go one way in every invocation.
-    pub(crate) fn waits_without(&self, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
-        self.waits(Sides::Groups, settled)
+    pub(crate) fn waits_without(&self, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+        self.waits(Sides::Groups, resolved)
     }
 
     /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
-    pub(crate) fn waits_by_fewer(&self, settled: &[usize]) -> Result<bool, Alone> {
-        let plainly = *self.narrow.get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
-        match settled {
+    pub(crate) fn waits_in_coarsened_threads(&self, resolved: &[usize]) -> Result<bool, Alone> {
+        let plainly = *self
+            .coarsened_invocations
+            .get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
+        match resolved {
             [] => plainly,
-            _ => plainly.or_else(|_| self.waits(Sides::Invocations, settled.iter().copied())),
+            _ => plainly.or_else(|_| self.waits(Sides::Invocations, resolved.iter().copied())),
         }
     }
 
-    fn waits(&self, sides: Sides, settled: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+    fn waits(&self, sides: Sides, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
         let Some(function) = self.module.functions.first() else { return Ok(false) };
         let mut function = Cow::Borrowed(function);
         if sides == Sides::Invocations {
@@ -105,11 +107,11 @@ impl NormalKernel {
         let none = AHashSet::new();
         let module = &self.module;
         let globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
-        manner(&function, &globals, &none, &settled.collect())?;
+        manner(&function, &globals, &none, &resolved.collect())?;
         Ok(has_barrier(&function, &none))
     }
 
-    /// What loads of shared memory cost, by the side along which work-groups are done side by side.
+    /// What loads of shared memory cost, by the dimension along which work-groups are coarsened.
     pub(crate) fn loads_by_side(&self) -> [u32; 3] {
         *self.loads_by_side.get_or_init(kept!(|| loads_by_side(&self.module)))
     }

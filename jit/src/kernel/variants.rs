@@ -54,8 +54,8 @@ pub struct Variants {
     list: Kept,
     /// What keeps the kernel from having any.
     tied: Arc<OnceLock<Option<&'static str>>>,
-    /// Whether several items can be done in lockstep.
-    way: Arc<OnceLock<bool>>,
+    /// Whether there may be superword code for it.
+    path: Arc<OnceLock<bool>>,
 }
 
 /// Where variants are: with the kernel that was submitted. It keeps its variants, so they do not keep it.
@@ -67,7 +67,7 @@ enum Kept {
 
 impl Default for Variants {
     fn default() -> Self {
-        Self { list: Kept::Here(Arc::default()), tied: Arc::default(), way: Arc::default() }
+        Self { list: Kept::Here(Arc::default()), tied: Arc::default(), path: Arc::default() }
     }
 }
 
@@ -78,7 +78,7 @@ impl Variants {
             Kept::Here(list) => Arc::downgrade(list),
             Kept::There(list) => list.clone(),
         };
-        Self { list: Kept::There(list), tied: Arc::default(), way: Arc::default() }
+        Self { list: Kept::There(list), tied: Arc::default(), path: Arc::default() }
     }
 
     /// What keeps the kernel from having variants, found out once.
@@ -86,9 +86,9 @@ impl Variants {
         *self.tied.get_or_init(kept!(find))
     }
 
-    /// Whether the kernel has a way for several items, found out once.
-    pub(crate) fn has_way(&self, find: impl FnOnce() -> bool) -> bool {
-        *self.way.get_or_init(kept!(find))
+    /// Whether the kernel has one path for several items, as superword code takes it; found out once.
+    pub(crate) fn has_path(&self, find: impl FnOnce() -> bool) -> bool {
+        *self.path.get_or_init(kept!(find))
     }
 
     /// What is known under a key, or what `make` makes, which is known from then on.

@@ -1,11 +1,11 @@
 //! Which invocation of a group's dispatch does which work, and the step that comes of it.
 
 pub(in crate::plan) mod assemble;
+pub(in crate::plan) mod block_coarsening;
 pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
-pub(in crate::plan) mod interleave;
 pub(in crate::plan) mod lanes;
-pub(in crate::plan) mod lockstep;
-pub(in crate::plan) mod narrow;
-pub(in crate::plan) mod settled;
+pub(in crate::plan) mod resolved_branches;
 pub(in crate::plan) mod shape;
+pub(in crate::plan) mod superword;
+pub(in crate::plan) mod thread_coarsening;

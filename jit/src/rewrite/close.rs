@@ -17,8 +17,7 @@ use ahash::AHashMap;
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{MemoryAccess, Op, Word};
 
-use super::words_at;
-use super::writer::{Pushed, Result, Writer};
+use super::writer::{Pushed, Result, Writer, words_at};
 use crate::analysis::floats::{Open, OpenUse, Place};
 use crate::kernel::{NormalKernel, Specialized};
 

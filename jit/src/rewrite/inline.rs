@@ -20,6 +20,7 @@
 
 mod ids;
 mod import;
+mod item;
 mod parts;
 mod texel;
 
@@ -29,128 +30,17 @@ use rspirv::spirv::{Op, SelectionControl, Word};
 use smallvec::SmallVec;
 
 use super::definition::{Definition, Line};
-use super::words_at;
 use super::writer::{Pushed, Result, Writer};
 use crate::analysis::access::AccessKind;
 use crate::analysis::floats::Floats;
 use crate::analysis::layout::Type;
 use crate::frontend::defs::Defs;
-use crate::kernel::{NormalKernel, SetBinding, Specialized};
+use crate::kernel::{NormalKernel, Specialized};
 use import::Import;
+pub(crate) use import::Slots;
+pub(crate) use item::{Coordinate, Digit, Ids, Part};
 pub(crate) use parts::Parts;
 pub(super) use parts::parts;
-
-/// A number that an item's ids are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Digit {
-    /// Dimension: 0 = x.
-    pub(crate) dim: u8,
-    pub(crate) part: Part,
-    /// The digit is what the id lacks of its greatest value.
-    pub(crate) mirrored: bool,
-}
-
-/// Which id of a dimension a digit is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Part {
-    /// `GlobalInvocationId`.
-    Global,
-    /// `WorkgroupId`.
-    Group,
-    /// `LocalInvocationId`.
-    Local,
-}
-
-/// A coordinate of the texel that an item stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Coordinate {
-    /// The dimension whose `GlobalInvocationId` it is, less the first coordinate; a number if there is none.
-    pub(crate) dim: Option<u8>,
-    /// The first coordinate is not zero.
-    pub(crate) based: bool,
-}
-
-/// How the item follows from the index of its element: what of that is in the code. The numbers are push constants, in this
-/// order: the shift, the first index, the consumer's first index and the one after its last, the weights of all digits but the
-/// lightest, the greatest values of mirrored ones; of a texel, the first coordinates that are not zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Ids {
-    /// The index that the consumer has is not the producer's.
-    pub(crate) shifted: bool,
-    /// The least index is not zero.
-    pub(crate) based: bool,
-    /// Elements below the first one are loaded as before, and those from the one after the last on.
-    pub(crate) from_first: bool,
-    pub(crate) to_last: bool,
-    /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
-    pub(crate) digits: SmallVec<[Digit; 4]>,
-    /// Of a texel, there are its coordinates instead.
-    pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
-}
-
-impl Ids {
-    /// All of it.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let Self { shifted, based, from_first, to_last, digits, coordinates } = self;
-        let digits = digits.iter().flat_map(|digit| [digit.dim, digit.part as u8, u8::from(digit.mirrored)]);
-        let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
-        let coordinates =
-            coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
-        flags.into_iter().chain(digits).chain(coordinates).collect()
-    }
-
-    /// How many numbers.
-    pub(crate) fn words(&self) -> u32 {
-        let flags = [self.shifted, self.based, self.from_first, self.to_last];
-        let others = flags.into_iter().filter(|&flag| flag).count();
-        (others + self.weights() + self.mirrored() + self.bases()) as u32
-    }
-
-    /// How many greatest values.
-    fn mirrored(&self) -> usize {
-        self.digits.iter().filter(|digit| digit.mirrored).count()
-    }
-
-    /// How many weights are among them.
-    fn weights(&self) -> usize {
-        self.digits.len().saturating_sub(1)
-    }
-
-    /// How many first coordinates.
-    fn bases(&self) -> usize {
-        self.coordinates.iter().filter(|one| one.based).count()
-    }
-}
-
-/// Where the producer's arguments are in the kernel that works it out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Slots {
-    set: u32,
-    first: u32,
-    /// First byte of the producer's push constants.
-    pub(crate) push: u32,
-    /// First byte of the words of [`Ids`]; behind them is the zero that hides floats, if there is one.
-    pub(crate) words: u32,
-}
-
-impl Slots {
-    pub(crate) fn of(consumer: &Specialized, producer: &Specialized) -> Self {
-        let places = || consumer.interface.bindings.iter().map(|binding| binding.at);
-        let set = places().map(|at| at.set).max().unwrap_or(0);
-        let last = places().filter(|at| at.set == set).map(|at| at.binding).max();
-        let push = words_at(consumer).next_multiple_of(16);
-        let (push, words) = match words_at(producer) {
-            0 => (words_at(consumer), words_at(consumer)),
-            size => (push, push + size),
-        };
-        Self { set, first: last.map_or(0, |last| last + 1), push, words }
-    }
-
-    /// Where a binding of the producer is.
-    pub(crate) fn at(&self, number: usize) -> SetBinding {
-        (self.set, self.first + number as u32).into()
-    }
-}
 
 /// Whether floats of the producer and of the consumer have to be hidden from each other.
 pub(super) fn hides(consumer: &NormalKernel, producer: &NormalKernel) -> bool {

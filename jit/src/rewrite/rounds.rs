@@ -28,9 +28,6 @@ use super::wrap::Ids;
 use super::writer::{Result, Writer};
 use crate::kernel::Specialized;
 
-/// Most rounds of a loop.
-const MOST: u32 = 64;
-
 /// What of a kernel is an item.
 pub(super) enum Rounds {
     /// A round of the loop that stores.

@@ -19,8 +19,9 @@ use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl, Word};
 use smallvec::SmallVec;
 
 use super::free::VIRTUAL;
-use super::writer::{Pushed, Result, Writer};
-use super::{Digits, Numbering, Order, Spread, line_of, quotient, words_at};
+use super::order::{Digits, Numbering, Order, Spread, line_of};
+use super::quotient;
+use super::writer::{Pushed, Result, Writer, words_at};
 use crate::analysis::cfg::Cfg;
 use crate::frontend::{
     defs::Defs,

@@ -7,12 +7,18 @@ use crate::frontend::{
     defs::Defs,
     resource::{self, Role},
 };
+use crate::kernel::Specialized;
 
 /// The version of SPIR-V from which on an entry point names all global variables that it uses, and not its inputs alone.
 const NAMES_ALL: (u8, u8) = (1, 4);
 
 /// What a rewrite has to say if it cannot be written.
 pub(super) type Result<T> = std::result::Result<T, &'static str>;
+
+/// First byte of the words that a placed kernel takes behind its own push constants.
+pub(crate) fn words_at(kernel: &Specialized) -> u32 {
+    kernel.interface.push.as_ref().map_or(0, |push| push.size.next_multiple_of(4))
+}
 
 /// A push constant: the variable, the type of a pointer to it, and the index of its member.
 #[derive(Clone, Copy)]

@@ -37,7 +37,7 @@ const SHAPES: [(u32, u32, bool); 8] = [
     (32, 1, false),
 ];
 
-/// Work-groups that one does side by side.
+/// Work-groups that one does (block coarsening).
 const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
 
 /// Invocations that are left of a work-group.
@@ -168,7 +168,7 @@ fn of_plan(case: &Case, plan: &Plan) -> Verdict {
     let asked = plan.report.buffers.iter().filter(|b| b.asked != Promote::None);
     let one_group = plan.steps.len() == 1
         && plan.steps[0].groups == [1; 3]
-        && (plan.steps[0].work_groups_side_by_side() == 1
+        && (plan.steps[0].coarsened_work_groups() == 1
             || case.submissions.iter().all(|s| s.groups == [1; 3]));
     Verdict::Equal {
         steps: plan.steps.len(),

@@ -11,7 +11,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
 use super::{Body, Weaver};
-use crate::analysis::interleave::Construct;
+use crate::analysis::uniformity::Construct;
 use crate::emit::builder::Builder;
 use crate::emit::evaluate::evaluate;
 

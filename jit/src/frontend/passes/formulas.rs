@@ -40,12 +40,13 @@
 mod products;
 #[cfg(test)]
 mod tests;
+mod writer;
 
-use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{GlslStd450Op as Glsl, Op, Word};
 
 use crate::frontend::defs::glsl_imports;
+use writer::{Parts, Writer};
 
 /// Writes out all of them.
 pub(in crate::frontend) fn run(module: &mut Module) {
@@ -92,67 +93,7 @@ fn formula(inst: &Instruction, imports: &[Word]) -> Option<(Word, Glsl)> {
     (geometry || extremum).then_some((*set, op))
 }
 
-struct Writer {
-    bound: Word,
-    /// Width of each float type, and scalar type and number of components of each vector type.
-    floats: AHashMap<Word, u32>,
-    vectors: AHashMap<Word, (Word, u32)>,
-    /// Type and number of the columns of each matrix type.
-    matrices: AHashMap<Word, (Word, u32)>,
-    /// Type of each value.
-    types: AHashMap<Word, Word>,
-    boolean: Option<Word>,
-    /// Declarations that were not there.
-    globals: Vec<Instruction>,
-    constants: AHashMap<(Word, u32), Word>,
-    lines: Vec<Instruction>,
-    set: Word,
-}
-
-/// A value by its components, all of one type.
-struct Parts {
-    scalar: Word,
-    ids: Vec<Word>,
-}
-
 impl Writer {
-    fn new(module: &Module) -> Self {
-        let mut floats = AHashMap::new();
-        let mut vectors = AHashMap::new();
-        let mut matrices = AHashMap::new();
-        let mut boolean = None;
-        for inst in &module.types_global_values {
-            match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
-                (Op::TypeFloat, Some(id), [Operand::LiteralBit32(width)]) => {
-                    floats.insert(id, *width);
-                }
-                (Op::TypeVector, Some(id), [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => {
-                    vectors.insert(id, (*scalar, *count));
-                }
-                (Op::TypeMatrix, Some(id), [Operand::IdRef(column), Operand::LiteralBit32(count)]) => {
-                    matrices.insert(id, (*column, *count));
-                }
-                (Op::TypeBool, Some(id), _) => boolean = Some(id),
-                _ => {}
-            }
-        }
-        let all = module.all_inst_iter();
-        let types = all.filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
-        let bound = module.header.as_ref().map_or(0, |header| header.bound);
-        Self {
-            bound,
-            floats,
-            vectors,
-            matrices,
-            types,
-            boolean,
-            globals: Vec::new(),
-            constants: AHashMap::new(),
-            lines: Vec::new(),
-            set: 0,
-        }
-    }
-
     /// What computes the same as `inst`, or nothing if its operands are not what they have to be.
     fn lines(&mut self, inst: &Instruction, set: Word, op: Glsl) -> Option<Vec<Instruction>> {
         self.set = set;
@@ -296,126 +237,5 @@ impl Writer {
             }
         };
         self.finish(&Parts { scalar: ty, ids: vec![result] }, ty, id);
-    }
-
-    /// Sum of the products of the components, from the first on.
-    fn dot(&mut self, x: &Parts, y: &Parts) -> Word {
-        let mut sum = None;
-        for (&a, &b) in x.ids.iter().zip(&y.ids) {
-            let product = self.binary(Op::FMul, x.scalar, a, b);
-            sum = Some(sum.map_or(product, |sum| self.binary(Op::FAdd, x.scalar, sum, product)));
-        }
-        sum.expect("invariant: a vector has components")
-    }
-
-    fn each(&mut self, x: &Parts, mut f: impl FnMut(&mut Self, usize, Word) -> Word) -> Parts {
-        let ids = x.ids.iter().enumerate().map(|(at, &a)| f(self, at, a)).collect();
-        Parts { scalar: x.scalar, ids }
-    }
-
-    /// Scalar type and number of components of a float type.
-    fn shape(&self, ty: Word) -> Option<(Word, u32)> {
-        if self.floats.contains_key(&ty) {
-            return Some((ty, 1));
-        }
-        let shape = *self.vectors.get(&ty)?;
-        self.floats.contains_key(&shape.0).then_some(shape)
-    }
-
-    fn parts(&mut self, value: Word) -> Option<Parts> {
-        let (scalar, count) = self.shape(*self.types.get(&value)?)?;
-        if count == 1 {
-            return Some(Parts { scalar, ids: vec![value] });
-        }
-        let extract = |w: &mut Self, n| {
-            w.value(Op::CompositeExtract, scalar, vec![Operand::IdRef(value), Operand::LiteralBit32(n)])
-        };
-        let ids = (0..count).map(|n| extract(self, n)).collect();
-        Some(Parts { scalar, ids })
-    }
-
-    /// Gives the components the id of the instruction that they replace.
-    fn finish(&mut self, parts: &Parts, ty: Word, id: Word) {
-        let (op, operands) = match parts.ids.as_slice() {
-            [one] => (Op::CopyObject, vec![Operand::IdRef(*one)]),
-            ids => (Op::CompositeConstruct, ids.iter().map(|&id| Operand::IdRef(id)).collect()),
-        };
-        self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
-    }
-
-    fn fresh(&mut self) -> Word {
-        self.bound += 1;
-        self.bound - 1
-    }
-
-    fn value(&mut self, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
-        let id = self.fresh();
-        self.types.insert(id, ty);
-        self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
-        id
-    }
-
-    fn binary(&mut self, op: Op, ty: Word, a: Word, b: Word) -> Word {
-        self.value(op, ty, vec![Operand::IdRef(a), Operand::IdRef(b)])
-    }
-
-    fn extended(&mut self, op: Glsl, ty: Word, a: Word) -> Word {
-        let set = self.set;
-        let number = Operand::LiteralExtInstInteger(op as u32);
-        self.value(Op::ExtInst, ty, vec![Operand::IdRef(set), number, Operand::IdRef(a)])
-    }
-
-    fn is_negative(&mut self, scalar: Word, a: Word) -> Word {
-        let zero = self.constant(scalar, 0);
-        let boolean = self.booleans(1);
-        self.binary(Op::FOrdLessThan, boolean, a, zero)
-    }
-
-    /// The type of so many Booleans.
-    fn booleans(&mut self, count: u32) -> Word {
-        let scalar = match self.boolean {
-            Some(known) => known,
-            None => {
-                let id = self.fresh();
-                self.globals.push(Instruction::new(Op::TypeBool, None, Some(id), Vec::new()));
-                *self.boolean.insert(id)
-            }
-        };
-        if count == 1 {
-            return scalar;
-        }
-        let mut vectors = self.vectors.iter();
-        if let Some((&known, _)) = vectors.find(|(_, shape)| **shape == (scalar, count)) {
-            return known;
-        }
-        let id = self.fresh();
-        let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
-        self.globals.push(Instruction::new(Op::TypeVector, None, Some(id), operands));
-        self.vectors.insert(id, (scalar, count));
-        id
-    }
-
-    fn select(&mut self, ty: Word, condition: Word, yes: Word, no: Word) -> Word {
-        let operands = [condition, yes, no].map(Operand::IdRef).to_vec();
-        self.value(Op::Select, ty, operands)
-    }
-
-    /// A small number as a constant of a float type.
-    fn constant(&mut self, ty: Word, number: u32) -> Word {
-        if let Some(&known) = self.constants.get(&(ty, number)) {
-            return known;
-        }
-        // Zero, or a power of two: an exponent and no fraction.
-        let exponent = |bias: u64| if number == 0 { 0 } else { bias + u64::from(number.ilog2()) };
-        let literal = match self.floats.get(&ty) {
-            Some(16) => Operand::LiteralBit32((exponent(15) << 10) as u32),
-            Some(64) => Operand::LiteralBit64(exponent(1023) << 52),
-            _ => Operand::LiteralBit32((exponent(127) << 23) as u32),
-        };
-        let id = self.fresh();
-        self.types.insert(id, ty);
-        self.globals.push(Instruction::new(Op::Constant, Some(ty), Some(id), vec![literal]));
-        self.constants.insert((ty, number), id);
-        id
     }
 }

@@ -10,7 +10,7 @@ use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
-use crate::plan::dispatch::{interleave, settled, shape};
+use crate::plan::dispatch::{block_coarsening, resolved_branches, shape};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::seam;
@@ -23,7 +23,8 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, Settled, Target, UnifiedBinding, Unroll,
+    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
+    Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
@@ -74,7 +75,7 @@ pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, 
         barriers: Vec::new(),
         chosen: None,
         unrolled: Vec::new(),
-        settled: Vec::new(),
+        resolved: Vec::new(),
         kept: Vec::new(),
         kinds: candidates::AS_SUBMITTED,
     };
@@ -111,7 +112,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
     let chosen = shape::choose(list, &mut group, &granted, options, limits);
-    // Items side by side pass their elements on as values.
+    // Items of one invocation pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),
         None => load_once::choose(problem, &mut group, &granted),
@@ -119,18 +120,18 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
     let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
-        let private = interleave::registers(&granted);
+        let private = block_coarsening::registers(&granted);
         unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
     } else {
         Vec::new()
     };
-    let settled = match &chosen {
+    let resolved = match &chosen {
         Some(_) => Vec::new(),
-        None => settled::branches(list, uses, &mut group),
+        None => resolved_branches::find(list, uses, &mut group),
     };
     let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
     let parts =
-        Parts { granted: &granted, barriers, chosen, unrolled, settled, kept, kinds: candidates::ALL };
+        Parts { granted: &granted, barriers, chosen, unrolled, resolved, kept, kinds: candidates::ALL };
     let (step, alone) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
@@ -139,7 +140,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         schedule: step.schedule(),
         items_per_invocation: step.items_per_invocation(),
         loads_kept,
-        work_groups: step.work_groups_side_by_side(),
+        work_groups: step.coarsened_work_groups(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
         alone,
         barriers: barrier_reports,
@@ -210,7 +211,7 @@ struct Parts<'a> {
     barriers: Vec<usize>,
     chosen: Option<Chosen>,
     unrolled: Vec<Vec<Unroll>>,
-    settled: Vec<Vec<Settled>>,
+    resolved: Vec<Vec<ResolvedBranch>>,
     kept: Vec<Kept>,
     /// Kinds of schedules that it may have.
     kinds: &'static [Propose],
@@ -232,7 +233,7 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, settled, kept, kinds } = parts;
+    let Parts { granted, barriers, chosen, unrolled, resolved, kept, kinds } = parts;
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
@@ -280,7 +281,7 @@ fn step(
         chosen: chosen.as_ref(),
         kept: &kept,
         unrolled: &unrolled,
-        settled: &settled,
+        resolved: &resolved,
         barriers: !barriers.is_empty(),
         is_strict: options.float == FloatMode::Strict,
         limits,
@@ -319,7 +320,7 @@ fn step(
         }
     }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
-    recipe.members.iter_mut().zip(settled).for_each(|(member, branches)| member.settled = branches);
+    recipe.members.iter_mut().zip(resolved).for_each(|(member, branches)| member.resolved = branches);
     if let Some(chosen) = chosen {
         recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
     }
@@ -397,7 +398,7 @@ fn member(
         unroll: Vec::new(),
         hidden: Hidden::default(),
         kept: Vec::new(),
-        settled: Vec::new(),
+        resolved: Vec::new(),
     }
 }
 

@@ -10,9 +10,9 @@
 //! - there is a schedule: work as it was submitted is legal for any group
 //! - no number of the call is in the code: those that a schedule passes are push constants
 
+use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::interleave::SideBySide;
-use crate::plan::dispatch::{interleave, lanes, lockstep, narrow};
+use crate::plan::dispatch::{lanes, superword, thread_coarsening};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
@@ -86,7 +86,7 @@ fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason>
 
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(threads) = narrow::choose(context) else { return Ok(Vec::new()) };
+    let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
     let size = lanes::fitting(context, context.limits.narrow.subgroup);
     let lanes = size.map(|size| threads.clone().in_subgroups(size)).filter(|lanes| context.allows(lanes));
     let mut candidates = Vec::new();
@@ -108,7 +108,7 @@ fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReaso
 fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
     let mut push = alone.push.clone()?;
     let several = alone.schedule.thread_coarsening()?;
-    let groups = narrow::packed(context, several, context.has_room(&push))?;
+    let groups = thread_coarsening::packing(context, several, context.has_room(&push))?;
     let count = alone.groups[0];
     let total = (!count.is_multiple_of(groups)).then(|| push.add_total(count));
     let schedule = alone.schedule.clone().pack(Packing { groups, total });
@@ -117,7 +117,7 @@ fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
 
 /// Block coarsening, in sub-groups if these matter.
 fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(SideBySide { groups, axis, count }) = interleave::choose(context)? else {
+    let Some(CoarsenedBlocks { groups, axis, count }) = block_coarsening::choose(context)? else {
         return Ok(Vec::new());
     };
     let mut push = context.push.clone();
@@ -138,7 +138,7 @@ fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason
 
 /// Superword code.
 fn superword(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some((how, shape)) = lockstep::choose(context) else { return Ok(Vec::new()) };
+    let Some((how, shape)) = superword::choose(context) else { return Ok(Vec::new()) };
     let line = context.as_submitted().is_line();
     let schedule = Schedule::new(context.group.layout.domain, shape.local, line).superwords(how);
     Ok(vec![Candidate { groups: shape.groups, ..Candidate::plain(context, schedule) }])

@@ -5,7 +5,7 @@ use crate::plan::grouping::group::Group;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
 use crate::plan::output::push::PushBlock;
-use crate::plan::output::recipe::{Settled, Unroll};
+use crate::plan::output::recipe::{ResolvedBranch, Unroll};
 use crate::plan::promotion::internalize::Granted;
 use crate::plan::promotion::load_once::Kept;
 use crate::schedule::{Demands, Schedule};
@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
     pub(crate) kept: &'a [Kept],
     pub(crate) unrolled: &'a [Vec<Unroll>],
     /// By member: branches that go one way, in all work-groups.
-    pub(crate) settled: &'a [Vec<Settled>],
+    pub(crate) resolved: &'a [Vec<ResolvedBranch>],
     /// Whether barriers stand between members.
     pub(crate) barriers: bool,
     /// Whether floats have the same bits in whatever code they are computed.

@@ -151,7 +151,7 @@ fn is_inside(member: &Submission, binding: usize, granted: &[Granted]) -> bool {
     granted.iter().any(|g| g.buffer == member.args[binding].buffer)
 }
 
-/// Whether the body can be written for several items side by side.
+/// Whether the body can be written for several items in one invocation.
 fn is_straight_line(member: &Submission, granted: &[Granted]) -> bool {
     let Some(normal) = normal(member) else { return false };
     // What stays inside is handed over value by value, so it must be taken as a whole.

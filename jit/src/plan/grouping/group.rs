@@ -7,7 +7,8 @@
 use ahash::{AHashMap, AHashSet};
 
 use crate::Reason;
-use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Atom, AtomId, Atoms};
 use crate::analysis::dependence::{Relation, relate};
 use crate::analysis::evaluate::{AccessForm, Evaluator};

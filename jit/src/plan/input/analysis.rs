@@ -3,7 +3,7 @@
 use rspirv::spirv::Capability;
 
 use crate::Reason;
-use crate::analysis::access::KernelAnalysis;
+use crate::analysis::KernelAnalysis;
 use crate::plan::input::submission::Submission;
 
 /// The analysis of a kernel that can be fused.

@@ -32,9 +32,9 @@ pub struct Limits {
     /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
     /// 0 keeps none.
     pub kept_result_bytes: u32,
-    /// What work-groups side by side are worth.
+    /// What block coarsening is worth.
     pub interleave: InterleaveFacts,
-    /// What work-groups of fewer invocations are worth.
+    /// What thread coarsening of work-groups is worth.
     pub narrow: NarrowFacts,
     /// Which loops are written out.
     pub loops: LoopFacts,
@@ -104,13 +104,13 @@ pub struct ShapeFacts {
     pub rounds: u32,
     /// Work-groups that are to be left of a dispatch whose invocations do so.
     pub least: u32,
-    /// Items of its work-group that an invocation does in lockstep, where kernels have no free shape; 0 and 1 mean one.
+    /// Items of its work-group that an invocation of superword code does, where kernels have no free shape; 0 and 1 mean one.
     pub lockstep: u32,
     /// Fewest invocations that are to be left of a work-group for that.
     pub lanes: u32,
 }
 
-/// What a device gains from work-groups side by side.
+/// What a device gains from block coarsening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct InterleaveFacts {
     /// Most work-groups of a fused kernel with barriers that one work-group does; 0 and 1 mean one.
@@ -123,7 +123,7 @@ pub struct InterleaveFacts {
     pub shared_bytes: u32,
 }
 
-/// What a device gains from work-groups of fewer invocations.
+/// What a device gains from thread coarsening of work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct NarrowFacts {
     /// Invocations that are left of a work-group of a fused kernel with barriers, as many as a sub-group has; 0: it keeps its own.

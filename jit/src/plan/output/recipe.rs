@@ -68,12 +68,12 @@ pub(crate) struct Member {
     /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
     pub(crate) kept: Vec<KeptLoad>,
     /// Branches that go one way in every invocation.
-    pub(crate) settled: Vec<Settled>,
+    pub(crate) resolved: Vec<ResolvedBranch>,
 }
 
 /// A branch that goes one way in every invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct ResolvedBranch {
     /// The block that ends in it, by its number in the kernel's function.
     pub(crate) block: u32,
     /// What its condition always is.
@@ -243,7 +243,7 @@ impl Recipe {
         out.u32(u32::from(*float == FloatMode::Strict));
         schedule.encode(&mut out.0);
         out.list(members, |out, member| {
-            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept, settled } =
+            let Member { kernel, targets, push, remap, widen_barriers, wide, unroll, hidden, kept, resolved } =
                 member;
             out.0.extend_from_slice(kernel);
             out.list(targets, |out, target| match target {
@@ -285,9 +285,9 @@ impl Recipe {
                     out.u32(u32::from(*again));
                 });
             }
-            if !settled.is_empty() {
+            if !resolved.is_empty() {
                 out.0.extend_from_slice(b"settled");
-                out.list(settled, |out, &Settled { block, taken }| {
+                out.list(resolved, |out, &ResolvedBranch { block, taken }| {
                     out.u32(block);
                     out.u32(u32::from(taken));
                 });

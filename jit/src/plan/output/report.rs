@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::analysis::interleave::Alone;
+use crate::analysis::uniformity::Alone;
 use crate::kernel::SetBinding;
 use crate::plan::input::submission::{BufferId, Internalization, Promote};
 use crate::plan::output::members::Members;
@@ -91,22 +91,22 @@ pub struct GroupReport {
     pub work_group: [u32; 3],
     /// Which invocation does which work ([`Step::schedule`](crate::plan::Step::schedule)).
     pub schedule: String,
-    /// Invocations of the kernels one invocation of the dispatch does. In lockstep it is one where the code has no way for several, which is
+    /// Invocations of the kernels one invocation of the dispatch does. Of superword code it is one where the code has no path for several, which is
     /// known when it is built.
     pub items_per_invocation: u32,
     /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
     pub loads_kept: u32,
-    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
+    /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
     pub work_groups: u32,
     /// Bytes of the kernels' push constants that are in a uniform buffer of the engine's own, for want of room for them.
     pub push_buffer_bytes: u32,
-    /// Why it does its own alone, if several might be worth it on the device.
+    /// Why its work-groups are not coarsened, if that might be worth it on the device.
     pub alone: Option<AloneReason>,
     /// One entry between each two members.
     pub barriers: Vec<BarrierReport>,
 }
 
-/// Why a work-group of a dispatch does not do several work-groups of its kernels side by side.
+/// Why the work-groups of a dispatch are not coarsened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AloneReason {

@@ -54,8 +54,8 @@ pub struct Step {
     pub(crate) origins: Vec<SlotOrigin>,
 }
 
-/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first. Of a dispatch that does several
-/// work-groups side by side, it is the numbers of these that are meant.
+/// How a fused dispatch numbers the work of its members. Linear numbers count dimension x first. Of a dispatch whose
+/// work-groups are coarsened, it is the numbers of the kernels' that are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Each invocation has the ids that it has in the member.
@@ -134,7 +134,7 @@ impl Step {
         }
     }
 
-    /// Items of the kernels' work-group that one invocation does, where the code has a way for several.
+    /// Items of the kernels' work-group that one invocation does, where the code has a path for several.
     pub(crate) fn items_per_invocation(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
@@ -142,7 +142,7 @@ impl Step {
         }
     }
 
-    /// Invocations of the kernels' work-group that one of a narrow work-group does.
+    /// Invocations of the kernels' work-group that one of the dispatch does (thread coarsening of a work-group).
     pub fn invocations_by_one(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
@@ -150,7 +150,7 @@ impl Step {
         }
     }
 
-    /// Whether four items next to each other are done in lockstep, with their elements as vectors, where the code has a way for that.
+    /// Whether it is superword code of four neighbouring items, with their elements as vectors, where the code has a path for that.
     pub fn is_in_vectors(&self) -> bool {
         match &self.source {
             Source::Plain { .. } => false,
@@ -168,8 +168,8 @@ impl Step {
         }
     }
 
-    /// Work-groups of the kernels that one work-group of the dispatch does side by side.
-    pub fn work_groups_side_by_side(&self) -> u32 {
+    /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
+    pub fn coarsened_work_groups(&self) -> u32 {
         match &self.source {
             Source::Plain { .. } => 1,
             Source::Fused { recipe, .. } => recipe.schedule.groups_per_work_group(),

@@ -14,7 +14,8 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use crate::Reason;
-use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Ranges};
 use crate::analysis::expr::Node;
 use crate::plan::grouping::group::{Group, site};

@@ -15,7 +15,7 @@
 
 use ahash::AHashSet;
 
-use crate::analysis::access::KernelAnalysis;
+use crate::analysis::KernelAnalysis;
 use crate::analysis::affine::{AtomId, Atoms};
 use crate::analysis::evaluate::Evaluator;
 use crate::analysis::unroll::Round;

@@ -8,7 +8,8 @@
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
-use crate::analysis::access::{Access, AccessKind, KernelAnalysis};
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::TextureKind;

@@ -14,7 +14,7 @@
 //!
 //! # Refuses
 //! - what saves less than a quarter of the sectors: more of them are taken at once by vectors of neighbouring elements; where a member has
-//!   two dimensions and items are done in lockstep, what costs more than a quarter
+//!   two dimensions and there is superword code, what costs more than a quarter
 
 use smallvec::SmallVec;
 
@@ -44,7 +44,7 @@ const MOST_WIDTHS: usize = 4;
 /// Accesses are counted in so many items.
 const COUNTED: u64 = 1000;
 
-/// The group in squares, if that touches at least a quarter fewer sectors, or not many more and is done in lockstep.
+/// The group in squares, if that touches at least a quarter fewer sectors, or not many more and becomes superword code.
 pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -> Option<(Placed, Group)> {
     let Problem { list, uses, options, limits } = problem;
     if options.no_rewrites || !is_line(group.layout.shape) || !stays_in_invocations(group) {
@@ -74,7 +74,7 @@ pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -
         let after = sectors(list, uses, &group);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
         // No member takes several elements at once as vectors where one has two dimensions, and a grid lets neighbours load once what they
-        // have in common (`dispatch::lockstep`).
+        // have in common (`dispatch::superword`).
         let most = match shape {
             Tile::Of(_) if limits.shape.lockstep > 1 => 5,
             _ => 3,

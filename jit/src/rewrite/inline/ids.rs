@@ -3,7 +3,8 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Op, Word};
 
-use super::{Copy, Part, Place};
+use super::item::Part;
+use super::{Copy, Place};
 use crate::rewrite::writer::Result;
 
 impl Copy<'_> {

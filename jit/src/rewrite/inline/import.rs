@@ -4,11 +4,41 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
-use super::{Slots, Writer};
 use crate::frontend::resource::{self, Role};
 use crate::frontend::{SetBinding, defs::Defs};
 use crate::kernel::{NormalKernel, Specialized};
-use crate::rewrite::writer::{Pushed, Result};
+use crate::rewrite::definition::is_word;
+use crate::rewrite::writer::{Pushed, Result, Writer, words_at};
+
+/// Where the producer's arguments are in the kernel that works it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    set: u32,
+    first: u32,
+    /// First byte of the producer's push constants.
+    pub(crate) push: u32,
+    /// First byte of the words of [`Ids`]; behind them is the zero that hides floats, if there is one.
+    pub(crate) words: u32,
+}
+
+impl Slots {
+    pub(crate) fn of(consumer: &Specialized, producer: &Specialized) -> Self {
+        let places = || consumer.interface.bindings.iter().map(|binding| binding.at);
+        let set = places().map(|at| at.set).max().unwrap_or(0);
+        let last = places().filter(|at| at.set == set).map(|at| at.binding).max();
+        let push = words_at(consumer).next_multiple_of(16);
+        let (push, words) = match words_at(producer) {
+            0 => (words_at(consumer), words_at(consumer)),
+            size => (push, push + size),
+        };
+        Self { set, first: last.map_or(0, |last| last + 1), push, words }
+    }
+
+    /// Where a binding of the producer is.
+    pub(crate) fn at(&self, number: usize) -> SetBinding {
+        (self.set, self.first + number as u32).into()
+    }
+}
 
 /// What was taken over from a producer.
 pub(super) struct Import<'a> {
@@ -103,7 +133,7 @@ impl<'a> Import<'a> {
 
     /// The scalar type of a vector, and how many it has.
     pub(super) fn vector_of(&self, ty: Word) -> Option<(Word, u32)> {
-        super::texel::vector_of(&self.defs, ty)
+        vector_of(&self.defs, ty)
     }
 
     pub(super) fn is_push(&self, variable: Word) -> bool {
@@ -146,7 +176,7 @@ impl<'a> Import<'a> {
         if let Some(&known) = self.arguments.get(&(offset, ty)) {
             return Ok(known);
         }
-        if !super::super::definition::is_word(self.normal, ty) {
+        if !is_word(self.normal, ty) {
             return Err("arguments that are no scalars or vectors");
         }
         let own = self.global(writer, ty)?;
@@ -232,5 +262,13 @@ impl<'a> Import<'a> {
                 writer.decorate(operands, inst.class.opcode == Op::MemberDecorate);
             }
         }
+    }
+}
+
+/// The scalar type of a vector, and how many it has.
+pub(super) fn vector_of(defs: &Defs<'_>, ty: Word) -> Option<(Word, u32)> {
+    match (defs.op(ty)?, defs.get(ty)?.operands.as_slice()) {
+        (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => Some((*scalar, *count)),
+        _ => None,
     }
 }

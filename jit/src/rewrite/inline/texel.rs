@@ -4,6 +4,7 @@ use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 use smallvec::SmallVec;
 
+use super::import::vector_of;
 use super::{Copy, Place};
 use crate::frontend::defs::Defs;
 use crate::rewrite::texel::Texels;
@@ -178,13 +179,5 @@ impl Copy<'_> {
         }
         self.values.insert(old, value);
         Ok(())
-    }
-}
-
-/// The scalar type of a vector, and how many it has.
-pub(super) fn vector_of(defs: &Defs<'_>, ty: Word) -> Option<(Word, u32)> {
-    match (defs.op(ty)?, defs.get(ty)?.operands.as_slice()) {
-        (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => Some((*scalar, *count)),
-        _ => None,
     }
 }

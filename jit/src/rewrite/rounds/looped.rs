@@ -13,13 +13,15 @@ use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 
 use super::super::writer::{Result, Writer};
-use super::MOST;
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::expr::Passed;
 use crate::analysis::unroll::Unrollable;
 use crate::frontend::{defs::Defs, opcodes};
 use crate::kernel::NormalKernel;
+
+/// Most rounds of a loop, and most stores that are items.
+pub(super) const MOST_ROUNDS: u32 = 64;
 
 /// Most phis between a counter and its step.
 const MOST_PHIS: usize = 8;
@@ -101,7 +103,7 @@ impl Looped {
             }
         };
         let count = count.saturating_sub(u32::from(mutant!(RoundsAreFewer)));
-        if !(2..=MOST).contains(&count) {
+        if !(2..=MOST_ROUNDS).contains(&count) {
             return Err("a loop of one round, or of many");
         }
         reader.leaves_nothing()?;

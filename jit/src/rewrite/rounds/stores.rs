@@ -21,7 +21,7 @@ use rspirv::spirv::{Op, SelectionControl, Word};
 
 use super::super::definition::choice;
 use super::super::writer::{Result, Writer};
-use super::MOST;
+use super::looped::MOST_ROUNDS;
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::{Cfg, Edge};
 use crate::frontend::{
@@ -55,7 +55,7 @@ impl Stores {
         at.sort_unstable();
         let all = function.all_inst_iter();
         let stores = all.filter(|inst| inst.class.opcode == Op::Store).count();
-        if !(2..=MOST as usize).contains(&at.len()) || stores != at.len() {
+        if !(2..=MOST_ROUNDS as usize).contains(&at.len()) || stores != at.len() {
             return Err("no loop, and no stores like one");
         }
         let is_plain = |&(block, at): &(usize, usize)| {

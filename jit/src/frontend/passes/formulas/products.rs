@@ -3,7 +3,7 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::{Parts, Writer};
+use super::writer::{Parts, Writer};
 
 /// Whether an instruction sums products up.
 pub(super) fn is_product(op: Op) -> bool {

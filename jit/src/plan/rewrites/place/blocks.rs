@@ -52,7 +52,7 @@ pub(crate) fn in_blocks(
         return Err(None);
     }
     let members = group.start..group.end() + 1;
-    // Without a buffer in common the members would only run side by side.
+    // Without a buffer in common the members would only share a dispatch.
     if !(group.start..group.end()).any(|at| have_in_common(&list[at], &list[group.end()])) {
         return Err(None);
     }

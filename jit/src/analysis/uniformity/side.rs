@@ -1,4 +1,4 @@
-//! Along which side work-groups that compute tiles are best done side by side.
+//! Along which dimension work-groups that compute tiles are best coarsened.
 //!
 //! What varies along a side is loaded from shared memory once for each work-group, all else once for all of them. Neighbours in a work-group that load one element
 //! need a part of the width of shared memory, and four elements in a row come in one access.
@@ -38,7 +38,7 @@ pub(crate) fn loads_by_side(module: &Module) -> [u32; 3] {
     })
 }
 
-/// What varies, if all of the kernel can be done side by side. Buffers that the kernel does not write are taken for buffers that nobody does.
+/// What varies, if all of the kernel can be jammed. Buffers that the kernel does not write are taken for buffers that nobody does.
 fn varying(module: &Module, sides: Sides) -> Option<AHashSet<Word>> {
     let mut globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
     globals.frozen = unwritten(module);

@@ -1,4 +1,4 @@
-//! Whether a work-group of a group with barriers is done by fewer invocations, each of which does several of the kernels' (`emit::narrow`).
+//! Thread coarsening of work-groups with barriers: whether fewer invocations do one, each of which does several of the kernels' (`emit::narrow`).
 //!
 //! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
 //! loads of all that an invocation does are in flight together.
@@ -14,8 +14,8 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::Atom;
 use crate::analysis::evaluate::AccessForm;
 use crate::kernel::NormalKernel;
+use crate::plan::dispatch::block_coarsening;
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::interleave;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::{Internalization, Submission};
@@ -23,12 +23,12 @@ use crate::plan::output::recipe::Unroll;
 use crate::plan::promotion::internalize::Granted;
 use crate::schedule::Schedule;
 
-/// Most invocations of the kernels that are written side by side: the code grows with them.
+/// Most invocations of the kernels that one does: the code grows with them.
 const MOST: u32 = 32;
 
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
-    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
+    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
     let facts = limits.narrow;
     let members = context.members();
     let shape = group.layout.shape;
@@ -56,8 +56,8 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     };
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {
-        let branches = settled.get(number).map_or(&[][..], Vec::as_slice);
-        let own = waits_by_fewer(member, shape.local, branches.iter().map(|one| one.block as usize))?;
+        let branches = resolved.get(number).map_or(&[][..], Vec::as_slice);
+        let own = waits_for_others(member, shape.local, branches.iter().map(|one| one.block as usize))?;
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
         let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
@@ -66,19 +66,19 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
         }
         waits |= own;
     }
-    let private = interleave::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
+    let private = block_coarsening::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
     let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
-        && limits.max_loop_rounds.is_none_or(|limit| interleave::fits(group, several, limit));
+        && limits.max_loop_rounds.is_none_or(|limit| block_coarsening::fits(group, several, limit));
     (waits && group.trusted.is_empty() && fits).then_some(schedule)
 }
 
 /// How many of the kernels' work-groups, of one sub-group each, are in one; `has_room` says whether there is room for a number to pass: that of the
 /// work-groups, where it is no multiple.
-pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
+pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
     let Context { group, granted, limits, .. } = *context;
     let facts = limits.narrow;
     let shape = group.layout.shape;
-    let shared = interleave::shared_bytes(context.members(), granted);
+    let shared = block_coarsening::shared_bytes(context.members(), granted);
     let left = shape.local[0] / several;
     let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
     let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -99,17 +99,17 @@ pub(crate) fn packed(context: &Context<'_>, several: u32, has_room: bool) -> Opt
 }
 
 /// Whether a member has barriers, if several of its invocations can be done by one.
-fn waits_by_fewer(
+fn waits_for_others(
     member: &Submission,
     local: [u32; 3],
-    settled: impl Iterator<Item = usize>,
+    resolved: impl Iterator<Item = usize>,
 ) -> Option<bool> {
     let interface = &member.kernel.interface;
     let normal = member.kernel.normal.as_ref().ok()?;
     if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
         return None;
     }
-    normal.waits_by_fewer(&settled.collect::<Vec<_>>()).ok()
+    normal.waits_in_coarsened_threads(&resolved.collect::<Vec<_>>()).ok()
 }
 
 /// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.

@@ -1,10 +1,10 @@
-//! Whether a kernel has one way for several items (`emit::lockstep`), as far as can be told from the kernel alone.
+//! Whether a kernel has one path for several items, which superword code takes (`emit::lockstep`), as far as can be told from the kernel alone.
 //!
 //! # Requires
 //! - the normal form of a kernel that is free (`rewrite::free`)
 //!
 //! # Guarantees
-//! - none: what has no way when the code is built is left as it is. This is what the plan goes by
+//! - none: what has no path when the code is built is left as it is. This is what the plan goes by
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
@@ -21,7 +21,7 @@ struct Values<'a> {
 }
 
 /// Whether every branch is one on constants and counters, on ids and arguments, or has sides that only compute.
-pub(crate) fn has_way(module: &Module) -> bool {
+pub(crate) fn has_path(module: &Module) -> bool {
     let Some(function) = module.functions.first() else { return false };
     let values = Values::of(module, function);
     let cfg = Cfg::new(function);

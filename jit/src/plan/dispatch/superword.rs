@@ -1,4 +1,4 @@
-//! How many items of its work-group one invocation does in lockstep (`emit::lockstep`).
+//! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::lockstep`).
 //!
 //! Members that are not one straight line by element numbers, such as stencils over a grid, have no free shape ([`super::shape`]). But a work-group
 //! may have fewer invocations that do several of its items each. Then what neighbours load is loaded once.
@@ -14,7 +14,7 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
-use crate::analysis::lockstep;
+use crate::analysis::superword;
 use crate::kernel::BindingKind;
 use crate::plan::dispatch::context::Context;
 use crate::plan::grouping::group::{DemandKind, Group};
@@ -167,6 +167,6 @@ fn is_free(one: &Submission) -> bool {
     let bindings = &one.kernel.interface.bindings;
     one.base == [0; 3]
         && rewrite::why_not_free(&one.kernel).is_none()
-        && one.kernel.variants.has_way(|| lockstep::has_way(&normal.module))
+        && one.kernel.variants.has_path(|| superword::has_path(&normal.module))
         && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)))
 }

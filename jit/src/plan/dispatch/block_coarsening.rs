@@ -1,4 +1,4 @@
-//! How many work-groups of a group with barriers one work-group does side by side (`emit::interleave`).
+//! Block coarsening: how many work-groups of a group with barriers one work-group does (`emit::interleave`).
 //!
 //! A kernel by rows waits at each barrier until the slowest of its work-group has come. Several rows in one work-group wait
 //! together, and the loads of one are in flight while those of another are waited for.
@@ -19,9 +19,9 @@ use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::report::AloneReason;
 use crate::plan::promotion::internalize::Granted;
 
-/// Work-groups next to each other that are done by one.
+/// Neighbouring work-groups that one work-group does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SideBySide {
+pub(crate) struct CoarsenedBlocks {
     pub(crate) groups: u32,
     /// The dimension in which they follow each other.
     pub(crate) axis: u8,
@@ -29,11 +29,11 @@ pub(crate) struct SideBySide {
     pub(crate) count: u32,
 }
 
-/// The work-groups that one does, or why it does its own alone.
+/// The work-groups that one does, or why they are not coarsened.
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
-pub(crate) fn choose(context: &Context<'_>) -> Result<Option<SideBySide>, AloneReason> {
-    let Context { group, granted, kept, unrolled, settled, barriers, limits, .. } = *context;
+pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, AloneReason> {
+    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
     let facts = limits.interleave;
     let members = context.members();
     if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
@@ -43,8 +43,8 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<SideBySide>, AloneR
     for (submission, member) in (group.start..).zip(members) {
         let why = |why| AloneReason::Member { submission, why };
         let Ok(normal) = &member.kernel.normal else { return Ok(None) };
-        let branches = settled.get(submission - group.start).map_or(&[][..], Vec::as_slice);
-        let own = normal.waits_side_by_side().or_else(|alone| match branches {
+        let branches = resolved.get(submission - group.start).map_or(&[][..], Vec::as_slice);
+        let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
             [] => Err(alone),
             _ => normal.waits_without(branches.iter().map(|one| one.block as usize)),
         });
@@ -94,22 +94,22 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<SideBySide>, AloneR
         } else if taken(private) > u64::from(facts.private_bytes) {
             why = AloneReason::Registers { needed: taken(private), limit: facts.private_bytes };
         } else {
-            return Ok(Some(SideBySide { groups, axis: axis as u8, count }));
+            return Ok(Some(CoarsenedBlocks { groups, axis: axis as u8, count }));
         }
         groups = groups.next_power_of_two() / 2;
     }
     Err(why)
 }
 
-/// Whether all loops go round seldom enough if they are done for so many work-groups, one after another: constructs that are apart are,
-/// and all of it where few work-groups are left.
+/// Whether the loops stay below the driver's limit of iterations if they are done for so many work-groups, one after another: serialized constructs are,
+/// and all of the code in the remainder.
 pub(in crate::plan) fn fits(group: &Group, groups: u32, limit: u64) -> bool {
     let groups = u128::from(if mutant!(RoundsInTurnAreOne) { 1 } else { groups });
     let most = group.loop_rounds().and_then(|rounds| (rounds + 1).checked_mul(groups)?.checked_add(1));
     most.is_some_and(|most| most <= u128::from(limit))
 }
 
-/// Most work-groups that are written side by side: the code grows with them.
+/// Most work-groups that one does: the code grows with them.
 const MOST: u32 = 16;
 
 /// Most work-groups of a kernel with loops in loops, as those of matrix products in tiles are, whose invocations have enough to do

@@ -22,10 +22,10 @@ use naga::{
     Expression, Handle, Literal, Module, Override, Scalar, ScalarKind, SourceLocation, Span, TypeInner,
 };
 
-use super::error::KernelError;
-use super::spec::{SpecConstant, SpecValue};
-use super::spec_type::SpecType;
-use super::wgsl::{self, Parsed};
+use super::translate::{self, Parsed};
+use crate::frontend::error::KernelError;
+use crate::frontend::spec::{SpecConstant, SpecValue};
+use crate::frontend::spec_type::SpecType;
 
 /// The overrides of a text, with all that it takes to write words for values of theirs.
 pub(crate) struct Overrides {
@@ -55,7 +55,7 @@ impl Overrides {
             let ty = spec_type(&parsed.module, one).ok_or_else(|| {
                 let named = one.name.as_deref().unwrap_or("?");
                 let message = format!("override `{named}` is of a type that takes no value");
-                wgsl::error(name, place(span, text), message)
+                translate::error(name, place(span, text), message)
             })?;
             let literal = one.init.and_then(|init| literal(&parsed.module, init));
             constants.push(SpecConstant {
@@ -115,7 +115,7 @@ impl Overrides {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(|| wgsl::error(&self.name, None, "it has no overrides".to_owned())))
+        Err(first.unwrap_or_else(|| translate::error(&self.name, None, "it has no overrides".to_owned())))
     }
 
     /// The words with these values, as `spec::resolve` gives them.
@@ -141,9 +141,9 @@ impl Overrides {
         }
         let (module, info) = process_overrides(&self.parsed.module, &self.parsed.info, None, &values)
             .map_err(|error| {
-                wgsl::error(&self.name, self.place(&error, given), wgsl::full_message(&error))
+                translate::error(&self.name, self.place(&error, given), translate::full_message(&error))
             })?;
-        let words = wgsl::write(&self.name, &module, &info)?;
+        let words = translate::write(&self.name, &module, &info)?;
         let known = module.constants.iter().filter_map(|(_, one)| {
             let value = literal(&module, one.init)?;
             Some((one.name.clone()?, value))

@@ -1,8 +1,8 @@
-//! Branches that go one way in every invocation, with the numbers of the list.
+//! Resolved branches: those that go one way in every invocation, with the numbers of the list.
 //!
 //! Kernels ask whether there is anything to do for them: `if (i >= n) return;`. Where every invocation of the group has something to do, the
 //! code does not ask any more. That saves little by itself, but loads behind a branch wait for each other, and a branch on a
-//! work-group's number keeps work-groups from being done side by side ([`super::interleave`]).
+//! work-group's number keeps work-groups from being coarsened ([`super::block_coarsening`]).
 //!
 //! # Requires
 //! - a finished group, whose members do one item in each invocation
@@ -15,20 +15,21 @@
 use rspirv::dr::{Function, Operand};
 use rspirv::spirv::Op;
 
-use crate::analysis::access::{Guard, KernelAnalysis};
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::Guard;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::Evaluator;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
-use crate::plan::output::recipe::Settled;
+use crate::plan::output::recipe::ResolvedBranch;
 
 /// Most branches of one member that are asked about.
 const MOST: usize = 16;
 
 /// Such branches of all members of a group, by member.
-pub(crate) fn branches(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Vec<Settled>> {
+pub(crate) fn find(list: &[Submission], uses: &Uses, group: &mut Group) -> Vec<Vec<ResolvedBranch>> {
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
@@ -46,13 +47,13 @@ pub(crate) fn branches(list: &[Submission], uses: &Uses, group: &mut Group) -> V
                 group.layout.environment(&mut group.atoms, position, submission, &sizes, &constants);
             let Some(env) = environment else { return Vec::new() };
             let mut evaluator = Evaluator::new(&group.atoms, analysis, &env);
-            let mut settled = Vec::new();
+            let mut resolved = Vec::new();
             for Asked { before, other } in asked {
                 if evaluator.excludes(&mut group.atoms, &before, other) {
-                    settled.push(Settled { block: other.block as u32, taken: !other.holds });
+                    resolved.push(ResolvedBranch { block: other.block as u32, taken: !other.holds });
                 }
             }
-            settled
+            resolved
         })
         .collect()
 }

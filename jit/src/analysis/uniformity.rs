@@ -1,4 +1,4 @@
-//! How one invocation can do a function for several work-groups side by side, or for several invocations of its work-group.
+//! What is uniform among coarsened work-groups, or coarsened invocations of a work-group: how one invocation can do a function for all of them.
 //!
 //! The work-groups have the local id of the invocation in common, and the arguments. A branch whose condition is made of these
 //! alone goes the same way for all of them, so what it leads to can be done for all of them together, barriers included. A branch
@@ -34,7 +34,7 @@ pub(crate) use ends::join_ends;
 pub(crate) use shared::{Manners, manners};
 pub(crate) use side::loads_by_side;
 
-/// Why work-groups are not done side by side.
+/// Why work-groups, or invocations, are not coarsened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Alone {
@@ -58,7 +58,7 @@ pub enum Alone {
     Initialized,
 }
 
-/// What is done side by side.
+/// What is coarsened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Sides {
     /// Work-groups that may differ in all components of their ids.
@@ -115,9 +115,9 @@ pub(crate) struct Construct {
 /// How a function is done.
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
-    /// Side by side, but for some constructs. `varying` are the values that each work-group has its own of.
+    /// Jammed: instruction by instruction for all of them, but for some constructs. `varying` are the values that each work-group has its own of.
     Together { apart: Vec<Construct>, varying: AHashSet<Word> },
-    /// All of it for one work-group after another; there is no barrier in it.
+    /// Serialized: all of it for one work-group after another; there is no barrier in it.
     InTurn,
 }
 
@@ -230,13 +230,13 @@ fn is_barrier(inst: &Instruction, calls: &AHashSet<Word>) -> bool {
     }
 }
 
-/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `settled` blocks that end
+/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `resolved` blocks that end
 /// in a branch that goes one way in every invocation.
 pub(crate) fn manner(
     function: &Function,
     globals: &Globals,
     calls: &AHashSet<Word>,
-    settled: &AHashSet<usize>,
+    resolved: &AHashSet<usize>,
 ) -> Result<Manner, Alone> {
     if globals.addresses {
         return Err(Alone::Addresses);
@@ -276,7 +276,7 @@ pub(crate) fn manner(
             frozen.insert(id);
         }
     }
-    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, settled };
+    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, resolved };
     let mut apart: Vec<Construct> = Vec::new();
     // Each time round there is a construct more.
     for _ in 0..=function.blocks.len() {
@@ -318,7 +318,7 @@ struct Flow<'a> {
     /// Pointers into buffers that nothing writes while the kernel runs.
     frozen: AHashSet<Word>,
     /// Blocks whose branches go one way.
-    settled: &'a AHashSet<usize>,
+    resolved: &'a AHashSet<usize>,
 }
 
 impl Flow<'_> {
@@ -409,7 +409,7 @@ impl Flow<'_> {
                         .and_then(Operand::id_ref_any)
                         .is_some_and(|id| varying.contains(&id))
             });
-            parts && !done && !self.settled.contains(block)
+            parts && !done && !self.resolved.contains(block)
         })
     }
 

@@ -1,0 +1,85 @@
+//! How the item that stores an element, or a texel, follows from the index or the coordinates: the part of that which is in the code.
+
+use smallvec::SmallVec;
+
+/// A number that an item's ids are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Digit {
+    /// Dimension: 0 = x.
+    pub(crate) dim: u8,
+    pub(crate) part: Part,
+    /// The digit is what the id lacks of its greatest value.
+    pub(crate) mirrored: bool,
+}
+
+/// Which id of a dimension a digit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// `GlobalInvocationId`.
+    Global,
+    /// `WorkgroupId`.
+    Group,
+    /// `LocalInvocationId`.
+    Local,
+}
+
+/// A coordinate of the texel that an item stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Coordinate {
+    /// The dimension whose `GlobalInvocationId` it is, less the first coordinate; a number if there is none.
+    pub(crate) dim: Option<u8>,
+    /// The first coordinate is not zero.
+    pub(crate) based: bool,
+}
+
+/// How the item follows from the index of its element: what of that is in the code. The numbers are push constants, in this
+/// order: the shift, the first index, the consumer's first index and the one after its last, the weights of all digits but the
+/// lightest, the greatest values of mirrored ones; of a texel, the first coordinates that are not zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ids {
+    /// The index that the consumer has is not the producer's.
+    pub(crate) shifted: bool,
+    /// The least index is not zero.
+    pub(crate) based: bool,
+    /// Elements below the first one are loaded as before, and those from the one after the last on.
+    pub(crate) from_first: bool,
+    pub(crate) to_last: bool,
+    /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
+    pub(crate) digits: SmallVec<[Digit; 4]>,
+    /// Of a texel, there are its coordinates instead.
+    pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
+}
+
+impl Ids {
+    /// All of it.
+    pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
+        let Self { shifted, based, from_first, to_last, digits, coordinates } = self;
+        let digits = digits.iter().flat_map(|digit| [digit.dim, digit.part as u8, u8::from(digit.mirrored)]);
+        let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
+        let coordinates =
+            coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
+        flags.into_iter().chain(digits).chain(coordinates).collect()
+    }
+
+    /// How many numbers.
+    pub(crate) fn words(&self) -> u32 {
+        let flags = [self.shifted, self.based, self.from_first, self.to_last];
+        let others = flags.into_iter().filter(|&flag| flag).count();
+        (others + self.weights() + self.mirrored() + self.bases()) as u32
+    }
+
+    /// How many greatest values.
+    pub(super) fn mirrored(&self) -> usize {
+        self.digits.iter().filter(|digit| digit.mirrored).count()
+    }
+
+    /// How many weights are among them.
+    pub(super) fn weights(&self) -> usize {
+        self.digits.len().saturating_sub(1)
+    }
+
+    /// How many first coordinates.
+    pub(super) fn bases(&self) -> usize {
+        self.coordinates.iter().filter(|one| one.based).count()
+    }
+}
