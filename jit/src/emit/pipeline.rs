@@ -36,12 +36,8 @@ const PIPELINE: &[Pass] = &[
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
-    pass(
-        "sink_stores",
-        |recipe| recipe.late_stores.is_some(),
-        Change(|module, recipe| Ok(sink_stores::run(module, recipe))),
-    ),
-    pass("dce", |_| true, Change(|module, _| Ok(dce::run(module)))),
+    pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
+    pass("dce", |_| true, Change(dce::run)),
     pass("export", |_| true, Export),
 ];
 

@@ -16,11 +16,13 @@
 use ahash::AHashSet;
 use rspirv::spirv::StorageClass;
 
+use crate::emit::JitError;
 use crate::ir::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Value};
 use crate::ir::{ConstructKind, Def, Effect, End, Function, Module, Node, Operation, Root};
+use crate::plan::recipe::Recipe;
 
 /// Removes dead code.
-pub(in crate::emit) fn run(module: &mut Module) {
+pub(in crate::emit) fn run(module: &mut Module, _: &Recipe) -> Result<(), JitError> {
     let mut live: SecondaryMap<Func, Live> = SecondaryMap::default();
     module.entry_points.iter().for_each(|entry| live[entry.function].is_called = true);
     let mut marker = Marker { module, live, used: AHashSet::new(), is_done: false };
@@ -40,6 +42,7 @@ pub(in crate::emit) fn run(module: &mut Module) {
             });
         }
     }
+    Ok(())
 }
 
 /// A variable of the invocation, with its function if it is local.

@@ -15,13 +15,14 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, StorageClass};
 
+use crate::emit::JitError;
 use crate::ir::entity::{Place, Value};
 use crate::ir::{Effect, Function, InstData, Module, Node, Operation, Root};
 use crate::plan::recipe::{Recipe, UnifiedBinding};
 
 /// Lets stores wait, as many at a time as the recipe says.
-pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) {
-    let Some(most) = recipe.late_stores else { return };
+pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
+    let Some(most) = recipe.late_stores else { return Ok(()) };
     for func in module.defined.clone() {
         let sunk =
             Memory { module, f: &module.functions[func], unified: &recipe.bindings }.function(most as usize);
@@ -29,6 +30,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) {
             data.nodes = nodes;
         }
     }
+    Ok(())
 }
 
 /// What an access touches.
