@@ -119,9 +119,9 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     };
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
-    let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
+    let unrolled = if !needed.is_empty() || limits.unroll.at_once > 1 {
         let private = block_coarsening::registers(&granted);
-        unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
+        unroll::all(list, uses, &mut group, limits.unroll, (&needed, private))
     } else {
         Vec::new()
     };
@@ -221,7 +221,7 @@ struct Parts<'a> {
 fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges> {
     let behind = kernels.get(1..).unwrap_or_default();
     let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops);
-    let how = if limits.narrow.uniform { Converges::Asked } else { Converges::AtMerges };
+    let how = if limits.thread_coarsening.uniform { Converges::Asked } else { Converges::AtMerges };
     is_needed.then_some(how)
 }
 

@@ -29,7 +29,7 @@ const MOST: u32 = 32;
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
-    let facts = limits.narrow;
+    let facts = limits.thread_coarsening;
     let members = context.members();
     let shape = group.layout.shape;
     let size = shape.local[0];
@@ -76,7 +76,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
 /// work-groups, where it is no multiple.
 pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
     let Context { group, granted, limits, .. } = *context;
-    let facts = limits.narrow;
+    let facts = limits.thread_coarsening;
     let shape = group.layout.shape;
     let shared = block_coarsening::shared_bytes(context.members(), granted);
     let left = shape.local[0] / several;

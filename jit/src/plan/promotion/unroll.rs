@@ -21,7 +21,7 @@ use crate::analysis::evaluate::Evaluator;
 use crate::analysis::unroll::Round;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::LoopFacts;
+use crate::plan::input::limits::UnrollLimits;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::output::recipe::Unroll;
@@ -73,7 +73,7 @@ fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluat
 
 impl Counted {
     /// Whether all of its rounds can be written out.
-    fn is_short(&self, facts: LoopFacts) -> bool {
+    fn is_short(&self, facts: UnrollLimits) -> bool {
         let Written { sure, most, .. } = self.written;
         let writable = most == sure || most == sure + 1 && self.round.repeatable;
         (1..=facts.rounds).contains(&most)
@@ -87,7 +87,7 @@ pub(crate) fn loops(
     atoms: &mut Atoms,
     analysis: &KernelAnalysis,
     evaluator: &mut Evaluator<'_>,
-    facts: LoopFacts,
+    facts: UnrollLimits,
 ) -> Vec<Written> {
     let all = counted(atoms, analysis, evaluator);
     all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
@@ -103,11 +103,12 @@ pub(crate) fn all(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
-    facts: LoopFacts,
+    facts: UnrollLimits,
     (needed, private): (&Needed, u64),
 ) -> Vec<Vec<Unroll>> {
     let mut room = MAX_OF_ALL;
-    let trees = LoopFacts { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
+    let trees =
+        UnrollLimits { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
@@ -140,7 +141,7 @@ pub(crate) fn all(
 }
 
 /// Loops whose rounds constants say, such as those of a reduction tree: the driver then knows in each round who takes part.
-fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Unroll> + '_ {
+fn fixed(analysis: &KernelAnalysis, facts: UnrollLimits) -> impl Iterator<Item = Unroll> + '_ {
     let outer = analysis.loops.iter().enumerate().filter(|(_, one)| one.parent.is_none());
     outer.filter_map(move |(index, one)| {
         let (round, rounds) = (one.round?, one.fixed?);
@@ -152,7 +153,7 @@ fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Un
 }
 
 /// How a loop is written out, if it is; `whole` says that it is as a whole if it is short.
-fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
+fn how(one: &Counted, facts: UnrollLimits, whole: bool) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
     let at_once = facts.at_once;
     if one.is_short(facts) && (whole || most <= at_once) {
