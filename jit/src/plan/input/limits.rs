@@ -36,7 +36,7 @@ pub struct Limits {
     pub block_coarsening: BlockCoarseningLimits,
     /// What thread coarsening of work-groups is worth.
     pub thread_coarsening: ThreadCoarseningLimits,
-    /// Which loops are written out.
+    /// Which loops are unrolled.
     pub unroll: UnrollLimits,
     /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
     pub late_stores: u32,
@@ -130,9 +130,9 @@ pub struct ThreadCoarseningLimits {
     pub invocations: u32,
     /// Fewest work-groups that a dispatch has to have for that, so that there is work for all of the device.
     pub least: u32,
-    /// Most bytes of private variables of all that one invocation does, and of what written out rounds of one loop load for all of them, so that they are registers.
+    /// Most bytes of private variables of all that one invocation does, and of what unrolled rounds of one loop load for all of them, so that they are registers.
     pub private_bytes: u32,
-    /// Also where loops are not written out, or some invocations do a round more than others (if not `shuffles` and `packed` anyway), or members read what
+    /// Also where loops are not unrolled, or some invocations do a round more than others (if not `shuffles` and `packed` anyway), or members read what
     /// others write to memory: the loop is then done for one after another, and its loads wait for each other.
     pub any_loops: bool,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of a work-group of one sub-group are best
@@ -147,13 +147,13 @@ pub struct ThreadCoarseningLimits {
     pub uniform: bool,
 }
 
-/// What a device gains from loops that are written out.
+/// What a device gains from loops that are unrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnrollLimits {
-    /// Most rounds of a loop that is written out as a whole, so that elements that an invocation keeps are registers.
+    /// Most rounds of a loop that is unrolled as a whole, so that elements that an invocation keeps are registers.
     pub rounds: u32,
     /// Rounds of a longer loop that stand one after another in each round of what is left of it; 0 and 1: it stays as it is, and
-    /// loops are written out as a whole only where elements become registers by it.
+    /// loops are unrolled as a whole only where elements become registers by it.
     pub at_once: u32,
     /// Most bytes that an invocation keeps of one buffer, so that they are registers.
     pub private_bytes: u32,

@@ -35,7 +35,7 @@ use crate::plan::promotion::unroll;
 use crate::plan::promotion::unroll::Written;
 use crate::reason::AccessPair;
 
-/// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are written out.
+/// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are unrolled.
 const MAX_PRIVATE_SLOTS: u32 = 64;
 
 /// A buffer that stays inside.

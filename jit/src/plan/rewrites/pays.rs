@@ -81,7 +81,7 @@ fn handed(list: &[Submission], at: usize, last: usize) -> Vec<(BufferId, u64)> {
 
 /// Bytes of a buffer that an invocation keeps in registers, where it goes through it in so many rounds.
 fn room(list: &[Submission], uses: &Uses, buffer: BufferId, rounds: u64, limits: &Limits) -> u64 {
-    // Registers have no number: the rounds have to be written out.
+    // Registers have no number: the rounds have to be unrolled.
     if rounds > u64::from(limits.unroll.rounds) {
         return 0;
     }
