@@ -1,4 +1,4 @@
-//! Closes seams by working out again, where it is read, what an earlier kernel stored.
+//! Lets submissions join a group by recomputing, where it is read, what an earlier kernel stored.
 //!
 //! Where the next submission reads elements that other invocations of a group store (a stencil, a gather, a reversal, a
 //! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then has nothing to
@@ -75,7 +75,7 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
     !options.no_rewrites && is_seam && next.base == [0; 3] && analysis_of(next).is_ok()
 }
 
-/// Tries to let the next submission join by working out what it reads; `Err(None)` if there is nothing to try. `asked` is the list
+/// Tries to let the next submission join by recomputing what it reads; `Err(None)` if there is nothing to try. `asked` is the list
 /// as it was submitted.
 pub(crate) fn across(
     asked: &[Submission],
@@ -201,7 +201,7 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
     }
 }
 
-/// A submission that writes over the texels that it reads, each item its own, as one that works out what it read: what it writes in the end
+/// A submission that writes over the texels that it reads, each item its own, as one that recomputes what it read: what it writes in the end
 /// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
 ///
 /// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
@@ -263,7 +263,7 @@ fn producer_of(
     found.max_by_key(|&(producer, _)| producer)
 }
 
-/// A submission that works out what it loaded.
+/// A submission that recomputes what it loaded.
 struct Made {
     submission: Submission,
     report: InlineReport,

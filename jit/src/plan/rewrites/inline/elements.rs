@@ -1,4 +1,4 @@
-//! Elements of buffers that are worked out again: which item stores one, and whether all that are loaded are stored.
+//! Elements of buffers that are recomputed: which item stores one, and whether all that are loaded are stored.
 
 use smallvec::SmallVec;
 

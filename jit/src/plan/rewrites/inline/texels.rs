@@ -1,4 +1,4 @@
-//! Texels of storage images that are worked out again: which item writes one, and whether all that are read are written.
+//! Texels of storage images that are recomputed: which item writes one, and whether all that are read are written.
 //!
 //! A producer writes a box of texels if each coordinate is one of its ids and a number. A texel that is read has to lie in the box and in
 //! the image, by each of its coordinates.
