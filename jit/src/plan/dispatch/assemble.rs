@@ -11,9 +11,9 @@ use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
 use crate::plan::dispatch::{block_coarsening, resolved_branches, shape};
+use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
-use crate::plan::grouping::seam;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
 use crate::plan::input::problem::Problem;
@@ -261,7 +261,7 @@ fn step(
     let kernels: Vec<_> = list[range.clone()].iter().map(|s| s.kernel.clone()).collect();
     let mut zero = None;
     if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
-        let hidden = seam::hidden(&members, &kernels, &unified);
+        let hidden = boundary::hidden(&members, &kernels, &unified);
         let needs_zero = hidden.iter().any(|h| !h.is_empty());
         zero = needs_zero.then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);
