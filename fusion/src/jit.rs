@@ -21,9 +21,9 @@ pub(crate) use vkfuse_jit::{
         observe_passes,
     },
     plan::{
-        Arg, Bound, FuseOptions, ImageSize, InterleaveFacts, Limits, LoopFacts, NarrowFacts, Numbers, Plan,
-        PushFlow, ShapeFacts, SmallScalars, Step, Submission, doubts, has_work, overwrites, plan,
-        plan_unfused,
+        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow,
+        ShapeLimits, SmallScalars, Step, Submission, ThreadCoarseningLimits, UnrollLimits, doubts, has_work,
+        overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

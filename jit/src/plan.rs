@@ -21,7 +21,9 @@ pub(crate) mod rewrites;
 
 pub use doubt::{Way, doubts};
 pub use grouping::cause::not_followed;
-pub use input::limits::{InterleaveFacts, Limits, LoopFacts, NarrowFacts, ShapeFacts, SmallScalars};
+pub use input::limits::{
+    BlockCoarseningLimits, Limits, ShapeLimits, SmallScalars, ThreadCoarseningLimits, UnrollLimits,
+};
 pub use input::options::{FloatMode, FuseOptions, Policy};
 pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,

@@ -30,8 +30,8 @@ use ahash::{AHashMap, AHashSet};
 use crate::plan::rewrites::rename::{Overwriting, Renamed};
 use crate::plan::rewrites::reorder::Dependences;
 use crate::plan::{
-    FuseOptions, InterleaveFacts, Limits, Members, NarrowFacts, Plan, PlanError, Submission, closed, plan_as,
-    plan_in_order,
+    BlockCoarseningLimits, FuseOptions, Limits, Members, Plan, PlanError, Submission, ThreadCoarseningLimits,
+    closed, plan_as, plan_in_order,
 };
 use trial::Trial;
 pub use verdict::{NotApplicable, Verdict};
@@ -116,13 +116,13 @@ fn same_code(
         Ok((plan, same))
     };
     let (plan, same) = made(limits)?;
-    if !same.is_empty() || limits.interleave.least <= 1 && limits.narrow.least <= 1 {
+    if !same.is_empty() || limits.block_coarsening.least <= 1 && limits.thread_coarsening.least <= 1 {
         return Ok((plan, same));
     }
-    // An instance has few work-groups, and may be for a list of which several are done side by side, or one by fewer invocations.
-    let interleave = InterleaveFacts { least: 1, ..limits.interleave };
-    let narrow = NarrowFacts { least: 1, ..limits.narrow };
-    made(&Limits { interleave, narrow, ..*limits })
+    // An instance has few work-groups, and may be for a list whose work-groups, or invocations, are coarsened.
+    let block_coarsening = BlockCoarseningLimits { least: 1, ..limits.block_coarsening };
+    let thread_coarsening = ThreadCoarseningLimits { least: 1, ..limits.thread_coarsening };
+    made(&Limits { block_coarsening, thread_coarsening, ..*limits })
 }
 
 /// A difference is the last word; an agreement goes before an instance that says nothing.

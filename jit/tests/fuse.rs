@@ -5,7 +5,7 @@ mod list;
 use list::{List, kernel};
 use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::kernel::{Kernel, Module};
-use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, ShapeFacts, plan};
+use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Promote, ShapeLimits, plan};
 use vkfuse_jit::{Reason, plan::Plan};
 
 fn planned(list: &List) -> Plan {
@@ -205,7 +205,7 @@ fn a_larger_member_enlarges_the_work_group_of_the_dispatch() {
 /// The chain under a device's taste, and what became of it.
 fn shaped(n: u32, group_size: u32, items: u32, vectors: bool, promote: Promote) -> Plan {
     let limits =
-        Limits { shape: ShapeFacts { group_size, items, vectors, ..ShapeFacts::default() }, ..desktop() };
+        Limits { shape: ShapeLimits { group_size, items, vectors, ..ShapeLimits::default() }, ..desktop() };
     let plan = plan(&chain(n, promote).submissions, &FuseOptions::default(), &limits).expect("plan");
     plan.steps.iter().for_each(|step| drop(step.build().expect("the module stands")));
     plan
@@ -249,7 +249,7 @@ fn functions(calls: [(u32, u32); 2]) -> usize {
         list.submit(&mul, [groups, 1, 1], &args, &n.to_le_bytes());
     }
     let limits = Limits {
-        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
+        shape: ShapeLimits { group_size: 256, items: 4, vectors: true, ..ShapeLimits::default() },
         ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
@@ -282,7 +282,7 @@ fn keeps_the_shape_of_kernels_that_meet_in_a_work_group() {
     list.submit(&kernel("pair/add_mirrored.spv"), [4, 1, 1], &[0, 1, 2], &[]);
     list.submit(&kernel("pair/mul_grouped.spv"), [4, 1, 1], &[2, 3, 4], &[]);
     let limits = Limits {
-        shape: ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() },
+        shape: ShapeLimits { group_size: 128, items: 4, vectors: true, ..ShapeLimits::default() },
         ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
@@ -458,7 +458,7 @@ fn what_is_seen_through_overlapping_bindings_is_coherent() {
     }
     list.submissions[1].args[0].len -= 64;
     let limits = Limits {
-        shape: ShapeFacts { group_size: 256, items: 4, vectors: true, ..ShapeFacts::default() },
+        shape: ShapeLimits { group_size: 256, items: 4, vectors: true, ..ShapeLimits::default() },
         ..desktop()
     };
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");

@@ -7,7 +7,8 @@ use list::{List, kernel};
 use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{
-    FuseOptions, InterleaveFacts, Limits, LoopFacts, NarrowFacts, Plan, Promote, ShapeFacts, plan,
+    BlockCoarseningLimits, FuseOptions, Limits, Plan, Promote, ShapeLimits, ThreadCoarseningLimits,
+    UnrollLimits, plan,
 };
 
 /// Elements of a buffer.
@@ -17,23 +18,23 @@ const ELEMENTS: u32 = 1 << 26;
 fn limits() -> Limits {
     Limits {
         max_groups: [u32::MAX >> 1, 65_535, 65_535],
-        shape: ShapeFacts {
+        shape: ShapeLimits {
             group_size: 256,
             items: 4,
             vectors: true,
             rounds: 1,
             least: 64,
-            lockstep: 4,
+            superword: 4,
             lanes: 32,
         },
         kept_result_bytes: 512,
-        interleave: InterleaveFacts {
+        block_coarsening: BlockCoarseningLimits {
             work_groups: 8,
             least: 2048,
             private_bytes: 64,
             shared_bytes: 18 << 10,
         },
-        narrow: NarrowFacts {
+        thread_coarsening: ThreadCoarseningLimits {
             invocations: 32,
             least: 8192,
             private_bytes: 128,
@@ -43,7 +44,7 @@ fn limits() -> Limits {
             packed: 4,
             uniform: true,
         },
-        loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
+        unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
         max_broadcast_bytes: Some(16 << 20),
         ..desktop()
     }
@@ -156,7 +157,10 @@ fn rows_of_a_few_rounds_are_done_by_one_sub_group() {
                 (items, work_group),
                 "{name}, {columns}"
             );
-            let few = Limits { narrow: NarrowFacts { least: u32::MAX, ..limits().narrow }, ..limits() };
+            let few = Limits {
+                thread_coarsening: ThreadCoarseningLimits { least: u32::MAX, ..limits().thread_coarsening },
+                ..limits()
+            };
             let plan = planned(parts, columns, &FuseOptions::default(), &few);
             assert_eq!(plan.report.groups[0].items_per_invocation, 1, "{name}, {columns}: few work-groups");
         }
@@ -173,7 +177,7 @@ fn memory_that_is_a_cache_costs_nothing() {
     let insists = FuseOptions { force: true, ..FuseOptions::default() };
     assert_eq!(dispatches(&long(&insists, &limits())), [3], "the user insists");
     // Registers for 512 rounds, or shared memory for a promoted row.
-    let loops = LoopFacts { rounds: 512, ..limits().loops };
-    let registers = Limits { kept_result_bytes: 2048, loops, ..limits() };
+    let unroll = UnrollLimits { rounds: 512, ..limits().unroll };
+    let registers = Limits { kept_result_bytes: 2048, unroll, ..limits() };
     assert_eq!(dispatches(&long(&FuseOptions::default(), &registers)), [3]);
 }

@@ -9,10 +9,10 @@ use vkfuse_fuzz::devices::desktop;
 use vkfuse_interp::{Bind, Dispatch, Memory, ObjectId, Options, Order, Program, execute};
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::plan::{
-    FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan, plan_unfused,
+    FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, ShapeLimits, Step, plan, plan_unfused,
 };
 
-fn limits(shape: ShapeFacts) -> Limits {
+fn limits(shape: ShapeLimits) -> Limits {
     Limits { shape, ..desktop() }
 }
 
@@ -70,7 +70,7 @@ fn run(steps: &[Step], buffers: usize, words: usize, order: Order) -> Vec<Vec<u8
 }
 
 /// Plans under `shape` and checks every buffer that was not kept inside.
-fn check(list: &List, buffers: usize, words: usize, shape: ShapeFacts) -> Plan {
+fn check(list: &List, buffers: usize, words: usize, shape: ShapeLimits) -> Plan {
     let limits = limits(shape);
     let plan = plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan");
     let alone = |s| plan_unfused(s, FloatMode::Strict, &limits).expect("plan");
@@ -100,14 +100,14 @@ const SHAPES: [(u32, u32, bool, u32); 7] = [
     (4, 4, true, 8),
 ];
 
-fn shapes() -> impl Iterator<Item = ShapeFacts> {
-    SHAPES.into_iter().map(|(group_size, items, vectors, rounds)| ShapeFacts {
+fn shapes() -> impl Iterator<Item = ShapeLimits> {
+    SHAPES.into_iter().map(|(group_size, items, vectors, rounds)| ShapeLimits {
         group_size,
         items,
         vectors,
         rounds,
         least: 1,
-        lockstep: 1,
+        superword: 1,
         lanes: 1,
     })
 }
@@ -239,7 +239,7 @@ fn rows_stay_in_registers_where_rounds_differ_by_one_at_most() {
             list.promote(1, promote);
             list.submit(&first, [5, 1, 1], &[0, 1], &push(columns));
             list.submit(&second, [5, 1, 1], &[1, 2], &push(columns));
-            let plan = check(&list, 3, 2048, ShapeFacts::default());
+            let plan = check(&list, 3, 2048, ShapeLimits::default());
             let got = plan.report.buffers[0].got;
             if fits {
                 assert_eq!(got, Internalization::Private, "{:#?}", plan.report);
@@ -262,7 +262,7 @@ fn softmax_of_rows_keeps_its_powers_in_registers() {
     list.submit(&kernel("softmax/exp_sub.spv"), [2, 1, 1], &[0, 1, 2], &push);
     list.submit(&kernel("softmax/row_sum.spv"), [2, 1, 1], &[2, 3], &push);
     list.submit(&kernel("softmax/divide.spv"), [2, 1, 1], &[2, 3, 4], &push);
-    let plan = check(&list, 5, 2 * columns as usize, ShapeFacts::default());
+    let plan = check(&list, 5, 2 * columns as usize, ShapeLimits::default());
     assert_eq!(plan.steps.len(), 1);
     let powers = plan.report.buffers.iter().find(|b| b.buffer.0 == 2);
     assert_eq!(powers.map(|b| b.got), Some(Internalization::Private), "{:#?}", plan.report);

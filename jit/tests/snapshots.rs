@@ -18,7 +18,7 @@ use fixed::{blurs, bytes, chain, pair, product, softmax, split, stencils, two_el
 use list::{List, kernel};
 use rspirv::binary::Disassemble;
 use vkfuse_fuzz::devices::{cpu, desktop, gpu, nvidia};
-use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Plan, Promote, ShapeFacts, Step, plan};
+use vkfuse_jit::plan::{FuseOptions, Internalization, Limits, Plan, Promote, ShapeLimits, Step, plan};
 
 /// Kernels of 256 and of 16 invocations in a work-group, on as many elements.
 fn two_local_sizes() -> List {
@@ -112,7 +112,7 @@ fn chain_in_registers() {
 
 #[test]
 fn chain_of_four_items_an_invocation() {
-    let shape = ShapeFacts { group_size: 128, items: 4, vectors: true, ..ShapeFacts::default() };
+    let shape = ShapeLimits { group_size: 128, items: 4, vectors: true, ..ShapeLimits::default() };
     check("chain_four_items", &chain(1_000_003), &Limits { shape, ..desktop() });
 }
 

@@ -3,7 +3,7 @@
 mod list;
 
 use list::{List, kernel};
-use vkfuse_jit::plan::{FuseOptions, ImageSize, Limits, Policy, Promote, ShapeFacts, plan};
+use vkfuse_jit::plan::{FuseOptions, ImageSize, Limits, Policy, Promote, ShapeLimits, plan};
 use vkfuse_jit::validate::{NotApplicable, Verdict, validate};
 
 fn limits() -> Limits {
@@ -50,7 +50,7 @@ fn a_large_list_agrees_on_small_instances() {
         assert!(assert_agreed(&chain(1_000_003, promote), &limits()) >= 3);
     }
     let shaped = Limits {
-        shape: ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() },
+        shape: ShapeLimits { group_size: 64, items: 4, vectors: true, ..ShapeLimits::default() },
         ..limits()
     };
     assert!(assert_agreed(&chain(1_000_004, Promote::Auto), &shaped) >= 3);

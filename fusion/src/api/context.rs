@@ -22,7 +22,7 @@ use crate::{
         programs::{CacheStats, Programs},
     },
     error::{BufferError, Error, FusionError},
-    jit::{self, Limits, Module, NarrowFacts, SmallScalars},
+    jit::{self, Limits, Module, SmallScalars, ThreadCoarseningLimits},
     options::context::{ContextOptions, QueueOptions},
     report::{
         outcome::CancelCause,
@@ -124,15 +124,15 @@ impl Context {
             shape: tuning.shape(gpu.caps().shape()),
             kept_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
             kept_result_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
-            interleave: tuning.interleave(gpu.caps().interleave()),
-            narrow: NarrowFacts {
+            block_coarsening: tuning.interleave(gpu.caps().interleave()),
+            thread_coarsening: ThreadCoarseningLimits {
                 subgroup: gpu.caps().subgroup_left(tuning.subgroup_barriers),
                 packed: tuning.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
                 shuffles,
                 uniform: gpu.caps().uniform_subgroups,
                 ..tuning.narrow(gpu.caps().narrow())
             },
-            loops: tuning.loops(gpu.caps().loops()),
+            unroll: tuning.loops(gpu.caps().loops()),
             late_stores: tuning.sunk_stores.unwrap_or_else(|| gpu.caps().late_stores()),
             subgroup_size: gpu.caps().full_subgroups(tuning.subgroup_barriers),
             max_subgroups: gpu.caps().max_subgroups,

@@ -3,7 +3,7 @@
 use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
-    jit::{InterleaveFacts, Limits, LoopFacts, NarrowFacts, Origin, ShapeFacts, Step},
+    jit::{BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits, UnrollLimits},
     options::environment,
     vk::Gpu,
 };
@@ -122,9 +122,9 @@ fn device(limits: &Limits) -> Part {
         max_groups,
         max_loop_rounds,
         shape,
-        interleave,
-        narrow,
-        loops,
+        block_coarsening,
+        thread_coarsening,
+        unroll,
         late_stores,
         subgroup_size,
         max_subgroups,
@@ -137,17 +137,17 @@ fn device(limits: &Limits) -> Part {
         float_controls,
         robust,
     } = limits;
-    let ShapeFacts {
+    let ShapeLimits {
         group_size,
         items,
         vectors,
         rounds: vectors_in_turn,
         least: groups_left,
-        lockstep,
+        superword,
         lanes,
     } = shape;
-    let InterleaveFacts { work_groups, least, private_bytes, shared_bytes } = interleave;
-    let NarrowFacts {
+    let BlockCoarseningLimits { work_groups, least, private_bytes, shared_bytes } = block_coarsening;
+    let ThreadCoarseningLimits {
         invocations,
         least: narrow_least,
         private_bytes: narrow_private,
@@ -156,8 +156,8 @@ fn device(limits: &Limits) -> Part {
         shuffles,
         packed,
         uniform,
-    } = narrow;
-    let LoopFacts { rounds, at_once, private_bytes: kept_private } = loops;
+    } = thread_coarsening;
+    let UnrollLimits { rounds, at_once, private_bytes: kept_private } = unroll;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
         .u32("shared bytes", *max_shared_bytes)
@@ -173,7 +173,7 @@ fn device(limits: &Limits) -> Part {
         .bool("shape: vectors", *vectors)
         .u32("shape: vectors one after another", *vectors_in_turn)
         .u32("shape: work-groups left", *groups_left)
-        .u32("shape: items in lockstep", *lockstep)
+        .u32("shape: items in lockstep", *superword)
         .u32("shape: lanes left", *lanes)
         .u32("late stores", *late_stores)
         .u32("sub-group size", *subgroup_size)
@@ -224,21 +224,21 @@ mod tests {
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
-            |l| l.interleave.work_groups += 2,
-            |l| l.interleave.least += 1,
-            |l| l.interleave.private_bytes += 4,
-            |l| l.interleave.shared_bytes += 4,
-            |l| l.narrow.invocations += 1,
-            |l| l.narrow.least += 1,
-            |l| l.narrow.private_bytes += 4,
-            |l| l.narrow.any_loops = !l.narrow.any_loops,
-            |l| l.narrow.subgroup = 32,
-            |l| l.narrow.shuffles = !l.narrow.shuffles,
-            |l| l.narrow.packed += 2,
-            |l| l.narrow.uniform = !l.narrow.uniform,
-            |l| l.loops.rounds += 1,
-            |l| l.loops.at_once += 1,
-            |l| l.loops.private_bytes += 4,
+            |l| l.block_coarsening.work_groups += 2,
+            |l| l.block_coarsening.least += 1,
+            |l| l.block_coarsening.private_bytes += 4,
+            |l| l.block_coarsening.shared_bytes += 4,
+            |l| l.thread_coarsening.invocations += 1,
+            |l| l.thread_coarsening.least += 1,
+            |l| l.thread_coarsening.private_bytes += 4,
+            |l| l.thread_coarsening.any_loops = !l.thread_coarsening.any_loops,
+            |l| l.thread_coarsening.subgroup = 32,
+            |l| l.thread_coarsening.shuffles = !l.thread_coarsening.shuffles,
+            |l| l.thread_coarsening.packed += 2,
+            |l| l.thread_coarsening.uniform = !l.thread_coarsening.uniform,
+            |l| l.unroll.rounds += 1,
+            |l| l.unroll.at_once += 1,
+            |l| l.unroll.private_bytes += 4,
             |l| l.late_stores += 1,
             |l| l.subgroup_size = 32,
             |l| l.max_subgroups -= 1,

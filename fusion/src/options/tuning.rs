@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::jit::{InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts};
+use crate::jit::{BlockCoarseningLimits, ShapeLimits, ThreadCoarseningLimits, UnrollLimits};
 use crate::vk::{NARROW_BYTES, PRIVATE_BYTES};
 
 /// Declares [`Tuning`] once: its fields, the methods that set them, and their names in text.
@@ -126,32 +126,37 @@ impl Tuning {
     }
 
     /// The shape of dispatches of data-parallel kernels, given the device's.
-    pub(crate) fn shape(&self, known: ShapeFacts) -> ShapeFacts {
+    pub(crate) fn shape(&self, known: ShapeLimits) -> ShapeLimits {
         let items = [self.work_group, self.items, self.serial_vectors, self.superword];
         let is_set = self.vectors.is_some() || items.iter().any(Option::is_some);
-        ShapeFacts {
+        ShapeLimits {
             group_size: self.work_group.unwrap_or(known.group_size),
             items: self.items.unwrap_or(known.items),
             vectors: self.vectors.unwrap_or(known.vectors),
             rounds: self.serial_vectors.unwrap_or(known.rounds),
-            lockstep: self.superword.unwrap_or(known.lockstep),
+            superword: self.superword.unwrap_or(known.superword),
             least: self.least(is_set, known.least),
             lanes: if is_set { 1 } else { known.lanes },
         }
     }
 
     /// Block coarsening, given the device's.
-    pub(crate) fn interleave(&self, known: InterleaveFacts) -> InterleaveFacts {
+    pub(crate) fn interleave(&self, known: BlockCoarseningLimits) -> BlockCoarseningLimits {
         let Some(work_groups) = self.block_coarsening else {
-            return InterleaveFacts { least: self.least(false, known.least), ..known };
+            return BlockCoarseningLimits { least: self.least(false, known.least), ..known };
         };
         let private_bytes = self.private_bytes.unwrap_or(PRIVATE_BYTES);
-        InterleaveFacts { work_groups, least: self.least(true, known.least), private_bytes, shared_bytes: 0 }
+        BlockCoarseningLimits {
+            work_groups,
+            least: self.least(true, known.least),
+            private_bytes,
+            shared_bytes: 0,
+        }
     }
 
     /// Thread coarsening, given the device's.
-    pub(crate) fn narrow(&self, known: NarrowFacts) -> NarrowFacts {
-        NarrowFacts {
+    pub(crate) fn narrow(&self, known: ThreadCoarseningLimits) -> ThreadCoarseningLimits {
+        ThreadCoarseningLimits {
             invocations: self.thread_coarsening.unwrap_or(known.invocations),
             least: self.least(self.thread_coarsening.is_some(), known.least),
             private_bytes: self.private_bytes.unwrap_or(match self.thread_coarsening {
@@ -164,9 +169,9 @@ impl Tuning {
     }
 
     /// Unrolling, given the device's.
-    pub(crate) fn loops(&self, known: LoopFacts) -> LoopFacts {
+    pub(crate) fn loops(&self, known: UnrollLimits) -> UnrollLimits {
         let private_bytes = self.unroll.map_or(known.private_bytes, |rounds| 4 * rounds.max(64));
-        LoopFacts {
+        UnrollLimits {
             rounds: self.unroll.unwrap_or(known.rounds),
             at_once: self.unroll_by.unwrap_or(known.at_once),
             private_bytes,
@@ -244,8 +249,15 @@ impl FromStr for Tuning {
 mod tests {
     use super::*;
 
-    const KNOWN: ShapeFacts =
-        ShapeFacts { group_size: 256, items: 4, vectors: true, rounds: 1, least: 64, lockstep: 4, lanes: 32 };
+    const KNOWN: ShapeLimits = ShapeLimits {
+        group_size: 256,
+        items: 4,
+        vectors: true,
+        rounds: 1,
+        least: 64,
+        superword: 4,
+        lanes: 32,
+    };
 
     #[test]
     fn text_names_every_parameter_and_comes_back() {
@@ -281,22 +293,26 @@ mod tests {
     fn parameters_that_are_not_set_stay_the_devices() {
         assert_eq!(Tuning::new().shape(KNOWN), KNOWN);
         let set = Tuning::new().items(8).shape(KNOWN);
-        assert_eq!(set, ShapeFacts { items: 8, least: 1, lanes: 1, ..KNOWN });
+        assert_eq!(set, ShapeLimits { items: 8, least: 1, lanes: 1, ..KNOWN });
         let least = Tuning::new().least_work_groups(500);
-        assert_eq!(least.shape(KNOWN), ShapeFacts { least: 500, ..KNOWN });
+        assert_eq!(least.shape(KNOWN), ShapeLimits { least: 500, ..KNOWN });
         let known =
-            InterleaveFacts { work_groups: 8, least: 2048, private_bytes: 64, shared_bytes: 18 << 10 };
+            BlockCoarseningLimits { work_groups: 8, least: 2048, private_bytes: 64, shared_bytes: 18 << 10 };
         assert_eq!(Tuning::new().interleave(known), known);
         assert_eq!(least.block_coarsening(2).interleave(known).least, 500);
         let set = Tuning::new().block_coarsening(2).private_bytes(256).interleave(known);
         assert_eq!((set.work_groups, set.least, set.private_bytes, set.shared_bytes), (2, 1, 256, 0));
-        let known =
-            NarrowFacts { invocations: 32, least: 8192, private_bytes: 128, ..NarrowFacts::default() };
+        let known = ThreadCoarseningLimits {
+            invocations: 32,
+            least: 8192,
+            private_bytes: 128,
+            ..ThreadCoarseningLimits::default()
+        };
         assert_eq!(Tuning::new().narrow(known), known);
         let set = Tuning::new().thread_coarsening(16).private_bytes(64).narrow(known);
         assert_eq!((set.invocations, set.least, set.private_bytes, set.any_loops), (16, 1, 64, true));
-        let known = LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 };
+        let known = UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 };
         assert_eq!(Tuning::new().loops(known), known);
-        assert_eq!(Tuning::new().unroll_by(1).loops(known), LoopFacts { at_once: 1, ..known });
+        assert_eq!(Tuning::new().unroll_by(1).loops(known), UnrollLimits { at_once: 1, ..known });
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{self, FloatControls, InterleaveFacts, LoopFacts, NarrowFacts, ShapeFacts, TextureKind};
+use crate::jit::{
+    self, BlockCoarseningLimits, FloatControls, ShapeLimits, TextureKind, ThreadCoarseningLimits,
+    UnrollLimits,
+};
 use vulkano::{
     Version,
     device::{
@@ -330,21 +333,21 @@ impl Caps {
     }
 
     /// The shape of dispatch the device likes best, where the choice is free.
-    pub(crate) fn shape(&self) -> ShapeFacts {
+    pub(crate) fn shape(&self) -> ShapeLimits {
         // On a processor a work-group is a loop, whatever its size. Four elements in one access are worth as much as
         // four in flight everywhere that was measured.
         let group_size = if self.is_cpu { 0 } else { 256 };
         // Where both sides of each branch are computed, code for single items costs as much as if it ran (`performance.md`).
         let rounds = if self.is_cpu { 4 } else { 1 };
-        // There, too, items in lockstep are done twice: in lockstep, and one after another.
-        let lockstep = if self.is_cpu { 1 } else { 4 };
-        ShapeFacts { group_size, items: 4, vectors: true, rounds, least: 64, lockstep, lanes: 32 }
+        // There, too, items of superword code are done twice: along its path, and one after another.
+        let superword = if self.is_cpu { 1 } else { 4 };
+        ShapeLimits { group_size, items: 4, vectors: true, rounds, least: 64, superword, lanes: 32 }
     }
 
     /// How many work-groups of kernels with barriers are best done by one.
-    pub(crate) fn interleave(&self) -> InterleaveFacts {
+    pub(crate) fn interleave(&self) -> BlockCoarseningLimits {
         let work_groups = if self.is_cpu { 1 } else { 8 };
-        InterleaveFacts {
+        BlockCoarseningLimits {
             work_groups,
             least: WORK_GROUPS_LEFT,
             private_bytes: PRIVATE_BYTES,
@@ -353,23 +356,23 @@ impl Caps {
     }
 
     /// Whether work-groups of kernels with barriers are best done by one sub-group. Measured on NVIDIA's alone.
-    pub(crate) fn narrow(&self) -> NarrowFacts {
+    pub(crate) fn narrow(&self) -> ThreadCoarseningLimits {
         let invocations = if self.is_nvidia { self.info.subgroup_size } else { 0 };
-        NarrowFacts {
+        ThreadCoarseningLimits {
             invocations,
             least: NARROW_GROUPS_LEFT,
             private_bytes: NARROW_BYTES,
             any_loops: false,
-            ..NarrowFacts::default()
+            ..ThreadCoarseningLimits::default()
         }
     }
 
     /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
     /// faster in registers than in shared memory or memory.
-    pub(crate) fn loops(&self) -> LoopFacts {
+    pub(crate) fn loops(&self) -> UnrollLimits {
         match self.is_cpu {
-            true => LoopFacts::default(),
-            false => LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
+            true => UnrollLimits::default(),
+            false => UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
         }
     }
 
@@ -385,18 +388,18 @@ impl Caps {
         invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
     }
 
-    /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
+    /// See [`ThreadCoarseningLimits::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
     pub(crate) fn subgroup_left(&self, asked: Option<bool>) -> u32 {
         self.full_subgroups(Some(asked.unwrap_or(self.is_nvidia)))
     }
 
-    /// See [`NarrowFacts::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one
+    /// See [`ThreadCoarseningLimits::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one
     /// where it is not.
     pub(crate) fn packed(&self, shuffles: bool) -> u32 {
         if self.is_nvidia && shuffles { 4 } else { 1 }
     }
 
-    /// See [`NarrowFacts::shuffles`]; `asked` says what to do instead of what was measured.
+    /// See [`ThreadCoarseningLimits::shuffles`]; `asked` says what to do instead of what was measured.
     pub(crate) fn shuffles(&self, asked: Option<bool>) -> bool {
         let has_them = self.supports(GROUP_NON_UNIFORM) && self.supports(GROUP_NON_UNIFORM_SHUFFLE);
         asked.unwrap_or(self.is_nvidia) && has_them

@@ -1,6 +1,6 @@
 //! What devices can do that lists are planned for without one.
 
-use vkfuse_jit::plan::{InterleaveFacts, Limits, LoopFacts, NarrowFacts, ShapeFacts};
+use vkfuse_jit::plan::{BlockCoarseningLimits, Limits, ShapeLimits, ThreadCoarseningLimits, UnrollLimits};
 
 /// A desktop device.
 pub fn desktop() -> Limits {
@@ -29,21 +29,21 @@ pub fn middling() -> Limits {
 /// A desktop device with what the engine chooses for processors.
 pub fn cpu() -> Limits {
     let shape =
-        ShapeFacts { group_size: 0, items: 4, vectors: true, rounds: 4, least: 64, lockstep: 1, lanes: 32 };
+        ShapeLimits { group_size: 0, items: 4, vectors: true, rounds: 4, least: 64, superword: 1, lanes: 32 };
     Limits { shape, ..desktop() }
 }
 
 /// A desktop device with what the engine chooses for graphics processors.
 pub fn gpu() -> Limits {
     Limits {
-        shape: ShapeFacts { group_size: 256, rounds: 1, lockstep: 4, ..cpu().shape },
-        interleave: InterleaveFacts {
+        shape: ShapeLimits { group_size: 256, rounds: 1, superword: 4, ..cpu().shape },
+        block_coarsening: BlockCoarseningLimits {
             work_groups: 8,
             least: 2048,
             private_bytes: 64,
             shared_bytes: 18 << 10,
         },
-        loops: LoopFacts { rounds: 128, at_once: 16, private_bytes: 512 },
+        unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
         late_stores: 16,
         overlapping_invocations: 1 << 16,
         ..desktop()
@@ -52,7 +52,7 @@ pub fn gpu() -> Limits {
 
 /// A desktop device with what the engine chooses for NVIDIA's graphics processors.
 pub fn nvidia() -> Limits {
-    let narrow = NarrowFacts {
+    let thread_coarsening = ThreadCoarseningLimits {
         invocations: 32,
         least: 8192,
         private_bytes: 128,
@@ -62,5 +62,5 @@ pub fn nvidia() -> Limits {
         packed: 4,
         uniform: true,
     };
-    Limits { narrow, max_subgroups: 32, ..gpu() }
+    Limits { thread_coarsening, max_subgroups: 32, ..gpu() }
 }

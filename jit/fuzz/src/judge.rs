@@ -6,8 +6,9 @@ use rspirv::binary::Assemble as _;
 use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, NarrowFacts, Plan,
-    Promote, ShapeFacts, Step, Submission, closed, overwrites, plan, plan_unfused,
+    BlockCoarseningLimits, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote,
+    ShapeLimits, Step, Submission, ThreadCoarseningLimits, UnrollLimits, closed, overwrites, plan,
+    plan_unfused,
 };
 
 use crate::again;
@@ -99,9 +100,9 @@ const SHAPES: [(u32, u32, bool); 8] = [
 const SIDE_BY_SIDE: [u32; 8] = [1, 2, 4, 1, 3, 2, 1, 2];
 
 /// Work-groups that are done by fewer invocations.
-const NARROW: [NarrowFacts; 8] = {
-    const fn left(invocations: u32) -> NarrowFacts {
-        NarrowFacts {
+const NARROW: [ThreadCoarseningLimits; 8] = {
+    const fn left(invocations: u32) -> ThreadCoarseningLimits {
+        ThreadCoarseningLimits {
             invocations,
             least: 1,
             private_bytes: 1024,
@@ -116,12 +117,12 @@ const NARROW: [NarrowFacts; 8] = {
 };
 
 /// Loops that are written out.
-const WRITTEN_OUT: [LoopFacts; 5] = [
-    LoopFacts { rounds: 16, at_once: 1, private_bytes: 256 },
-    LoopFacts { rounds: 2, at_once: 2, private_bytes: 64 },
-    LoopFacts { rounds: 64, at_once: 4, private_bytes: 256 },
-    LoopFacts { rounds: 0, at_once: 2, private_bytes: 256 },
-    LoopFacts { rounds: 4, at_once: 3, private_bytes: 16 },
+const WRITTEN_OUT: [UnrollLimits; 5] = [
+    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
+    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },
+    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256 },
+    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256 },
+    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16 },
 ];
 
 /// What the device of a list can do.
@@ -129,20 +130,25 @@ pub(crate) fn limits(list: &List) -> Limits {
     let (group_size, items, vectors) = SHAPES[list.shape as usize % SHAPES.len()];
     let work_groups = SIDE_BY_SIDE[list.shape as usize % SIDE_BY_SIDE.len()];
     Limits {
-        shape: ShapeFacts {
+        shape: ShapeLimits {
             group_size,
             items,
             vectors,
             rounds: [1, 3][list.shape as usize / 3 % 2],
             least: 1,
-            lockstep: [4, 2, 1][list.shape as usize / 2 % 3],
+            superword: [4, 2, 1][list.shape as usize / 2 % 3],
             lanes: 1,
         },
         kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
-        interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
-        narrow: NARROW[list.shape as usize % NARROW.len()],
-        loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
+        block_coarsening: BlockCoarseningLimits {
+            work_groups,
+            least: 1,
+            private_bytes: 256,
+            shared_bytes: 0,
+        },
+        thread_coarsening: NARROW[list.shape as usize % NARROW.len()],
+        unroll: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][list.shape as usize / 3 % 4],
         subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],

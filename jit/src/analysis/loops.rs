@@ -19,9 +19,9 @@ pub(crate) struct LoopRounds {
     /// Under which conditions it is not left but by its test; `None` if something other than a condition of its own rounds
     /// leads out of it.
     pub(crate) exits: Option<Vec<Guard>>,
-    /// What a round is made of, if its rounds can be written out one after the other.
+    /// What a round is made of, if its rounds can be unrolled one after the other.
     pub(crate) round: Option<Round>,
-    /// How often it goes round each time, if constants say so, such as a half that is halved until it is zero, and it can be written out.
+    /// How often it goes round each time, if constants say so, such as a half that is halved until it is zero, and it can be unrolled.
     pub(crate) fixed: Option<u32>,
 }
 

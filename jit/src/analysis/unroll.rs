@@ -1,4 +1,4 @@
-//! Loops that can be written out, round after round.
+//! Loops that can be unrolled, round after round.
 //!
 //! # Requires
 //! - structured control flow
@@ -64,13 +64,13 @@ fn is_repeatable(inst: &Instruction) -> bool {
 }
 
 impl Unrollable {
-    /// The parts of loop `index`, if it can be written out.
+    /// The parts of loop `index`, if it can be unrolled.
     pub(crate) fn of(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
         // A jump to the next round from inside of a construct would be a jump out of it.
         Self::with_continues(function, cfg, index).filter(|parts| !parts.continues)
     }
 
-    /// The parts of loop `index`, if it can be written out but for jumps to the next round.
+    /// The parts of loop `index`, if it can be unrolled but for jumps to the next round.
     pub(crate) fn with_continues(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
         let the_loop = &cfg.loops[index];
         let header = the_loop.header;

@@ -1,10 +1,10 @@
 //! Which submissions may be one dispatch: mappings of their work-groups, pairs of accesses, barriers and limits.
 
+pub(in crate::plan) mod boundary;
 pub(in crate::plan) mod budget;
 pub(in crate::plan) mod cause;
 pub(in crate::plan) mod group;
 pub(in crate::plan) mod in_range;
 pub(in crate::plan) mod mapping;
 pub(in crate::plan) mod overlap;
-pub(in crate::plan) mod seam;
 pub(in crate::plan) mod view;

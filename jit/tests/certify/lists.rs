@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
-use vkfuse_jit::plan::{Arg, BufferId, Limits, Promote, ShapeFacts, SmallScalars, Submission};
+use vkfuse_jit::plan::{Arg, BufferId, Limits, Promote, ShapeLimits, SmallScalars, Submission};
 
 /// A list with a name.
 pub(crate) struct Named {
@@ -19,7 +19,7 @@ const BYTES: u64 = 1 << 16;
 pub(crate) fn limits(items: u32) -> Limits {
     Limits {
         max_storage_buffers: 32,
-        shape: ShapeFacts { group_size: 0, items, vectors: items > 1, ..ShapeFacts::default() },
+        shape: ShapeLimits { group_size: 0, items, vectors: items > 1, ..ShapeLimits::default() },
         small_scalars: SmallScalars { int8: true, int16: true, float16: true },
         ..desktop()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
 use vkfuse_jit::kernel::Specialized;
-use vkfuse_jit::plan::{Internalization, Promote, ShapeFacts};
+use vkfuse_jit::plan::{Internalization, Promote, ShapeLimits};
 
 use super::lab::{Checked, Lab, View, compiled, kernel};
 
@@ -148,7 +148,7 @@ probes! {
     fn lengths_through_two_variables_of_one_binding_are_kept_apart() {
         for items in [1, 4] {
             let mut lab = lab(Promote::Private);
-            lab.limits.shape = ShapeFacts { group_size: 8, items, vectors: false, ..ShapeFacts::default() };
+            lab.limits.shape = ShapeLimits { group_size: 8, items, vectors: false, ..ShapeLimits::default() };
             through(lab, "length_write", "own_read").fused(0).inside(1, Internalization::Private);
         }
     }

@@ -5,7 +5,9 @@
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
-use vkfuse_jit::plan::{Arg, BufferId, Internalization, Limits, Promote, ShapeFacts, Submission, overwrites};
+use vkfuse_jit::plan::{
+    Arg, BufferId, Internalization, Limits, Promote, ShapeLimits, Submission, overwrites,
+};
 
 use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Lab, kernel, load};
@@ -283,7 +285,7 @@ probes! {
         for (first, push) in [(clear, [20, 0]), (twice, [20, 20]), (twice, [24, 20]), (twice, [20, 24]), (clear, [32, 0])] {
             for recipe in FEW.iter().filter(|_| is_possible()) {
                 let mut lab = Lab::new(64);
-                lab.limits.shape = ShapeFacts { group_size: 8, items: 4, vectors: true, ..ShapeFacts::default() };
+                lab.limits.shape = ShapeLimits { group_size: 8, items: 4, vectors: true, ..ShapeLimits::default() };
                 let checked = lab
                     .submit(&glsl(recipe, "a z", "8", first), [4, 1, 1], &[0, 1], &push)
                     .submit(&glsl(recipe, "a z", "8", add), [4, 1, 1], &[0, 1], &[20])

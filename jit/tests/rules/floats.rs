@@ -3,7 +3,7 @@
 //! A hidden float is combined with a push constant that is zero. So the probes run the fused list once more with
 //! another word there, the sign bit, and count the results that change: each hidden float has another sign then.
 
-use vkfuse_jit::plan::{FloatMode, Internalization, LoopFacts, Promote, ShapeFacts};
+use vkfuse_jit::plan::{FloatMode, Internalization, Promote, ShapeLimits, UnrollLimits};
 use vkfuse_jit::{NoPushBuffer, Reason};
 
 use super::glsl::{glsl, is_possible};
@@ -34,7 +34,7 @@ fn changed_if_any(lab: &Lab) -> usize {
 
 /// A shape in which one invocation does four items.
 fn wide(mut lab: Lab) -> Lab {
-    lab.limits.shape = ShapeFacts { group_size: 64, items: 4, vectors: true, ..ShapeFacts::default() };
+    lab.limits.shape = ShapeLimits { group_size: 64, items: 4, vectors: true, ..ShapeLimits::default() };
     lab
 }
 
@@ -160,7 +160,7 @@ probes! {
             let second = kernel("a o:f32", "64", &body);
             let list = || {
                 let mut lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
-                lab.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
                 lab.submit(&second, GROUPS, &[1, 2], &[3])
             };
             let changed = changed_if_any(&list());

@@ -2,7 +2,7 @@
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
-use vkfuse_jit::plan::{Internalization, Promote, ShapeFacts};
+use vkfuse_jit::plan::{Internalization, Promote, ShapeLimits};
 
 use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Lab, kernel};
@@ -28,7 +28,7 @@ probes! {
                 [(45, 45, 6), (46, 46, 6), (47, 47, 8), (48, 48, 8), (37, 45, 6), (45, 43, 6), (46, 45, 8), (45, 47, 8)]
             {
                 let mut lab = Lab::new(64);
-                lab.limits.shape = ShapeFacts { group_size: 4, items: 4, vectors: true, rounds: 2, least: 1, lockstep: 1, lanes: 1 };
+                lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 2, least: 1, superword: 1, lanes: 1 };
                 let checked = lab
                     .submit(&text(guard, "a[i] * 3u + i"), [groups, 1, 1], &[0, 1], &[first - less])
                     .submit(&text(other, "a[i] ^ (z[i] + 7u)"), [groups, 1, 1], &[1, 2], &[second - least])

@@ -8,7 +8,7 @@ use rspirv::spirv::{Decoration, MemoryModel};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::Access;
 use vkfuse_jit::kernel::{Kernel, KernelReason, Module, Specialized};
-use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeFacts};
+use vkfuse_jit::plan::{BarrierReason, Internalization, Policy, Promote, ShapeLimits};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, View, kernel, load};
@@ -153,7 +153,7 @@ probes! {
                 .submit(&set, [16, 1, 1], &[0, 1], &[whole])
                 .submit(&words, [16, 1, 1], &[1], &[whole])
                 .submit(&floats, [16, 1, 1], &[1], &[whole]);
-            lab.limits.shape = ShapeFacts { group_size: 8, items: 4, vectors: true, ..ShapeFacts::default() };
+            lab.limits.shape = ShapeLimits { group_size: 8, items: 4, vectors: true, ..ShapeLimits::default() };
             let checked = lab.check().fused(0);
             assert_eq!(checked.plan.report.groups[0].items_per_invocation, 4);
         }

@@ -2,7 +2,7 @@
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, StorageClass};
-use vkfuse_jit::plan::{LoopFacts, Promote};
+use vkfuse_jit::plan::{Promote, UnrollLimits};
 
 use super::lab::{Checked, Lab, View, kernel};
 use super::rows::{Random, softmax, with_rows};
@@ -20,7 +20,7 @@ impl Late for Lab {
 
     /// Loops have so many rounds one after another.
     fn at_once(mut self, rounds: u32) -> Self {
-        self.limits.loops = LoopFacts { rounds: 16, at_once: rounds, private_bytes: 0 };
+        self.limits.unroll = UnrollLimits { rounds: 16, at_once: rounds, private_bytes: 0 };
         self
     }
 }
@@ -200,8 +200,8 @@ probes! {
             }
             let (most, rounds) = ([2, 3, 8, 16][random.below(4) as usize], [1, 2, 4][random.below(3) as usize]);
             let mut lab = between(&body).at_once(rounds).late(most);
-            lab.limits.narrow.invocations = [0, 2, 4][random.below(3) as usize];
-            (lab.limits.narrow.any_loops, lab.limits.narrow.private_bytes) = (true, 1 << 12);
+            lab.limits.thread_coarsening.invocations = [0, 2, 4][random.below(3) as usize];
+            (lab.limits.thread_coarsening.any_loops, lab.limits.thread_coarsening.private_bytes) = (true, 1 << 12);
             lab.check();
         }
     }

@@ -1,6 +1,6 @@
 //! Limits of the device and what modules declare: each ends a group, and says so.
 
-use vkfuse_jit::plan::{Limits, Promote, ShapeFacts};
+use vkfuse_jit::plan::{Limits, Promote, ShapeLimits};
 use vkfuse_jit::{NoPushBuffer, Reason};
 
 use super::glsl::{glsl, is_possible};
@@ -72,8 +72,8 @@ probes! {
         for (group_size, items, work_groups) in [(0, 1, 1), (64, 4, 1), (0, 1, 2)] {
             let mut lab = Lab::new(60);
             lab.limits.max_push_bytes = 128;
-            lab.limits.shape = ShapeFacts { group_size, items, vectors: items > 1, ..ShapeFacts::default() };
-            lab.limits.interleave.work_groups = work_groups;
+            lab.limits.shape = ShapeLimits { group_size, items, vectors: items > 1, ..ShapeLimits::default() };
+            lab.limits.block_coarsening.work_groups = work_groups;
             for n in 0..64 {
                 lab = lab.submit(&text, [8 - n % 2, 1, 1], &[0], &[2 * n + 1, 50 + n % 7, n]);
             }

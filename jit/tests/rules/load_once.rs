@@ -1,6 +1,6 @@
 //! Elements that an invocation loads once and keeps: what may be kept, and what must be loaded again.
 
-use vkfuse_jit::plan::{InterleaveFacts, Promote};
+use vkfuse_jit::plan::{BlockCoarseningLimits, Promote};
 
 use rspirv::dr::Operand;
 use rspirv::spirv::Decoration;
@@ -38,7 +38,7 @@ probes! {
                 .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w as u32])
                 .submit(&spread("b[wid.x] * 3u - a[at]"), [5, 1, 1], &[0, 1, 2], &[w as u32]);
             // Rows of 20 have two rounds or three. Rows of 160 have too many for their loops to be written out.
-            lab.limits.interleave = InterleaveFacts { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
+            lab.limits.block_coarsening = BlockCoarseningLimits { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
             lab.check().kept(kept);
         }
     }
@@ -121,7 +121,7 @@ probes! {
                 .submit(&spread("a[at] * 7u + b[wid.x]"), [5, 1, 1], &[4, 5, 0], &[w as u32])
                 .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w as u32])
                 .submit(&spread("b[wid.x] * 3u - a[at]"), [5, 1, 1], &[0, 1, 2], &[w as u32]);
-            lab.limits.interleave = InterleaveFacts { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
+            lab.limits.block_coarsening = BlockCoarseningLimits { work_groups: 2, least: 1, private_bytes: 256, shared_bytes: 0 };
             lab.check().kept(kept);
         }
     }

@@ -8,7 +8,7 @@ use super::lab::{Checked, Lab, View, kernel};
 /// A list of kernels over a grid of `w` columns and `h` rows, in work-groups of 8 x 8.
 fn grid(w: u32, h: u32, items: u32) -> Lab {
     let mut lab = Lab::new(u64::from(w * h));
-    (lab.limits.shape.lockstep, lab.limits.shape.lanes) = (items, 1);
+    (lab.limits.shape.superword, lab.limits.shape.lanes) = (items, 1);
     lab
 }
 
@@ -229,7 +229,7 @@ probes! {
     fn items_of_lines_are_apart() {
         let half = |first: u32| kernel("a z", "64", &format!("let i = gid.x; if (i < p.x) {{ z[i + {first}u] = a[i] ^ 5u; }}"));
         let mut list = Lab::new(320);
-        (list.limits.shape.lockstep, list.limits.shape.lanes) = (4, 1);
+        (list.limits.shape.superword, list.limits.shape.lanes) = (4, 1);
         let both = kernel("a b z", "64", "let i = gid.x; if (i >= p.x) { return; }
             var v = 0u; if (i < p.y) { v = a[i] * 2u; } else { v = b[i - p.y] + 1u; } z[i] = v;");
         let views = |all: &[u64]| all.iter().map(|&buffer| View::from(buffer)).collect::<Vec<_>>();
@@ -291,7 +291,7 @@ probes! {
             for (body, first) in [(border, 0), (nested, 5), (stored, 0)] {
                 for items in [2, 4] {
                     let mut list = in_fours(w * (h + 2));
-                    list.limits.shape.lockstep = items;
+                    list.limits.shape.superword = items;
                     let list = list.submit(&over("a z", body), groups(w, h), &[0, 1], &[w, h, first]);
                     list.submit(&over("a z", GAIN), groups(w, h), &[1, 2], &[w, h]).check().fused(0);
                 }

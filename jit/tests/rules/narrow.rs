@@ -2,7 +2,7 @@
 
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::ExecutionMode;
-use vkfuse_jit::plan::{LoopFacts, NarrowFacts, Promote};
+use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -17,18 +17,18 @@ trait Narrow {
 impl Narrow for Lab {
     /// So many invocations are left of a work-group, if it may be done by fewer.
     fn left(mut self, invocations: u32) -> Self {
-        self.limits.narrow = NarrowFacts {
+        self.limits.thread_coarsening = ThreadCoarseningLimits {
             invocations,
             least: 1,
             private_bytes: 1 << 12,
             any_loops: true,
-            ..NarrowFacts::default()
+            ..ThreadCoarseningLimits::default()
         };
         self
     }
 
     fn written_out(mut self) -> Self {
-        self.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
+        self.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
         self
     }
 }
@@ -88,7 +88,7 @@ probes! {
     fn barriers_are_those_of_the_one_sub_group_that_is_left() {
         for (left, subgroup, weak) in [(4, 4, true), (2, 2, true), (4, 2, false), (2, 4, false), (4, 8, false), (4, 0, false)] {
             let mut lab = softmax(4, 16, Promote::Auto).written_out().left(left);
-            lab.limits.narrow.subgroup = subgroup;
+            lab.limits.thread_coarsening.subgroup = subgroup;
             let checked = lab.check().by_fewer(8 / left, left);
             assert_eq!(checked.plan.steps[0].subgroup_size(), weak.then_some(subgroup));
             let (of_subgroups, others) = barriers(&checked.plan.steps[0]);
@@ -246,7 +246,7 @@ probes! {
         ] {
             let own = glsl("", "a z", "8", body);
             let mut lab = with_rows(Lab::new(256), 8).submit(&own, [8, 1, 1], &[0, 2], &[]).left(4);
-            lab.limits.narrow.subgroup = 0;
+            lab.limits.thread_coarsening.subgroup = 0;
             lab.check().by_its_own();
         }
         // What is not of their kind is no hindrance: barriers of memory, and kernels that keep variables.
@@ -264,7 +264,7 @@ probes! {
     fn facts_of_the_device_say_where_it_pays() {
         let lab = |w: u32, any_loops: bool, least: u32, private_bytes: u32| {
             let mut lab = softmax(8, w, Promote::Auto).written_out().left(2);
-            lab.limits.narrow = NarrowFacts { invocations: 2, least, private_bytes, any_loops, ..NarrowFacts::default() };
+            lab.limits.thread_coarsening = ThreadCoarseningLimits { invocations: 2, least, private_bytes, any_loops, ..ThreadCoarseningLimits::default() };
             lab.check()
         };
         lab(16, false, 1, 256).by_fewer(4, 2);
@@ -288,7 +288,7 @@ probes! {
                 .submit(&kernel("a b z", "8", once), [8, 1, 1], &[0, 1, 2], &[16, y])
                 .written_out()
                 .left(2);
-            lab.limits.narrow.any_loops = false;
+            lab.limits.thread_coarsening.any_loops = false;
             let checked = lab.check();
             if fits { checked.by_fewer(4, 2) } else { checked.by_its_own() };
         }
@@ -316,7 +316,7 @@ probes! {
             let left = 1 << random.below(4);
             lab = if random.below(2) == 0 { lab.written_out() } else { lab };
             lab = lab.left(left);
-            lab.limits.narrow.subgroup = [0, 2, 4, 8][random.below(4) as usize];
+            lab.limits.thread_coarsening.subgroup = [0, 2, 4, 8][random.below(4) as usize];
             by_fewer += u64::from(lab.check().plan.report.groups[0].items_per_invocation > 1);
         }
         assert_eq!(by_fewer, count);

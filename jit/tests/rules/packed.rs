@@ -2,7 +2,7 @@
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
-use vkfuse_jit::plan::{LoopFacts, NarrowFacts, Promote};
+use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl;
 use super::lab::{Checked, Lab, kernel};
@@ -17,7 +17,7 @@ trait Packed {
 impl Packed for Lab {
     /// `left` invocations of a work-group are left, which are a sub-group, and at most so many of these are in one.
     fn packed(mut self, left: u32, most: u32, shuffles: bool) -> Self {
-        self.limits.narrow = NarrowFacts {
+        self.limits.thread_coarsening = ThreadCoarseningLimits {
             invocations: left,
             least: 1,
             private_bytes: 1 << 12,
@@ -31,7 +31,7 @@ impl Packed for Lab {
     }
 
     fn written_out(mut self) -> Self {
-        self.limits.loops = LoopFacts { rounds: 16, at_once: 4, private_bytes: 256 };
+        self.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
         self
     }
 }
@@ -90,7 +90,7 @@ probes! {
         for w in [3, 5, 8, 12, 13, 16] {
             for (shuffles, most) in [(true, 4), (true, 1), (false, 4)] {
                 let mut lab = softmax(6, w, Promote::Auto).written_out().packed(4, most, shuffles);
-                lab.limits.narrow.any_loops = false;
+                lab.limits.thread_coarsening.any_loops = false;
                 let by_fewer = w % 8 == 0 || shuffles && most > 1;
                 lab.check().of(if by_fewer { most } else { 1 }, if by_fewer { 4 } else { 8 });
             }
@@ -101,7 +101,7 @@ probes! {
     fn what_is_read_again_in_memory_keeps_its_invocations() {
         for (promote, left) in [(Promote::Auto, 4), (Promote::None, 8)] {
             let mut lab = softmax(8, 16, promote).written_out().packed(4, 4, true);
-            lab.limits.narrow.any_loops = false;
+            lab.limits.thread_coarsening.any_loops = false;
             let checked = lab.check();
             let group = &checked.plan.report.groups[0];
             assert_eq!(group.work_group[0] / group.work_groups, left, "{group:#?}");
@@ -112,7 +112,7 @@ probes! {
     fn work_groups_are_a_multiple_or_told() {
         for (rows, several) in [(6, 2), (5, 1), (8, 4)] {
             let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
-            lab.limits.narrow.uniform = false;
+            lab.limits.thread_coarsening.uniform = false;
             lab.check().of(several, 4);
             let told = |bytes: u32| {
                 let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
@@ -131,11 +131,11 @@ probes! {
         // Two sub-groups are left, or it is not known that one is.
         for subgroup in [2, 0, 8] {
             let mut lab = softmax(8, 16, Promote::Auto).packed(4, 4, true);
-            lab.limits.narrow.subgroup = subgroup;
+            lab.limits.thread_coarsening.subgroup = subgroup;
             lab.check().of(1, 4);
         }
         let mut few = softmax(8, 16, Promote::Auto).packed(4, 4, true);
-        few.limits.narrow.least = 9;
+        few.limits.thread_coarsening.least = 9;
         few.check().of(1, 8);
         // Room for two: 64 bytes of the trees, and what is promoted to shared memory.
         let mut lab = softmax(8, 16, Promote::None).packed(4, 8, false);

@@ -2,7 +2,7 @@
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::kernel::SetBinding;
-use vkfuse_jit::plan::{Internalization, Limits, Promote, ShapeFacts};
+use vkfuse_jit::plan::{Internalization, Limits, Promote, ShapeLimits};
 
 use super::lab::{Checked, Lab, kernel};
 
@@ -212,7 +212,7 @@ probes! {
     /// A kernel with nothing to do reads nothing, and so needs nothing that was written.
     fn a_read_that_never_happens_needs_no_write() {
         let guarded = kernel("a z", "8", "if (gid.x >= p.x) { return; } z[gid.x] = a[gid.x] + 1u;");
-        for shape in [ShapeFacts::default(), ShapeFacts { group_size: 8, items: 4, vectors: true, ..ShapeFacts::default() }] {
+        for shape in [ShapeLimits::default(), ShapeLimits { group_size: 8, items: 4, vectors: true, ..ShapeLimits::default() }] {
             for kind in [Promote::Private, Promote::Local, Promote::Auto] {
                 for [first, second, third] in [[0, 0, 0], [0, 32, 32], [0, 0, 32]] {
                     let mut lab = Lab::new(32)

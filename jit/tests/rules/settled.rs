@@ -1,15 +1,15 @@
 //! Branches that go one way in every invocation: their question is left out, and only theirs.
 
-use vkfuse_jit::plan::{InterleaveFacts, Internalization, LoopFacts, Promote};
+use vkfuse_jit::plan::{BlockCoarseningLimits, Internalization, Promote, UnrollLimits};
 
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
 
 /// Does up to four work-groups in one, and writes loops out.
 fn wide(mut lab: Lab) -> Lab {
-    lab.limits.interleave =
-        InterleaveFacts { work_groups: 4, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
-    lab.limits.loops = LoopFacts { rounds: 16, at_once: 2, private_bytes: 256 };
+    lab.limits.block_coarsening =
+        BlockCoarseningLimits { work_groups: 4, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+    lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 2, private_bytes: 256 };
     lab
 }
 

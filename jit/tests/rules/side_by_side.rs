@@ -2,7 +2,7 @@
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
-use vkfuse_jit::plan::{AloneReason, InterleaveFacts, Promote};
+use vkfuse_jit::plan::{AloneReason, BlockCoarseningLimits, Promote};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -18,8 +18,8 @@ trait SideBySide {
 impl SideBySide for Lab {
     /// Does so many work-groups in one, if it may.
     fn several(mut self, work_groups: u32) -> Self {
-        self.limits.interleave =
-            InterleaveFacts { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+        self.limits.block_coarsening =
+            BlockCoarseningLimits { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
         self
     }
 }
@@ -182,7 +182,7 @@ probes! {
     fn guarded_rounds_take_registers() {
         for (w, together) in [(8, 8), (7, 8), (16, 4), (15, 2)] {
             let mut lab = softmax(8, w, Promote::Auto).several(8);
-            lab.limits.interleave.private_bytes = 32;
+            lab.limits.block_coarsening.private_bytes = 32;
             lab.check().together(together);
         }
     }
@@ -402,7 +402,7 @@ probes! {
         for subgroup_size in [0, 8] {
             let mut lab = with_rows(Lab::new(256), 8).submit(&own, [8, 1, 1], &[0, 2], &[]).several(2);
             lab.limits.subgroup_size = subgroup_size;
-            lab.limits.loops.at_once = 2;
+            lab.limits.unroll.at_once = 2;
             let checked = lab.check();
             assert!(checked.alone().contains("sub-group operations"), "{}", checked.alone());
             assert_eq!(checked.plan.steps[0].subgroup_size(), None);
@@ -411,11 +411,11 @@ probes! {
 
     fn limits_keep_work_groups_alone() {
         let mut few = softmax(8, 16, Promote::Auto).several(4);
-        few.limits.interleave.least = 5;
+        few.limits.block_coarsening.least = 5;
         let why = few.check().plan.report.groups[0].alone;
         assert_eq!(why, Some(AloneReason::Few { work_groups: 8, least: 5 }));
         let mut half = softmax(8, 16, Promote::Auto).several(4);
-        half.limits.interleave.least = 4;
+        half.limits.block_coarsening.least = 4;
         half.check().together(2);
         let mut small = softmax(8, 16, Promote::Auto).several(2);
         small.limits.max_shared_bytes = 100;
@@ -424,7 +424,7 @@ probes! {
             Some(AloneReason::SharedMemory { limit: 100, .. })
         ));
         let mut registers = softmax(8, 16, Promote::Auto).several(2);
-        registers.limits.interleave.private_bytes = 4;
+        registers.limits.block_coarsening.private_bytes = 4;
         assert!(matches!(
             registers.check().plan.report.groups[0].alone,
             Some(AloneReason::Registers { limit: 4, .. })

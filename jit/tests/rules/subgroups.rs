@@ -2,7 +2,7 @@
 
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op};
-use vkfuse_jit::plan::{GroupReport, InterleaveFacts, LoopFacts, Promote, Step};
+use vkfuse_jit::plan::{BlockCoarseningLimits, GroupReport, Promote, Step, UnrollLimits};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
@@ -13,9 +13,9 @@ const SUBGROUP: u32 = 3;
 /// Sub-groups of so many invocations, trees written out, so many work-groups side by side.
 fn in_subgroups(mut lab: Lab, size: u32, work_groups: u32) -> Lab {
     lab.limits.subgroup_size = size;
-    lab.limits.loops = LoopFacts { rounds: 16, at_once: 2, private_bytes: 256 };
-    lab.limits.interleave =
-        InterleaveFacts { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+    lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 2, private_bytes: 256 };
+    lab.limits.block_coarsening =
+        BlockCoarseningLimits { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
     lab
 }
 
@@ -109,7 +109,7 @@ probes! {
                         .submit(&parts, [4, 1, 1], &[0, 1], push)
                         .submit(second, [4, 1, 1], &[1, 2], &[])
                         .submit(third, [4, 1, 1], &[2, 3], &[]);
-                    lab.limits.narrow.uniform = uniform;
+                    lab.limits.thread_coarsening.uniform = uniform;
                     let checked = lab.check().fused(0);
                     let words = checked.plan.steps[0].build().expect("it stands");
                     rspirv::dr::load_words(words).expect("it is a module")
@@ -131,7 +131,7 @@ probes! {
         }
         // In front of the others it needs nothing.
         let mut first = Lab::new(32).submit(&lanes, [4, 1, 1], &[0, 1], &[]).submit(&plain, [4, 1, 1], &[1, 2], &[]);
-        first.limits.narrow.uniform = true;
+        first.limits.thread_coarsening.uniform = true;
         let words = first.check().fused(0).plan.steps[0].build().expect("it stands");
         let module = rspirv::dr::load_words(words).expect("it is a module");
         assert!(module.execution_modes.iter().all(|inst| inst.operands.len() == 5));
@@ -220,7 +220,7 @@ probes! {
                 .submit(&spread("a[at] * 3u + b[0]"), [3, 1, 1], &[0, 3, 1], &[w])
                 .submit(&reduce("own + v", "x + y"), [3, 1, 1], &[1, 2], &[w]);
             let mut lab = in_subgroups(lab, 8, 1);
-            lab.limits.loops = LoopFacts { rounds: 64, at_once: 2, private_bytes: 256 };
+            lab.limits.unroll = UnrollLimits { rounds: 64, at_once: 2, private_bytes: 256 };
             assert_eq!(lab.check().plan.steps[0].subgroup_size(), size, "{w}");
         }
     }

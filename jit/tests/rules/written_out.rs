@@ -1,6 +1,6 @@
 //! Loops whose rounds are written out, as a whole or in part: which, and that they do what they did.
 
-use vkfuse_jit::plan::{InterleaveFacts, Internalization, LoopFacts, Promote};
+use vkfuse_jit::plan::{BlockCoarseningLimits, Internalization, Promote, UnrollLimits};
 
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
@@ -15,9 +15,9 @@ fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
         .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[w])
         .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
         .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[w]);
-    lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
-    lab.limits.interleave =
-        InterleaveFacts { work_groups: 2, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
+    lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
+    lab.limits.block_coarsening =
+        BlockCoarseningLimits { work_groups: 2, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
     lab
 }
 
@@ -61,7 +61,7 @@ probes! {
                     .promote(1, Promote::Private)
                     .submit(&of("gid.x"), [2, 1, 1], &[0, 1], &[])
                     .submit(&of("4u * gid.x + k"), [2, 1, 1], &[1, 2], &[]);
-                lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
                 lab.check().fused(0).inside(1, Internalization::Private)
             };
             list(16, 1);
@@ -79,7 +79,7 @@ probes! {
                     .submit(&spread("a[at] ^ b[wid.x]"), [5, 1, 1], &[1, 3, 2], &[w])
                     .submit(&spread("a[at] * 3u + b[wid.x]"), [5, 1, 1], &[2, 3, 4], &[w])
                     .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[4, 3, 5], &[w]);
-                lab.limits.loops = LoopFacts { rounds: 16, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256 };
                 // Of what is written out in part, a loop and what is left of it.
                 let loops = if at_once > 1 && w / 8 / at_once >= 2 { 4 } else { 2 };
                 assert_eq!(lab.loops(), loops, "rows of {w}, {at_once} at once");
@@ -91,7 +91,7 @@ probes! {
     fn registers_of_an_invocation_are_limited() {
         for (bytes, kind) in [(32, Internalization::Private), (28, Internalization::Local)] {
             let mut lab = softmax(64, 16, 1);
-            lab.limits.loops.private_bytes = bytes;
+            lab.limits.unroll.private_bytes = bytes;
             lab.check().fused(2).inside(2, kind);
         }
     }
@@ -128,7 +128,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] * 5u;"), [5, 1, 1], &[0, 1], &[])
                     .submit(&tree, [5, 1, 1], &[1, 2], &[0, 4]);
-                lab.limits.loops = LoopFacts { rounds: 16, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256 };
                 lab.check().fused(0);
             }
         }
@@ -153,7 +153,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w as u32])
                     .submit(&counting, [5, 1, 1], &[1, 4, 5], &[w as u32]);
-                lab.limits.loops = LoopFacts { rounds: 16 / at_once / at_once / at_once, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16 / at_once / at_once / at_once, at_once, private_bytes: 256 };
                 lab.check().fused(0);
             }
         }
@@ -182,7 +182,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w])
                     .submit(&last, [5, 1, 1], &[1, 4], &[w, 5 * w]);
-                lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
                 lab.check().fused(0);
             }
         }
@@ -200,7 +200,7 @@ probes! {
                 .promote(1, Promote::Auto)
                 .submit(&uneven, [5, 1, 1], &[0, 1], &[])
                 .submit(&uneven, [5, 1, 1], &[1, 2], &[]);
-            lab.limits.loops = LoopFacts { rounds, at_once, private_bytes: 256 };
+            lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
             lab.check();
         }
     }

@@ -9,8 +9,8 @@ use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
 };
 use vkfuse_jit::plan::{
-    BufferId, FloatMode, FuseOptions, InterleaveFacts, Internalization, Limits, LoopFacts, NarrowFacts, Plan,
-    Promote, ShapeFacts, Step, plan, plan_unfused,
+    BlockCoarseningLimits, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote,
+    ShapeLimits, Step, ThreadCoarseningLimits, UnrollLimits, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -44,12 +44,12 @@ const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
 const LEFT: [u32; 7] = [0, 8, 0, 4, 32, 0, 16];
 
 /// Loops that are written out.
-const WRITTEN_OUT: [LoopFacts; 5] = [
-    LoopFacts { rounds: 16, at_once: 1, private_bytes: 256 },
-    LoopFacts { rounds: 2, at_once: 2, private_bytes: 64 },
-    LoopFacts { rounds: 64, at_once: 4, private_bytes: 256 },
-    LoopFacts { rounds: 0, at_once: 2, private_bytes: 256 },
-    LoopFacts { rounds: 4, at_once: 3, private_bytes: 16 },
+const WRITTEN_OUT: [UnrollLimits; 5] = [
+    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
+    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },
+    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256 },
+    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256 },
+    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16 },
 ];
 
 /// Limits of a middling device.
@@ -59,24 +59,24 @@ pub fn limits(case: &Case) -> Limits {
         case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
     Limits {
-        shape: ShapeFacts {
+        shape: ShapeLimits {
             group_size,
             items,
             vectors,
             rounds: [1, 3][turn / 2 % 2],
             least: 1,
-            lockstep: if vectors { 4 } else { items },
+            superword: if vectors { 4 } else { items },
             lanes: 1,
         },
         kept_bytes: [0, 32, 64][turn % 3],
         kept_result_bytes: [0, 32, 64][turn / 3 % 3],
-        interleave: InterleaveFacts {
+        block_coarsening: BlockCoarseningLimits {
             work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],
             least: 1,
             private_bytes: 256,
             shared_bytes: 0,
         },
-        narrow: NarrowFacts {
+        thread_coarsening: ThreadCoarseningLimits {
             invocations: LEFT[turn % LEFT.len()],
             least: 1,
             private_bytes: 1024,
@@ -87,7 +87,7 @@ pub fn limits(case: &Case) -> Limits {
             packed: [4, 0, 2, 8, 1][turn / 5 % 5],
             uniform: turn % 4 < 3,
         },
-        loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
+        unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
         subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],

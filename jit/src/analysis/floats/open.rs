@@ -1,7 +1,7 @@
 //! What is open of a kernel's floats: where a compiler sees more of them once it knows a number, a path or a place in memory.
 //!
 //! Of the numbers of a kernel a driver's compiler may know more where the kernel is fused, or more where it runs alone: ids that are zero,
-//! arguments that are equal, rounds that are written out, bindings that are one memory or another one. By a number that it knows it decides a *choice*
+//! arguments that are equal, rounds that are unrolled, bindings that are one memory or another one. By a number that it knows it decides a *choice*
 //! (a phi, a selection, an element that an index picks, what a variable holds), sees what was chosen, and computes with that: `0 * x`, `log(exp(x))`. How it may come to
 //! know a number cannot be listed. So it is seen to that nothing is there to be seen. A float is *closed* if it is
 //!

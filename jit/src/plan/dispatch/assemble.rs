@@ -11,9 +11,9 @@ use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
 use crate::plan::dispatch::shape::Chosen;
 use crate::plan::dispatch::{block_coarsening, resolved_branches, shape};
+use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
-use crate::plan::grouping::seam;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
 use crate::plan::input::problem::Problem;
@@ -119,9 +119,9 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     };
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
-    let unrolled = if !needed.is_empty() || limits.loops.at_once > 1 {
+    let unrolled = if !needed.is_empty() || limits.unroll.at_once > 1 {
         let private = block_coarsening::registers(&granted);
-        unroll::all(list, uses, &mut group, limits.loops, (&needed, private))
+        unroll::all(list, uses, &mut group, limits.unroll, (&needed, private))
     } else {
         Vec::new()
     };
@@ -221,7 +221,7 @@ struct Parts<'a> {
 fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges> {
     let behind = kernels.get(1..).unwrap_or_default();
     let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops);
-    let how = if limits.narrow.uniform { Converges::Asked } else { Converges::AtMerges };
+    let how = if limits.thread_coarsening.uniform { Converges::Asked } else { Converges::AtMerges };
     is_needed.then_some(how)
 }
 
@@ -261,7 +261,7 @@ fn step(
     let kernels: Vec<_> = list[range.clone()].iter().map(|s| s.kernel.clone()).collect();
     let mut zero = None;
     if options.float == FloatMode::Strict && !mutant!(NothingIsHidden) {
-        let hidden = seam::hidden(&members, &kernels, &unified);
+        let hidden = boundary::hidden(&members, &kernels, &unified);
         let needs_zero = hidden.iter().any(|h| !h.is_empty());
         zero = needs_zero.then(|| push.add_zero());
         members.iter_mut().zip(hidden).for_each(|(member, hidden)| member.hidden = hidden);

@@ -34,7 +34,7 @@ pub(crate) struct CoarsenedBlocks {
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
 pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, AloneReason> {
     let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
-    let facts = limits.interleave;
+    let facts = limits.block_coarsening;
     let members = context.members();
     if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
         return Ok(None);

@@ -87,12 +87,12 @@ fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason>
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
-    let size = lanes::fitting(context, context.limits.narrow.subgroup);
+    let size = lanes::fitting(context, context.limits.thread_coarsening.subgroup);
     let lanes = size.map(|size| threads.clone().in_subgroups(size)).filter(|lanes| context.allows(lanes));
     let mut candidates = Vec::new();
     if let Some(lanes) = lanes {
         let mut push = context.push.clone();
-        let shuffles = context.limits.narrow.shuffles;
+        let shuffles = context.limits.thread_coarsening.shuffles;
         // No compiler saw through what went through shared memory.
         let is_hidden = shuffles && context.is_strict && !mutant!(NothingIsHidden);
         let zero = is_hidden.then(|| push.add_zero());

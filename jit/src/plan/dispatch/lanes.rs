@@ -2,11 +2,11 @@
 //! (`emit::passes::subgroup_ids`, `emit::weak`).
 //!
 //! # Requires
-//! - a finished group, its loops written out
+//! - a finished group, its loops unrolled
 //!
 //! # Guarantees
 //! - a work-group of one dimension that is a whole number of sub-groups, whose members know nothing of sub-groups themselves
-//! - some member has a loop with a barrier in it whose rounds are written out: others have none to weaken, and keep their ids
+//! - some member has a loop with a barrier in it whose rounds are unrolled: others have none to weaken, and keep their ids
 
 use rspirv::spirv::Op;
 
@@ -37,7 +37,7 @@ pub(crate) fn fitting(context: &Context<'_>, size: u32) -> Option<u32> {
     (size > 1 && plain && fits()).then_some(size)
 }
 
-/// Whether there is a barrier in a loop of a member whose rounds are all written out.
+/// Whether there is a barrier in a loop of a member whose rounds are all unrolled.
 fn waits(member: &Submission, loops: &[Unroll]) -> bool {
     let whole = loops.iter().filter(|how| matches!(how, Unroll::Whole { .. }));
     let mut whole = whole.map(|how| how.index() as usize).peekable();

@@ -19,9 +19,9 @@ use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::if_conversion::RangeGuard;
 use crate::analysis::layout::Type;
 use crate::kernel::{BindingKind, NormalKernel};
+use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::{Layout, fold};
-use crate::plan::grouping::seam;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
 use crate::plan::input::planned_push::{MOST_STEPS, number_of};
@@ -124,7 +124,7 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
 /// is needed without the totals, too.
 fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
-    if seam::may_need_zero(members, options.float) {
+    if boundary::may_need_zero(members, options.float) {
         push.add_zero();
     }
     let mut own = push.clone();

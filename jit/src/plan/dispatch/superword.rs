@@ -52,7 +52,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<(Superword, Shape)> {
             && one.uses.iter().flat_map(|of| &of.slots).all(|slot| matches!(slot, SlotOf::Fixed(_)))
     };
     let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
-    let can = facts.lockstep > 1 && fits && stays && granted.iter().all(in_registers);
+    let can = facts.superword > 1 && fits && stays && granted.iter().all(in_registers);
     if !can || !members.iter().all(is_free) {
         return None;
     }
@@ -65,7 +65,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<(Superword, Shape)> {
     let axis = usize::from(local[1] > 1);
     let left = |items: u32| local.iter().product::<u32>() / items;
     let divides = |&items: &u32| local[axis].is_multiple_of(items) && left(items) >= facts.lanes;
-    let items = (2..=facts.lockstep).rev().find(divides)?;
+    let items = (2..=facts.superword).rev().find(divides)?;
     // In small work-groups vectors gain nothing.
     let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
     Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
@@ -83,7 +83,7 @@ fn larger(members: &[Submission], group: &Group, limits: &Limits) -> Option<Shap
             && one.groups == groups
     };
     let facts = limits.shape;
-    let most = u64::from(facts.group_size) * u64::from(facts.lockstep);
+    let most = u64::from(facts.group_size) * u64::from(facts.superword);
     let most = most.min(limits.max_work_group_invocations.into());
     if group.layout.domain != Domain::Grid || !members.iter().all(is_theirs) {
         return None;
@@ -97,7 +97,7 @@ fn larger(members: &[Submission], group: &Group, limits: &Limits) -> Option<Shap
     });
     let fits = |shape: &Shape| {
         product(shape.local) <= most
-            && product(shape.groups) >= u64::from(limits.interleave.least)
+            && product(shape.groups) >= u64::from(limits.block_coarsening.least)
             && (0..3).all(|d| shape.local[d] <= limits.max_work_group_size[d])
     };
     // Lines of memory, and rows that items below each other have in common.

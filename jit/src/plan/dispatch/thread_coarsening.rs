@@ -29,7 +29,7 @@ const MOST: u32 = 32;
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
-    let facts = limits.narrow;
+    let facts = limits.thread_coarsening;
     let members = context.members();
     let shape = group.layout.shape;
     let size = shape.local[0];
@@ -61,7 +61,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
         let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
-        if !facts.any_loops && !are_written_out(member, loops, is_waited_for, rounds) {
+        if !facts.any_loops && !are_unrolled(member, loops, is_waited_for, rounds) {
             return None;
         }
         waits |= own;
@@ -76,7 +76,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
 /// work-groups, where it is no multiple.
 pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
     let Context { group, granted, limits, .. } = *context;
-    let facts = limits.narrow;
+    let facts = limits.thread_coarsening;
     let shape = group.layout.shape;
     let shared = block_coarsening::shared_bytes(context.members(), granted);
     let left = shape.local[0] / several;
@@ -150,9 +150,9 @@ fn keeps(granted: &[Granted], member: usize) -> bool {
     private.flat_map(|one| &one.uses).any(|of| of.member == member)
 }
 
-/// Whether all loops of a member are written out, as a whole and without a last round that only some invocations do; of as many `rounds`, one may be such, and
+/// Whether all loops of a member are unrolled, as a whole and without a last round that only some invocations do; of as many `rounds`, one may be such, and
 /// an only round if nobody waits for it: what a work-group does once for its row.
-fn are_written_out(member: &Submission, loops: &[Unroll], waits: bool, rounds: u32) -> bool {
+fn are_unrolled(member: &Submission, loops: &[Unroll], waits: bool, rounds: u32) -> bool {
     let whole = |how: &&Unroll| match how {
         Unroll::Whole { most, .. } => !how.is_guarded() || *most <= rounds || *most == 1 && !waits,
         Unroll::Part { .. } => false,

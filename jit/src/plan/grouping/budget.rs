@@ -1,7 +1,7 @@
 //! What a growing group takes of the limits of the device.
 
 use crate::kernel::BindingKind;
-use crate::plan::grouping::seam;
+use crate::plan::grouping::boundary;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::{BufferId, Submission};
@@ -71,7 +71,8 @@ impl<'a> Budget<'a> {
         }
         // Members of different shapes get their counts as push constants: three and a total each.
         let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
-        let needs_zero = seam::may_need_zero(self.members.iter().copied(), float) && !self.push.has_zero();
+        let needs_zero =
+            boundary::may_need_zero(self.members.iter().copied(), float) && !self.push.has_zero();
         let zero = if needs_zero { 4 } else { 0 };
         let (needed, limit) = (self.push.size() + counts + zero, limits.max_push_bytes);
         // What does not fit goes into a uniform buffer, if one more can be bound.

@@ -2,7 +2,7 @@
 //!
 //! Without robust access a kernel that leaves a range is undefined, and nothing has to be kept of what it does. With it
 //! ([`Limits::robust`](crate::plan::input::limits::Limits::robust)) such an access reads zeros and writes nothing: the same through the same range, and
-//! something else wherever it goes through another range, a register or a value that is worked out again. So whatever rests on what an
+//! something else wherever it goes through another range, a register or a value that is recomputed. So whatever rests on what an
 //! access has read or written asks here first.
 
 use crate::analysis::access::Texel;

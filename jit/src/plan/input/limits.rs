@@ -26,18 +26,18 @@ pub struct Limits {
     /// no such limit, but llvmpipe has it (65,535), and what it cuts short is silently wrong.
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
-    pub shape: ShapeFacts,
+    pub shape: ShapeLimits,
     /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
     pub kept_bytes: u32,
     /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
     /// 0 keeps none.
     pub kept_result_bytes: u32,
     /// What block coarsening is worth.
-    pub interleave: InterleaveFacts,
+    pub block_coarsening: BlockCoarseningLimits,
     /// What thread coarsening of work-groups is worth.
-    pub narrow: NarrowFacts,
-    /// Which loops are written out.
-    pub loops: LoopFacts,
+    pub thread_coarsening: ThreadCoarseningLimits,
+    /// Which loops are unrolled.
+    pub unroll: UnrollLimits,
     /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
     pub late_stores: u32,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
@@ -72,12 +72,12 @@ impl Default for Limits {
             max_work_group_invocations: 128,
             max_groups: [65_535; 3],
             max_loop_rounds: None,
-            shape: ShapeFacts::default(),
+            shape: ShapeLimits::default(),
             kept_bytes: 0,
             kept_result_bytes: 0,
-            interleave: InterleaveFacts::default(),
-            narrow: NarrowFacts::default(),
-            loops: LoopFacts::default(),
+            block_coarsening: BlockCoarseningLimits::default(),
+            thread_coarsening: ThreadCoarseningLimits::default(),
+            unroll: UnrollLimits::default(),
             late_stores: 0,
             subgroup_size: 0,
             max_subgroups: u32::MAX,
@@ -92,7 +92,7 @@ impl Default for Limits {
 
 /// What a device likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct ShapeFacts {
+pub struct ShapeLimits {
     /// Work-group size of kernels that do not care for theirs; 0 keeps the largest the users chose.
     pub group_size: u32,
     /// Items of one invocation, where their kernels are one straight line; 0 and 1 mean one.
@@ -105,14 +105,14 @@ pub struct ShapeFacts {
     /// Work-groups that are to be left of a dispatch whose invocations do so.
     pub least: u32,
     /// Items of its work-group that an invocation of superword code does, where kernels have no free shape; 0 and 1 mean one.
-    pub lockstep: u32,
+    pub superword: u32,
     /// Fewest invocations that are to be left of a work-group for that.
     pub lanes: u32,
 }
 
 /// What a device gains from block coarsening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct InterleaveFacts {
+pub struct BlockCoarseningLimits {
     /// Most work-groups of a fused kernel with barriers that one work-group does; 0 and 1 mean one.
     pub work_groups: u32,
     /// Fewest work-groups that are to be left of a dispatch, so that there is work for all of the device.
@@ -125,14 +125,14 @@ pub struct InterleaveFacts {
 
 /// What a device gains from thread coarsening of work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct NarrowFacts {
+pub struct ThreadCoarseningLimits {
     /// Invocations that are left of a work-group of a fused kernel with barriers, as many as a sub-group has; 0: it keeps its own.
     pub invocations: u32,
     /// Fewest work-groups that a dispatch has to have for that, so that there is work for all of the device.
     pub least: u32,
-    /// Most bytes of private variables of all that one invocation does, and of what written out rounds of one loop load for all of them, so that they are registers.
+    /// Most bytes of private variables of all that one invocation does, and of what unrolled rounds of one loop load for all of them, so that they are registers.
     pub private_bytes: u32,
-    /// Also where loops are not written out, or some invocations do a round more than others (if not `shuffles` and `packed` anyway), or members read what
+    /// Also where loops are not unrolled, or some invocations do a round more than others (if not `shuffles` and `packed` anyway), or members read what
     /// others write to memory: the loop is then done for one after another, and its loads wait for each other.
     pub any_loops: bool,
     /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of a work-group of one sub-group are best
@@ -147,19 +147,19 @@ pub struct NarrowFacts {
     pub uniform: bool,
 }
 
-/// What a device gains from loops that are written out.
+/// What a device gains from loops that are unrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LoopFacts {
-    /// Most rounds of a loop that is written out as a whole, so that elements that an invocation keeps are registers.
+pub struct UnrollLimits {
+    /// Most rounds of a loop that is unrolled as a whole, so that elements that an invocation keeps are registers.
     pub rounds: u32,
     /// Rounds of a longer loop that stand one after another in each round of what is left of it; 0 and 1: it stays as it is, and
-    /// loops are written out as a whole only where elements become registers by it.
+    /// loops are unrolled as a whole only where elements become registers by it.
     pub at_once: u32,
     /// Most bytes that an invocation keeps of one buffer, so that they are registers.
     pub private_bytes: u32,
 }
 
-impl Default for LoopFacts {
+impl Default for UnrollLimits {
     fn default() -> Self {
         Self { rounds: 16, at_once: 1, private_bytes: 256 }
     }

@@ -21,7 +21,7 @@ pub struct Plan {
     /// What was found out about pairs of accesses, for certificates.
     #[cfg(feature = "certify")]
     pub(crate) verdicts: Vec<PairVerdict>,
-    /// What was worked out again.
+    /// What is recomputed.
     #[cfg(feature = "certify")]
     pub(crate) again: Vec<Again>,
     /// Submissions as they were when they were placed, with their positions.

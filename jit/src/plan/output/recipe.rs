@@ -61,7 +61,7 @@ pub(crate) struct Member {
     pub(crate) widen_barriers: bool,
     /// Accesses that take the elements of all items at once, in the order of the kernel's accesses; empty if none does.
     pub(crate) wide: Vec<bool>,
-    /// Loops of the kernel that are written out.
+    /// Loops of the kernel that are unrolled.
     pub(crate) unroll: Vec<Unroll>,
     /// Where floats come in that the driver's compiler must not see through.
     pub(crate) hidden: Hidden,
@@ -80,7 +80,7 @@ pub(crate) struct ResolvedBranch {
     pub(crate) taken: bool,
 }
 
-/// How a loop is written out; `index` is its number among the kernel's loops.
+/// How a loop is unrolled; `index` is its number among the kernel's loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unroll {
     /// All of its rounds. The first `sure` are done by every invocation; the one that is left, if any, after its test.
@@ -180,7 +180,7 @@ pub(crate) enum SlotOf {
         /// Elements from one slot to the next.
         divisor: u32,
     },
-    /// In loops that are written out: `first`, and for each loop a number of slots times its round.
+    /// In loops that are unrolled: `first`, and for each loop a number of slots times its round.
     Unrolled { first: u32, by: Vec<(u32, i64)> },
 }
 

@@ -21,7 +21,7 @@ pub struct Report {
     pub trusted: Vec<TrustedReport>,
     /// Submissions that run in another order than their own, and so in one kernel with others.
     pub rewrites: Vec<RewriteReport>,
-    /// Submissions that are worked out again where their results are read, in the order in which that was done.
+    /// Submissions that are recomputed where their results are read, in the order in which that was done.
     pub inlined: Vec<InlineReport>,
     /// In which order the submissions are done, if not in their own.
     pub reordered: Option<ReorderReport>,
@@ -232,7 +232,7 @@ pub struct RewriteReport {
     pub groups: [u32; 3],
     /// Its invocations as it was submitted, as often as each has rounds: its items.
     pub items: u64,
-    /// Rounds of an invocation, if each of them is an item: those of its loop, or stores that are written out. Of work-group `g` round `r` is one of
+    /// Rounds of an invocation, if each of them is an item: those of its loop, or stores that are unrolled. Of work-group `g` round `r` is one of
     /// work-group `g * rounds + r`, unless they are `beside` each other. Else 1.
     pub rounds: u32,
     /// Of rounds that are items: those of an invocation are neighbours, in work-groups that are next to each other. Invocation `x` of a line does
@@ -242,7 +242,7 @@ pub struct RewriteReport {
     pub sectors: Option<(u64, u64)>,
 }
 
-/// A submission that works out what another stores, where it would have loaded it.
+/// A submission that recomputes what another stores, where it would have loaded it.
 ///
 /// The other also runs by itself, in the same dispatch, unless nobody needs that any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,7 +257,7 @@ pub struct InlineReport {
     pub at: SetBinding,
     /// Loads that were replaced.
     pub loads: u32,
-    /// How often one invocation works it out, as far as that is known.
+    /// How often one invocation recomputes it, as far as that is known.
     pub times: u64,
     /// Loads that this costs an invocation.
     pub paid: u64,

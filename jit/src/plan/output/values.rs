@@ -11,7 +11,7 @@
 //!   split has where there are two
 //!
 //! # Refuses
-//! - plans for which a kernel was worked out again inside of another, or that was tried: values become indices there
+//! - plans for which a kernel was recomputed inside of another, or that was tried: values become indices there
 //! - plans of which a group ended for want of room for push constants
 
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub(crate) struct Element {
     pub(in crate::plan) start: Affine,
     /// The same of the array's first element.
     pub(in crate::plan) array: i128,
-    /// Loops of the member that can be written out.
+    /// Loops of the member that can be unrolled.
     pub(in crate::plan) loops: Rc<[Written]>,
 }
 

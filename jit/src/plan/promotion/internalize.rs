@@ -22,7 +22,7 @@ use crate::kernel::BindingKind;
 use crate::plan::grouping::group::{Group, site};
 use crate::plan::grouping::in_range::stays;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::{Limits, LoopFacts};
+use crate::plan::input::limits::{Limits, UnrollLimits};
 use crate::plan::input::options::{FuseOptions, Policy};
 use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
@@ -35,7 +35,7 @@ use crate::plan::promotion::unroll;
 use crate::plan::promotion::unroll::Written;
 use crate::reason::AccessPair;
 
-/// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are written out.
+/// Most elements of one buffer that one invocation keeps in registers, unless loops of more rounds are unrolled.
 const MAX_PRIVATE_SLOTS: u32 = 64;
 
 /// A buffer that stays inside.
@@ -57,7 +57,7 @@ impl Granted {
     }
 
     /// Whether it is more than an invocation has registers for.
-    fn is_too_much(&self, kind: Internalization, facts: LoopFacts) -> bool {
+    fn is_too_much(&self, kind: Internalization, facts: UnrollLimits) -> bool {
         kind == Internalization::Private && self.bytes > u64::from(facts.private_bytes)
     }
 
@@ -112,9 +112,9 @@ pub(crate) fn decide(
                 group.trusted.truncate(trusted);
                 first_reason.get_or_insert(Reason::IndexedRegisters);
             }
-            Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, limits.loops) => {
+            Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, limits.unroll) => {
                 group.trusted.truncate(trusted);
-                let (slots, most) = (granted.internal.slots, limits.loops.private_bytes);
+                let (slots, most) = (granted.internal.slots, limits.unroll.private_bytes);
                 let size = (granted.bytes / u64::from(slots.max(1))).max(1);
                 let limit = u64::from(most) / size;
                 first_reason.get_or_insert(Reason::TooManySlots { slots: u64::from(slots), limit });
@@ -149,7 +149,7 @@ fn grant(
     }
     let Owned { elements, size: element_size, stride, slots, places, widen } =
         owned(problem, group, buffer, kind)?;
-    let limit = MAX_PRIVATE_SLOTS.max(limits.loops.rounds);
+    let limit = MAX_PRIVATE_SLOTS.max(limits.unroll.rounds);
     if kind == Internalization::Private && slots > limit {
         return Err(Reason::TooManySlots { slots: u64::from(slots), limit: u64::from(limit) });
     }
@@ -215,7 +215,7 @@ pub(in crate::plan) fn elements(
     buffer: BufferId,
 ) -> Result<(Vec<Element>, Vec<Element>, u64, u64), Reason> {
     let Problem { list, uses, limits, .. } = problem;
-    let &Limits { small_scalars: small, loops: facts, robust, .. } = limits;
+    let &Limits { small_scalars: small, unroll: facts, robust, .. } = limits;
     let mut found = Vec::new();
     let mut joint = Vec::new();
     let mut shape: Option<(String, u64, u64)> = None;

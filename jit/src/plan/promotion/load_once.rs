@@ -172,7 +172,7 @@ fn is_behind(list: &[Submission], group: &Group, read: &Element, first: &[&Eleme
     let Some(function) = normal.module.functions.first() else { return false };
     let cfg = Cfg::new(function);
     let at = |one: &Element| normal.analysis.accesses[one.access].at.0;
-    // Loops that are written out have their test as the only exit, and as many rounds in every invocation.
+    // Loops that are unrolled have their test as the only exit, and as many rounds in every invocation.
     let done = |one: &Element| {
         let [(around, _)] = normal.analysis.accesses[one.access].loops.as_slice() else { return None };
         let written = one.loops.iter().find(|written| written.index == *around as u32)?;

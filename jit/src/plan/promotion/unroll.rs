@@ -1,10 +1,10 @@
-//! Which loops are written out.
+//! Which loops are unrolled.
 //!
 //! An array that one invocation keeps to itself is registers only if every index into it is known when the kernel is
 //! built. In a loop that does not go round very often it is, once the rounds stand one after the other. Those that every invocation
 //! does need no test any more; where some invocations do one more than others, that one keeps it.
 //!
-//! Longer loops are written out in part: several rounds stand one after another in each round of what is left of the loop, without
+//! Longer loops are unrolled in part: several rounds stand one after another in each round of what is left of the loop, without
 //! tests between them, so that what they load is in flight together.
 //!
 //! # Requires
@@ -21,25 +21,25 @@ use crate::analysis::evaluate::Evaluator;
 use crate::analysis::unroll::Round;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::LoopFacts;
+use crate::plan::input::limits::UnrollLimits;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::output::recipe::Unroll;
 
-/// Most instructions that written out rounds may have on average: of so many rounds as many as may be written out.
+/// Most instructions that unrolled rounds may have on average: of so many rounds as many as may be unrolled.
 const MAX_INSTRUCTIONS: u32 = 64;
 
-/// Most instructions that rounds of a group may have which need not be written out.
+/// Most instructions that rounds of a group may have which need not be unrolled.
 const MAX_OF_ALL: u32 = 1 << 13;
 
-/// Most bytes that an invocation keeps to itself where loops over constants are written out beside them. Measured on an H200: with 256, rows of
-/// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them written out, 164 and 234 without; with 128, rows of 8,192 took 143 and 149.
+/// Most bytes that an invocation keeps to itself where loops over constants are unrolled beside them. Measured on an H200: with 256, rows of
+/// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them unrolled, 164 and 234 without; with 128, rows of 8,192 took 143 and 149.
 const MOST_BESIDE_TREES: u64 = 128;
 
-/// Fewest rounds that are to be left of a loop that is written out in part.
+/// Fewest rounds that are to be left of a loop that is unrolled in part.
 const LEAST_TIMES: u32 = 2;
 
-/// A loop that can be written out as a whole.
+/// A loop that can be unrolled as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// Its number among the kernel's loops.
@@ -72,8 +72,8 @@ fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluat
 }
 
 impl Counted {
-    /// Whether all of its rounds can be written out.
-    fn is_short(&self, facts: LoopFacts) -> bool {
+    /// Whether all of its rounds can be unrolled.
+    fn is_short(&self, facts: UnrollLimits) -> bool {
         let Written { sure, most, .. } = self.written;
         let writable = most == sure || most == sure + 1 && self.round.repeatable;
         (1..=facts.rounds).contains(&most)
@@ -82,32 +82,33 @@ impl Counted {
     }
 }
 
-/// The loops of one member that can be written out as a whole; none lies in another loop.
+/// The loops of one member that can be unrolled as a whole; none lies in another loop.
 pub(crate) fn loops(
     atoms: &mut Atoms,
     analysis: &KernelAnalysis,
     evaluator: &mut Evaluator<'_>,
-    facts: LoopFacts,
+    facts: UnrollLimits,
 ) -> Vec<Written> {
     let all = counted(atoms, analysis, evaluator);
     all.into_iter().filter(|one| one.is_short(facts)).map(|one| one.written).collect()
 }
 
-/// Loops of a group, by member and number, that have to be written out as a whole because places depend on their rounds.
+/// Loops of a group, by member and number, that have to be unrolled as a whole because places depend on their rounds.
 pub(crate) type Needed = AHashSet<(usize, u32)>;
 
-/// All loops of a group that are written out, by member; `needed` are those that have to be as a whole, `private` says how many
+/// All loops of a group that are unrolled, by member; `needed` are those that have to be as a whole, `private` says how many
 /// bytes an invocation keeps. Beside them, those that fill no register gain too: their loads are in flight together, and
 /// the driver sees which of them are the same. Where they go on to store, many at once are only more to keep.
 pub(crate) fn all(
     list: &[Submission],
     uses: &Uses,
     group: &mut Group,
-    facts: LoopFacts,
+    facts: UnrollLimits,
     (needed, private): (&Needed, u64),
 ) -> Vec<Vec<Unroll>> {
     let mut room = MAX_OF_ALL;
-    let trees = LoopFacts { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
+    let trees =
+        UnrollLimits { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
     (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
@@ -140,7 +141,7 @@ pub(crate) fn all(
 }
 
 /// Loops whose rounds constants say, such as those of a reduction tree: the driver then knows in each round who takes part.
-fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Unroll> + '_ {
+fn fixed(analysis: &KernelAnalysis, facts: UnrollLimits) -> impl Iterator<Item = Unroll> + '_ {
     let outer = analysis.loops.iter().enumerate().filter(|(_, one)| one.parent.is_none());
     outer.filter_map(move |(index, one)| {
         let (round, rounds) = (one.round?, one.fixed?);
@@ -151,8 +152,8 @@ fn fixed(analysis: &KernelAnalysis, facts: LoopFacts) -> impl Iterator<Item = Un
     })
 }
 
-/// How a loop is written out, if it is; `whole` says that it is as a whole if it is short.
-fn how(one: &Counted, facts: LoopFacts, whole: bool) -> Option<Unroll> {
+/// How a loop is unrolled, if it is; `whole` says that it is as a whole if it is short.
+fn how(one: &Counted, facts: UnrollLimits, whole: bool) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
     let at_once = facts.at_once;
     if one.is_short(facts) && (whole || most <= at_once) {

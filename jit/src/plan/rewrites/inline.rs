@@ -1,4 +1,4 @@
-//! Closes seams by working out again, where it is read, what an earlier kernel stored.
+//! Lets submissions join a group by recomputing, where it is read, what an earlier kernel stored.
 //!
 //! Where the next submission reads elements that other invocations of a group store (a stencil, a gather, a reversal, a
 //! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then has nothing to
@@ -9,14 +9,14 @@
 //! - a group, and a submission that does not join it because of a buffer that the group writes
 //!
 //! # Guarantees
-//! - each element that was loaded is one that exactly one item of the producer certainly stores ([`Seam::stored`], [`Seam::replaceable`])
-//! - what that item reads is what it read ([`Seam::unchanged`])
+//! - each element that was loaded is one that exactly one item of the producer certainly stores ([`Boundary::stored`], [`Boundary::replaceable`])
+//! - what that item reads is what it read ([`Boundary::unchanged`])
 //!
 //! # Refuses
-//! - what would not pay ([`Seam::pays`])
+//! - what would not pay ([`Boundary::pays`])
 
+mod boundary;
 mod elements;
-mod seam;
 pub(in crate::plan) mod texels;
 
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Parts, Slots};
-use seam::{Done, Loads, Seam, size_of, writes};
+use boundary::{Boundary, Done, Loads, size_of, writes};
 
 /// Producers that are worked out in one submission.
 const MOST_PRODUCERS: usize = 8;
@@ -64,7 +64,7 @@ pub(crate) struct Inlined {
 
 /// Whether [`across`] tries anything to let the next submission join.
 pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseOptions) -> bool {
-    let is_seam = matches!(
+    let is_boundary = matches!(
         rejection.reason,
         Reason::CrossGroup(_)
             | Reason::LocalSize { .. }
@@ -72,10 +72,10 @@ pub(crate) fn is_tried(next: &Submission, rejection: &Rejection, options: &FuseO
             | Reason::UniformWritten(_)
             | Reason::SampledWritten(_)
     );
-    !options.no_rewrites && is_seam && next.base == [0; 3] && analysis_of(next).is_ok()
+    !options.no_rewrites && is_boundary && next.base == [0; 3] && analysis_of(next).is_ok()
 }
 
-/// Tries to let the next submission join by working out what it reads; `Err(None)` if there is nothing to try. `asked` is the list
+/// Tries to let the next submission join by recomputing what it reads; `Err(None)` if there is nothing to try. `asked` is the list
 /// as it was submitted.
 pub(crate) fn across(
     asked: &[Submission],
@@ -125,8 +125,9 @@ pub(crate) fn across(
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
         let (is_own, robust) = (false, limits.robust);
         let done = &done;
-        let seam = Seam { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
-        let made = seam.inline(&proven).map_err(Some)?;
+        let boundary =
+            Boundary { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
+        let made = boundary.inline(&proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(Again {
             by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
@@ -201,7 +202,7 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
     }
 }
 
-/// A submission that writes over the texels that it reads, each item its own, as one that works out what it read: what it writes in the end
+/// A submission that writes over the texels that it reads, each item its own, as one that recomputes what it read: what it writes in the end
 /// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
 ///
 /// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
@@ -220,8 +221,8 @@ fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submissio
     let done = Done::new();
     // Texels are no bytes of a range.
     let (is_own, robust, done) = (true, false, &done);
-    let seam = Seam { list, uses, source, definition, producer, next, from, done, is_own, robust };
-    Some(seam.inline(options).ok()?.submission)
+    let boundary = Boundary { list, uses, source, definition, producer, next, from, done, is_own, robust };
+    Some(boundary.inline(options).ok()?.submission)
 }
 
 /// The group up to `next`, which it includes; or the group before it, and why it stays apart.
@@ -263,7 +264,7 @@ fn producer_of(
     found.max_by_key(|&(producer, _)| producer)
 }
 
-/// A submission that works out what it loaded.
+/// A submission that recomputes what it loaded.
 struct Made {
     submission: Submission,
     report: InlineReport,
@@ -271,7 +272,7 @@ struct Made {
     again: Again,
 }
 
-impl Seam<'_> {
+impl Boundary<'_> {
     /// Submission `next` with the definition in the place of its loads.
     fn inline(&self, options: &FuseOptions) -> Result<Made, RewriteReason> {
         let &Self { source, producer, from, ref definition, .. } = self;

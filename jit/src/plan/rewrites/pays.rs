@@ -81,14 +81,14 @@ fn handed(list: &[Submission], at: usize, last: usize) -> Vec<(BufferId, u64)> {
 
 /// Bytes of a buffer that an invocation keeps in registers, where it goes through it in so many rounds.
 fn room(list: &[Submission], uses: &Uses, buffer: BufferId, rounds: u64, limits: &Limits) -> u64 {
-    // Registers have no number: the rounds have to be written out.
-    if rounds > u64::from(limits.loops.rounds) {
+    // Registers have no number: the rounds have to be unrolled.
+    if rounds > u64::from(limits.unroll.rounds) {
         return 0;
     }
     match wish(list, uses, buffer) {
         // Whoever insists gets as much as it is.
         Ok(Promote::Private) => u64::MAX,
-        Ok(Promote::Auto) => limits.loops.private_bytes.max(limits.kept_result_bytes).into(),
+        Ok(Promote::Auto) => limits.unroll.private_bytes.max(limits.kept_result_bytes).into(),
         _ => limits.kept_result_bytes.into(),
     }
 }

@@ -1,6 +1,6 @@
-//! Closes seams between free kernels and kernels of rows or tiles: the free ones take the items of a partner.
+//! Lets free kernels and kernels of rows or tiles join one group: the free ones take the items of a partner.
 //!
-//! Where the next submission does not join a group, one on either side of the seam may be free, and go by its element
+//! Where the next submission does not join a group, one on either side of the kernel boundary may be free, and go by its element
 //! number through a buffer that the other goes by rows or tiles through. (A kernel that is not free goes by rows, too, where
 //! it goes by element number with another work-group size: its work-groups are the rows.) Then the free kernels of the group and of the
 //! next submission are placed on those rows or tiles ([`rewrite`]), and the group is grown again. What comes out is an
@@ -43,7 +43,7 @@ use crate::rewrite::{self, Digits, Numbering, Order, Spread};
 
 pub(crate) use blocks::in_blocks;
 
-/// Partners that are tried at one seam.
+/// Partners that are tried at one kernel boundary.
 const MOST_PARTNERS: usize = 3;
 
 /// How a kernel goes through a buffer.
@@ -400,7 +400,7 @@ impl Proposal {
 }
 
 /// What other members of the group would have the free ones do: those that a kernel that does an element an item goes by first, the
-/// nearest to the seam first; and then the smallest work-groups first, whose invocations do most.
+/// nearest to the boundary first; and then the smallest work-groups first, whose invocations do most.
 fn proposals<'a>(
     list: &[Submission],
     members: &std::ops::Range<usize>,

@@ -8,7 +8,7 @@ use crate::plan::output::report::{InlineReport, Places, Report, RewriteReport};
 pub(in crate::plan) struct Known<'a> {
     /// Submissions that were placed.
     pub(in crate::plan) rewrites: &'a [RewriteReport],
-    /// Submissions that compute elements of others themselves: at earlier seams, and at this one.
+    /// Submissions that compute elements of others themselves: at earlier kernel boundaries, and at this one.
     pub(in crate::plan) inlined: [&'a [InlineReport]; 2],
 }
 

@@ -1,6 +1,6 @@
 //! Has each round of a free kernel's loop be an item of its own, so that it goes by its elements.
 //!
-//! Libraries let an invocation do several elements that are a work-group apart, in a loop or written out. By invocations such a kernel has no rows of
+//! Libraries let an invocation do several elements that are a work-group apart, in a loop or unrolled. By invocations such a kernel has no rows of
 //! any length; by invocations and rounds it is element-wise like any other.
 //!
 //! # Requires

@@ -76,7 +76,7 @@ pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -
         // No member takes several elements at once as vectors where one has two dimensions, and a grid lets neighbours load once what they
         // have in common (`dispatch::superword`).
         let most = match shape {
-            Tile::Of(_) if limits.shape.lockstep > 1 => 5,
+            Tile::Of(_) if limits.shape.superword > 1 => 5,
             _ => 3,
         };
         let pays = after * 4 <= before * most && stays_in_invocations(&group);

@@ -122,7 +122,7 @@ fn list(seed: u64) -> bool {
     let mut slot_at: HashMap<(i128, i128, i128, i128), i128> = HashMap::new();
     let mut start_at: HashMap<(i128, i128, i128, i128), i128> = HashMap::new();
     for ((element, index), place) in elements.iter().zip(&indices).zip(&found) {
-        // A counter that is written out takes these values and no others.
+        // A counter that is unrolled takes these values and no others.
         let last = if matches!(place, SlotOf::Unrolled { .. }) { ROUNDS - 1 } else { ROUNDS };
         for (group, local) in (0..GROUPS).flat_map(|g| (0..LOCALS).map(move |l| (g, l))) {
             for (cell, round) in (0..=CELL).flat_map(|c| (0..=last).map(move |r| (c, i128::from(r)))) {

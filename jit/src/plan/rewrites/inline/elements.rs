@@ -1,8 +1,8 @@
-//! Elements of buffers that are worked out again: which item stores one, and whether all that are loaded are stored.
+//! Elements of buffers that are recomputed: which item stores one, and whether all that are loaded are stored.
 
 use smallvec::SmallVec;
 
-use super::seam::{Loads, Seam, Sides, Stored, Weighed};
+use super::boundary::{Boundary, Loads, Sides, Stored, Weighed};
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
@@ -13,7 +13,7 @@ use crate::plan::input::submission::Submission;
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digit, Ids, Part, Parts};
 
-impl Seam<'_> {
+impl Boundary<'_> {
     /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
     /// weight is that of the digit before it times its number of values, so they leave no gap, and no two items store one element.
     pub(super) fn stored(&self) -> Result<Stored, RewriteReason> {

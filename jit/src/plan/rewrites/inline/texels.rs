@@ -1,12 +1,12 @@
-//! Texels of storage images that are worked out again: which item writes one, and whether all that are read are written.
+//! Texels of storage images that are recomputed: which item writes one, and whether all that are read are written.
 //!
 //! A producer writes a box of texels if each coordinate is one of its ids and a number. A texel that is read has to lie in the box and in
 //! the image, by each of its coordinates.
 
 use smallvec::SmallVec;
 
+use super::boundary::{Boundary, Loads, Sides, Stored, Weighed, size_of, texels_of};
 use super::elements::bound;
-use super::seam::{Loads, Seam, Sides, Stored, Weighed, size_of, texels_of};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
@@ -18,7 +18,7 @@ use crate::plan::input::uses::Uses;
 use crate::reason::RewriteReason;
 use crate::rewrite::{Coordinate, Digit, Ids, Part, Texels};
 
-impl Seam<'_> {
+impl Boundary<'_> {
     /// Which texels the producer writes.
     pub(super) fn stored_texels(&self, stored: Texels) -> Result<Stored, RewriteReason> {
         let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;

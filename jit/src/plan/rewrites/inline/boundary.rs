@@ -15,7 +15,7 @@ use crate::rewrite::{Definition, Digit, Ids, Parts, Texels};
 const UNKNOWN_ROUNDS: i128 = 64;
 
 /// A producer and a submission that loads what it stores.
-pub(super) struct Seam<'a> {
+pub(super) struct Boundary<'a> {
     pub(super) list: &'a [Submission],
     pub(super) uses: &'a Uses,
     /// The producer as it is worked out.

@@ -1,4 +1,4 @@
-//! The seam between members: where floats are hidden from the driver's compiler.
+//! The kernel boundary between members: where floats are hidden from the driver's compiler.
 //!
 //! A compiler that sees a value of one member in another simplifies across what used to be two kernels: `log(exp(x))`
 //! is `x` to it, `1 / sqrt(x)` another instruction. A hidden value is one it cannot see through, because it has been
