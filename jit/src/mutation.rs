@@ -279,9 +279,6 @@ mutants! {
     TailIsFull: "all invocations go round as often as one does",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     TestsHaveNoEffects: "what a loop does before its test may be done twice",
-    // Barriers of sub-groups.
-    EveryBarrierIsWeak: "all barriers but the first and the last of a kernel are a sub-group's",
-    SubgroupsAreLarger: "sub-groups are twice as large as they are",
     // Branches that go one way.
     EveryGuardHolds: "every invocation has something to do",
     // Loads that are done once.

@@ -126,7 +126,7 @@ impl Context {
             kept_result_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: tuning.interleave(gpu.caps().interleave()),
             narrow: NarrowFacts {
-                subgroup: gpu.caps().subgroup_left(tuning.subgroup_barriers),
+                subgroup: gpu.caps().subgroup_left(shuffles),
                 packed: tuning.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
                 shuffles,
                 uniform: gpu.caps().uniform_subgroups,
@@ -134,7 +134,6 @@ impl Context {
             },
             loops: tuning.loops(gpu.caps().loops()),
             late_stores: tuning.sunk_stores.unwrap_or_else(|| gpu.caps().late_stores()),
-            subgroup_size: gpu.caps().full_subgroups(tuning.subgroup_barriers),
             max_subgroups: gpu.caps().max_subgroups,
             max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
             overlapping_invocations: gpu.caps().overlapping_invocations(),

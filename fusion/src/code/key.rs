@@ -126,7 +126,6 @@ fn device(limits: &Limits) -> Part {
         narrow,
         loops,
         late_stores,
-        subgroup_size,
         max_subgroups,
         kept_bytes,
         kept_result_bytes,
@@ -176,7 +175,6 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: items in lockstep", *lockstep)
         .u32("shape: lanes left", *lanes)
         .u32("late stores", *late_stores)
-        .u32("sub-group size", *subgroup_size)
         .u32("sub-groups", *max_subgroups)
         .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)
@@ -220,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 39] = [
+        let changes: [fn(&mut Limits); 38] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -240,7 +238,6 @@ mod tests {
             |l| l.loops.at_once += 1,
             |l| l.loops.private_bytes += 4,
             |l| l.late_stores += 1,
-            |l| l.subgroup_size = 32,
             |l| l.max_subgroups -= 1,
             |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,

@@ -373,21 +373,15 @@ impl Caps {
         }
     }
 
-    /// See [`Limits::subgroup_size`](crate::jit::Limits::subgroup_size). On a processor barriers cost little where a work-group is a loop; `asked` says
-    /// what to do instead.
-    pub(crate) fn full_subgroups(&self, asked: Option<bool>) -> u32 {
-        let wanted = asked.unwrap_or(false) && self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
-        if wanted { self.info.subgroup_size } else { 0 }
-    }
-
     /// Whether the pipeline of work-groups of so many invocations may ask for sub-groups of the default size.
     pub(crate) fn has_room_for(&self, invocations: u32) -> bool {
         invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
     }
 
-    /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
-    pub(crate) fn subgroup_left(&self, asked: Option<bool>) -> u32 {
-        self.full_subgroups(Some(asked.unwrap_or(self.is_nvidia)))
+    /// See [`NarrowFacts::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); elsewhere it is what `shuffles` take.
+    pub(crate) fn subgroup_left(&self, shuffles: bool) -> u32 {
+        let can = self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
+        if can && (self.is_nvidia || shuffles) { self.info.subgroup_size } else { 0 }
     }
 
     /// See [`NarrowFacts::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one

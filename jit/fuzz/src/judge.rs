@@ -144,7 +144,6 @@ pub(crate) fn limits(list: &List) -> Limits {
         narrow: NARROW[list.shape as usize % NARROW.len()],
         loops: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][list.shape as usize / 3 % 4],
-        subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         ..devices::middling()
     }
@@ -196,11 +195,7 @@ struct Case {
 impl Case {
     fn new(pool: &Pool, list: &List) -> Result<Self, Verdict> {
         let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
-        let mut limits = limits(list);
-        // Kernels that ask for it are given the usual size.
-        if submissions.iter().any(|one| one.kernel.interface.has_subgroup_ops) {
-            limits.subgroup_size = limits.subgroup_size.min(1) * 8;
-        }
+        let limits = limits(list);
         let given = submissions;
         let submissions = closed(&given, FloatMode::Strict, &limits);
         Ok(Self { limits, given, submissions, contents: list.contents() })

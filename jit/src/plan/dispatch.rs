@@ -4,7 +4,6 @@ pub(in crate::plan) mod assemble;
 pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
 pub(in crate::plan) mod interleave;
-pub(in crate::plan) mod lanes;
 pub(in crate::plan) mod lockstep;
 pub(in crate::plan) mod narrow;
 pub(in crate::plan) mod settled;

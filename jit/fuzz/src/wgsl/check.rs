@@ -89,7 +89,6 @@ pub fn limits(case: &Case) -> Limits {
         },
         loops: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
-        subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         ..devices::middling()
     }

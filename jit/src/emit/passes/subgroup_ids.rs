@@ -33,10 +33,12 @@ use crate::plan::recipe::Recipe;
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
     let local = local_size(module).map(|local| *local);
-    let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else { return Ok(()) };
+    let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else {
+        return Ok(());
+    };
     let packed = recipe.schedule.packing();
     let shuffles = module.capabilities.contains(&Capability::GroupNonUniformShuffle);
-    if packed.is_none() && local != recipe.schedule.local_size()[0] && !shuffles {
+    if packed.is_none() && !shuffles {
         return Ok(());
     }
     if let Some(how) = packed.filter(|_| !mutant!(SlicesAreOne)) {

@@ -40,8 +40,6 @@ pub struct Limits {
     pub loops: LoopFacts,
     /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
     pub late_stores: u32,
-    /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
-    pub subgroup_size: u32,
     /// Most sub-groups of a work-group whose pipeline asks for their size.
     pub max_subgroups: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
@@ -79,7 +77,6 @@ impl Default for Limits {
             narrow: NarrowFacts::default(),
             loops: LoopFacts::default(),
             late_stores: 0,
-            subgroup_size: 0,
             max_subgroups: u32::MAX,
             max_broadcast_bytes: None,
             overlapping_invocations: 0,
