@@ -122,7 +122,6 @@ impl Context {
             max_groups: limits.max_groups,
             max_loop_rounds: gpu.caps().max_loop_rounds,
             shape: tuning.shape(gpu.caps().shape()),
-            kept_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_bytes()),
             kept_result_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
             interleave: tuning.interleave(gpu.caps().interleave()),
             narrow: NarrowFacts {

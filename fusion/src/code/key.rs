@@ -127,7 +127,6 @@ fn device(limits: &Limits) -> Part {
         loops,
         late_stores,
         max_subgroups,
-        kept_bytes,
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
@@ -176,7 +175,6 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: lanes left", *lanes)
         .u32("late stores", *late_stores)
         .u32("sub-groups", *max_subgroups)
-        .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)
         .u32("side by side: work-groups", *work_groups)
         .u32("side by side: left", *least)
@@ -218,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 38] = [
+        let changes: [fn(&mut Limits); 37] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -239,7 +237,6 @@ mod tests {
             |l| l.loops.private_bytes += 4,
             |l| l.late_stores += 1,
             |l| l.max_subgroups -= 1,
-            |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
             |l| l.robust = !l.robust,
             |l| l.max_push_bytes += 4,

@@ -107,7 +107,7 @@ parameters! {
     unroll: u32, "unroll";
     /// Iterations of a longer loop that are unrolled at a time; 1 is none.
     unroll_by: u32, "unroll-by";
-    /// Most bytes of elements that an invocation keeps in registers once it has loaded or stored them; 0 loads them again in each kernel.
+    /// Most bytes of results that an invocation keeps in registers as it stores them, for kernels that read them again; 0 loads them in each kernel.
     kept_bytes: u32, "kept-bytes";
     /// Stores that are sunk below the loads that follow, at a time; 0 is none.
     sunk_stores: u32, "sunk-stores";

@@ -402,12 +402,6 @@ impl Caps {
         if self.is_cpu { 0 } else { 16 }
     }
 
-    /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as
-    /// much as that on GPUs (`docs/performance.md`); no gain on a processor.
-    pub(crate) fn kept_bytes(&self) -> u32 {
-        0
-    }
-
     /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory, and in order: as
     /// much is kept as a row may have in registers.
     pub(crate) fn kept_result_bytes(&self) -> u32 {

@@ -138,7 +138,6 @@ pub(crate) fn limits(list: &List) -> Limits {
             lockstep: [4, 2, 1][list.shape as usize / 2 % 3],
             lanes: 1,
         },
-        kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         interleave: InterleaveFacts { work_groups, least: 1, private_bytes: 256, shared_bytes: 0 },
         narrow: NARROW[list.shape as usize % NARROW.len()],

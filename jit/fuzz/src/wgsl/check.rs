@@ -68,7 +68,6 @@ pub fn limits(case: &Case) -> Limits {
             lockstep: if vectors { 4 } else { items },
             lanes: 1,
         },
-        kept_bytes: [0, 32, 64][turn % 3],
         kept_result_bytes: [0, 32, 64][turn / 3 % 3],
         interleave: InterleaveFacts {
             work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],

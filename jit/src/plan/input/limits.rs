@@ -27,8 +27,6 @@ pub struct Limits {
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
     pub shape: ShapeFacts,
-    /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
-    pub kept_bytes: u32,
     /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
     /// 0 keeps none.
     pub kept_result_bytes: u32,
@@ -71,7 +69,6 @@ impl Default for Limits {
             max_groups: [65_535; 3],
             max_loop_rounds: None,
             shape: ShapeFacts::default(),
-            kept_bytes: 0,
             kept_result_bytes: 0,
             interleave: InterleaveFacts::default(),
             narrow: NarrowFacts::default(),
