@@ -97,11 +97,7 @@ impl Instance {
 }
 
 /// All instances of an access, or nothing if they cannot be enumerated.
-fn instances(
-    list: &[Submission],
-    atoms: &Atoms,
-    element: &Element,
-) -> Option<Vec<Instance>> {
+fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
     if element.form.never && !mutant!(NobodyWrites) {
         return Some(Vec::new());
     }
