@@ -28,7 +28,6 @@ mod stages;
 mod step;
 mod unroll;
 mod vectorize;
-mod weak;
 
 use std::sync::Arc;
 

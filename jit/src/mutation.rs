@@ -279,14 +279,8 @@ mutants! {
     TailIsFull: "all invocations go round as often as one does",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     TestsHaveNoEffects: "what a loop does before its test may be done twice",
-    // Barriers of sub-groups.
-    EveryBarrierIsWeak: "all barriers but the first and the last of a kernel are a sub-group's",
-    SubgroupsAreLarger: "sub-groups are twice as large as they are",
     // Branches that go one way.
     EveryGuardHolds: "every invocation has something to do",
-    // Loads that are done once.
-    KeptWhateverIsWritten: "what somebody writes is what it was when it was loaded",
-    KeptOfSomeRounds: "a loop has loaded an element in every round, whatever its rounds pass",
     // Floats.
     NothingIsHidden: "floats of one member are handed to the next as the driver's compiler sees them",
     EveryFloatIsPlain: "extended instructions, divisions and comparisons count as sums",
@@ -336,7 +330,7 @@ mutants! {
     AnyWish: "the first wish for a promotion goes before the others",
     AtomicsMayBeInside: "a buffer with atomic operations is promoted",
     SharedBlocksAreApart: "shared memory with an explicit layout is taken for variables of their own",
-    OutsideIsKept: "with robust access, what is loaded outside of what is bound is kept for loads through other ranges",
+    OutsideIsKept: "with robust access, what is stored outside of what is bound is kept for loads through other ranges",
     OutsideOverwrites: "with robust access, a store that may leave what is bound counts as done",
     OutsideIsStored: "with robust access, what is stored outside of what is bound is worked out",
     OutsideIsWorkedOut: "with robust access, what is loaded from outside of what is bound is worked out",

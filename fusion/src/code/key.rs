@@ -126,9 +126,7 @@ fn device(limits: &Limits) -> Part {
         thread_coarsening,
         unroll,
         late_stores,
-        subgroup_size,
         max_subgroups,
-        kept_bytes,
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
@@ -176,9 +174,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: items in lockstep", *superword)
         .u32("shape: lanes left", *lanes)
         .u32("late stores", *late_stores)
-        .u32("sub-group size", *subgroup_size)
         .u32("sub-groups", *max_subgroups)
-        .u32("kept bytes", *kept_bytes)
         .u32("kept bytes of results", *kept_result_bytes)
         .u32("side by side: work-groups", *work_groups)
         .u32("side by side: left", *least)
@@ -220,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 39] = [
+        let changes: [fn(&mut Limits); 37] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -240,9 +236,7 @@ mod tests {
             |l| l.unroll.at_once += 1,
             |l| l.unroll.private_bytes += 4,
             |l| l.late_stores += 1,
-            |l| l.subgroup_size = 32,
             |l| l.max_subgroups -= 1,
-            |l| l.kept_bytes += 4,
             |l| l.kept_result_bytes += 4,
             |l| l.robust = !l.robust,
             |l| l.max_push_bytes += 4,

@@ -100,16 +100,14 @@ parameters! {
     least_work_groups: u32, "least-work-groups";
     /// Work-groups of a single sub-group that are put into one; 1 is none.
     packed: u32, "packed";
-    /// Whether barriers of the work-group become barriers of the sub-group where that is enough. It takes a device with full sub-groups of a known
-    /// size.
-    subgroup_barriers: bool, "subgroup-barriers";
-    /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. It takes a device with shuffles.
+    /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. It takes a device with shuffles and full
+    /// sub-groups of a known size.
     shuffles: bool, "shuffles";
     /// Most iterations of a loop that is unrolled completely.
     unroll: u32, "unroll";
     /// Iterations of a longer loop that are unrolled at a time; 1 is none.
     unroll_by: u32, "unroll-by";
-    /// Most bytes of elements that an invocation keeps in registers once it has loaded or stored them; 0 loads them again in each kernel.
+    /// Most bytes of results that an invocation keeps in registers as it stores them, for kernels that read them again; 0 loads them in each kernel.
     kept_bytes: u32, "kept-bytes";
     /// Stores that are sunk below the loads that follow, at a time; 0 is none.
     sunk_stores: u32, "sunk-stores";
@@ -262,7 +260,7 @@ mod tests {
     #[test]
     fn text_names_every_parameter_and_comes_back() {
         let text = Tuning::NAMES.iter().map(|name| match *name {
-            "vectors" | "shuffles" | "subgroup-barriers" => format!("{name}=off"),
+            "vectors" | "shuffles" => format!("{name}=off"),
             _ => format!("{name}=3"),
         });
         let text = text.collect::<Vec<_>>().join(" ");

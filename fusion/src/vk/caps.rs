@@ -376,21 +376,15 @@ impl Caps {
         }
     }
 
-    /// See [`Limits::subgroup_size`](crate::jit::Limits::subgroup_size). On a processor barriers cost little where a work-group is a loop; `asked` says
-    /// what to do instead.
-    pub(crate) fn full_subgroups(&self, asked: Option<bool>) -> u32 {
-        let wanted = asked.unwrap_or(false) && self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
-        if wanted { self.info.subgroup_size } else { 0 }
-    }
-
     /// Whether the pipeline of work-groups of so many invocations may ask for sub-groups of the default size.
     pub(crate) fn has_room_for(&self, invocations: u32) -> bool {
         invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
     }
 
-    /// See [`ThreadCoarseningLimits::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); `asked` says what to do instead.
-    pub(crate) fn subgroup_left(&self, asked: Option<bool>) -> u32 {
-        self.full_subgroups(Some(asked.unwrap_or(self.is_nvidia)))
+    /// See [`ThreadCoarseningLimits::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); elsewhere it is what `shuffles` take.
+    pub(crate) fn subgroup_left(&self, shuffles: bool) -> u32 {
+        let can = self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
+        if can && (self.is_nvidia || shuffles) { self.info.subgroup_size } else { 0 }
     }
 
     /// See [`ThreadCoarseningLimits::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one
@@ -409,12 +403,6 @@ impl Caps {
     /// is in flight.
     pub(crate) fn late_stores(&self) -> u32 {
         if self.is_cpu { 0 } else { 16 }
-    }
-
-    /// See [`Limits::kept_bytes`](crate::jit::Limits::kept_bytes). What is loaded again comes from a cache, and registers cost as
-    /// much as that on GPUs (`docs/performance.md`); no gain on a processor.
-    pub(crate) fn kept_bytes(&self) -> u32 {
-        0
     }
 
     /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory, and in order: as

@@ -139,7 +139,6 @@ pub(crate) fn limits(list: &List) -> Limits {
             superword: [4, 2, 1][list.shape as usize / 2 % 3],
             lanes: 1,
         },
-        kept_bytes: [0, 16, 64][list.shape as usize % 3],
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         block_coarsening: BlockCoarseningLimits {
             work_groups,
@@ -150,7 +149,6 @@ pub(crate) fn limits(list: &List) -> Limits {
         thread_coarsening: NARROW[list.shape as usize % NARROW.len()],
         unroll: WRITTEN_OUT[list.shape as usize % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][list.shape as usize / 3 % 4],
-        subgroup_size: [8, 4, 0, 2, 16][list.shape as usize / 3 % 5],
         max_push_bytes: [256, 16, 32, 4, 0][list.shape as usize / 2 % 5],
         ..devices::middling()
     }
@@ -202,11 +200,7 @@ struct Case {
 impl Case {
     fn new(pool: &Pool, list: &List) -> Result<Self, Verdict> {
         let submissions = list.submissions(pool).map_err(Verdict::Skipped)?;
-        let mut limits = limits(list);
-        // Kernels that ask for it are given the usual size.
-        if submissions.iter().any(|one| one.kernel.interface.has_subgroup_ops) {
-            limits.subgroup_size = limits.subgroup_size.min(1) * 8;
-        }
+        let limits = limits(list);
         let given = submissions;
         let submissions = closed(&given, FloatMode::Strict, &limits);
         Ok(Self { limits, given, submissions, contents: list.contents() })

@@ -14,6 +14,7 @@ use super::emission::Emission;
 use super::ids;
 use super::interface::Ordered;
 use super::link::{Linked, Shared};
+use crate::analysis::access::AccessKind;
 use crate::frontend::opcodes::instruction;
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::recipe::{Member, Recipe, Target};
@@ -125,8 +126,8 @@ pub(crate) fn ordered(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Vec<Orde
 fn is_in_registers(member: &Member, kernel: &Specialized, binding: usize) -> bool {
     let Ok(normal) = &kernel.normal else { return false };
     let mut accesses = normal.analysis.accesses.iter().enumerate().filter(|(_, one)| one.binding == binding);
-    let is_kept = |at: usize| member.kept.iter().any(|kept| kept.access == at && kept.again);
-    !member.kept.is_empty() && accesses.all(|(at, _)| is_kept(at))
+    let is_kept = |at: usize| member.kept.iter().any(|kept| kept.access == at);
+    !member.kept.is_empty() && accesses.all(|(at, one)| one.kind == AccessKind::Read && is_kept(at))
 }
 
 /// Whether members may hand over texels.

@@ -82,13 +82,11 @@ pub(crate) enum Role {
     Virtual,
 }
 
-/// Where a load or store keeps what it brings in.
+/// Where the element of a store is kept, or that of a load was.
 struct Kept {
     variable: InternalVariable,
     /// Indices into it.
     path: Vec<Word>,
-    /// It is there already.
-    again: bool,
 }
 
 pub(super) struct Linker<'a> {
@@ -335,17 +333,12 @@ impl Linker<'_> {
         };
         let hiding = self.hiding(ty);
         if inst.class.opcode == Op::Load
-            && let Some(Kept { variable, path, again }) = self.kept(ty)?
+            && let Some(Kept { variable, path }) = self.kept(ty)?
         {
             let builder = &mut self.shared.builder;
             // What is hidden is hidden from each place anew.
             let plain = if hiding == Hiding::None { result } else { builder.fresh() };
-            if again {
-                variable.load(builder, code, &path, ty, plain);
-            } else {
-                code.0.push(instruction(Op::Load, Some(ty), Some(plain), operands));
-                variable.store(builder, code, &path, ty, plain);
-            }
+            variable.load(builder, code, &path, ty, plain);
             if hiding != Hiding::None {
                 self.hide((plain, ty), result, code);
             }

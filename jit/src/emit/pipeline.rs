@@ -14,7 +14,7 @@ use rspirv::dr::Module;
 use super::emission::Emission;
 use super::passes::{dce, sink_stores, subgroup_ids};
 use super::{JitError, finish};
-use super::{coarsening, entry, interleave, link, lockstep, narrow, registers, weak};
+use super::{coarsening, entry, interleave, link, lockstep, narrow, registers};
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
@@ -24,14 +24,11 @@ use crate::plan::recipe::Recipe;
 /// leaves do nothing ([`Emission::narrowed`]).
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
-    // Barriers become those of sub-groups before they are copied; with fewer invocations only if there is no way for these.
-    pass("weak", |recipe| wants_weak(recipe, false), Build(weak::run)),
     pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
     pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
     pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), Build(interleave::run)),
     pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), Build(narrow::run)),
     pass("registers", |recipe| recipe.shuffles, Build(registers::run)),
-    pass("weak", |recipe| wants_weak(recipe, true), Build(weak::run)),
     pass("lockstep", |recipe| recipe.schedule.superword().is_some(), Build(lockstep::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
@@ -40,11 +37,6 @@ const PIPELINE: &[Pass] = &[
     pass("dce", |_| true, Change(dce::run)),
     pass("export", |_| true, Export),
 ];
-
-/// Whether barriers may become those of sub-groups, in work-groups with fewer invocations or in others.
-fn wants_weak(recipe: &Recipe, by_fewer: bool) -> bool {
-    recipe.schedule.full_subgroups().is_some() && recipe.schedule.thread_coarsening().is_some() == by_fewer
-}
 
 /// A pass of emission. Its file says what it requires and what it guarantees.
 struct Pass {

@@ -16,6 +16,7 @@
 //! - variables of which some access is not followed, is stored by another invocation than keeps it, or is loaded by a pattern that no shuffle has
 
 mod flow;
+mod touches;
 
 use std::rc::Rc;
 
@@ -28,9 +29,9 @@ use super::builder::{Builder, Code};
 use super::emission::Emission;
 use super::hide;
 use super::link::Shared;
-use super::weak::{self, Access, Touch};
 use crate::analysis::cfg::Cfg;
 use flow::{Flow, together};
+use touches::{Access, Touch, has_layouts, touches};
 
 /// Most registers that a variable takes of an invocation.
 const MOST: u32 = 32;
@@ -41,7 +42,7 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let (entry, recipe) = (emission.entry()?, emission.recipe);
     let shared = &mut emission.shared;
     let Some(size) = recipe.schedule.full_subgroups().filter(|_| emission.narrowed) else { return Ok(()) };
-    if weak::has_layouts(&shared.builder) {
+    if has_layouts(&shared.builder) {
         return Ok(());
     }
     let (is_packed, zero) = (recipe.schedule.packing().is_some(), recipe.zero);
@@ -52,7 +53,7 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let mut functions = std::mem::take(&mut shared.builder.module.functions);
     let called = together(&shared.builder, &functions, entry, is_packed);
     let touches: Vec<Vec<Touch>> =
-        functions.iter().map(|function| weak::touches(&shared.builder, &ids, size, function)).collect();
+        functions.iter().map(|function| touches(&shared.builder, &ids, size, function)).collect();
     let flows: Vec<Flow> =
         functions.iter().map(|function| Flow::of(&shared.builder, function, &called, is_packed)).collect();
     let mut kept: AHashMap<Word, Kept> = AHashMap::new();

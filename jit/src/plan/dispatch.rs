@@ -4,7 +4,6 @@ pub(in crate::plan) mod assemble;
 pub(in crate::plan) mod block_coarsening;
 pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
-pub(in crate::plan) mod lanes;
 pub(in crate::plan) mod resolved_branches;
 pub(in crate::plan) mod shape;
 pub(in crate::plan) mod superword;

@@ -11,14 +11,14 @@
 //! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
 //! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |
 //! | sub-group | members without operations or ids of sub-groups, unless every invocation does the work of one local id that it had | other digits make other sub-groups |
-//! | sub-group | thread coarsening leaves one sub-group, or sub-groups do not matter | its barriers become the sub-group's |
-//! | sub-group | a work-group is a sub-group of another one only if it is one | its barriers have to be the sub-group's |
-//! | lane | as many as the full sub-group has | else lanes have no local id, or share one |
+//! | sub-group | lanes are what thread coarsening leaves of a work-group | barriers become the sub-group's where it does |
+//! | sub-group | a work-group is a sub-group of another one only if it has lanes | its barriers have to be the sub-group's |
+//! | lane | as many as the full sub-group has | the work-group is one sub-group, and each lane has one of its local ids |
 //! | serial | exactly where vectors are peeled, in work-groups with an invocation for each item behind the last vector | these items are those of the first invocations |
 //! | unrolled | one digit has copies | unroll-and-jam, straight lines and superword code are each written from the functions of the members |
 //! | unrolled | copies of items by number have a test | the last of them may have no work |
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
-//! | unrolled | superword code has no lanes, and no push constants in a buffer | its path is found by ids and arguments alone |
+//! | unrolled | superword code has no push constants in a buffer | its path is found by ids and arguments alone |
 //! | unrolled | whole and peeled tails are those of items by number | where their work ends is one number |
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
@@ -66,9 +66,9 @@ pub(crate) enum Illegal {
     NoLineOfLanes,
     #[error("sub-group: a member knows of sub-groups")]
     KnownSubgroups,
-    #[error("sub-group: several are left of a work-group")]
-    SeveralSubgroups,
-    #[error("sub-group: a work-group of several sub-groups, or of none, is a sub-group")]
+    #[error("sub-group: lanes of a work-group that has all its invocations")]
+    LanesOfAll,
+    #[error("sub-group: a work-group that has no lanes is a sub-group")]
     NoSubgroup,
     #[error("lane: {lanes} of {size}")]
     Lanes { lanes: u32, size: u32 },
@@ -84,8 +84,6 @@ pub(crate) enum Illegal {
     TailOfItems,
     #[error("unrolled: barriers on one path for several items")]
     Barriers,
-    #[error("unrolled: superword code in sub-groups")]
-    SuperwordInSubgroups,
     #[error("unrolled: superword code with push constants in a buffer")]
     SuperwordWithBuffer,
     #[error("vector: of {0}")]
@@ -140,19 +138,17 @@ impl Schedule {
         if demands.subgroups && is_other {
             return Err(Illegal::KnownSubgroups);
         }
-        let count = self.digits(Axis::Local, 0).filter(|level| matches!(level, Level::Subgroup(_))).count();
-        if count > 0 && self.thread_coarsening().is_some() && !mutant!(LeftAreOneSubgroup) {
-            return Err(Illegal::SeveralSubgroups);
+        if has_lanes && self.thread_coarsening().is_none() {
+            return Err(Illegal::LanesOfAll);
         }
-        let is_one = has_lanes && (count == 0 || mutant!(LeftAreOneSubgroup));
-        if self.packing().is_some() && !is_one { Err(Illegal::NoSubgroup) } else { Ok(()) }
+        if self.packing().is_some() && !has_lanes { Err(Illegal::NoSubgroup) } else { Ok(()) }
     }
 
     fn lanes(&self) -> Result<(), Illegal> {
         let Some(size) = self.full_subgroups else { return Ok(()) };
         let lanes = self.product(|split| matches!(split.level, Level::Lane(_)));
-        let is_left = self.thread_coarsening().is_some() && mutant!(LeftAreOneSubgroup);
-        if lanes == size || is_left { Ok(()) } else { Err(Illegal::Lanes { lanes, size }) }
+        let is_one = lanes == size || mutant!(LeftAreOneSubgroup);
+        if is_one { Ok(()) } else { Err(Illegal::Lanes { lanes, size }) }
     }
 
     fn serial(&self) -> Result<(), Illegal> {
@@ -182,9 +178,6 @@ impl Schedule {
         let superword = self.superword().is_some();
         if demands.barriers && (superword || self.item_coarsening().is_some()) {
             return Err(Illegal::Barriers);
-        }
-        if superword && self.full_subgroups.is_some() {
-            return Err(Illegal::SuperwordInSubgroups);
         }
         if superword && demands.push_buffer { Err(Illegal::SuperwordWithBuffer) } else { Ok(()) }
     }

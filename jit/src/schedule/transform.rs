@@ -44,18 +44,13 @@ impl Schedule {
         self
     }
 
-    /// Sub-group index remapping: invocations of a line are lanes of full sub-groups of this size.
-    pub(crate) fn in_subgroups(mut self, size: u32) -> Self {
-        let mut levels: Vec<Level> = self.digits(Axis::Local, 0).collect();
-        if let Some(at) = levels.iter().position(|level| matches!(level, Level::WorkGroup(_))) {
-            let count = levels[at].extent().unwrap_or(1);
-            if size > 0 && count > size && count.is_multiple_of(size) {
-                levels.splice(at..=at, [Level::Subgroup(count / size), Level::Lane(size)]);
-            } else {
-                levels[at] = Level::Lane(count);
+    /// Invocations that are left of a work-group are the lanes of one full sub-group of this size.
+    pub(crate) fn in_subgroup(mut self, size: u32) -> Self {
+        for split in self.splits.iter_mut().filter(|one| one.axis == Axis::Local && one.dim == 0) {
+            if let Level::WorkGroup(left) = split.level {
+                split.level = Level::Lane(left);
             }
         }
-        self.set_local(0, &levels);
         self.full_subgroups = Some(size);
         self
     }

@@ -58,7 +58,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placed_elements", super::placed_elements::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
-    ("load_once", super::load_once::ALL),
+    ("kept_results", super::kept_results::ALL),
     ("lockstep", super::lockstep::ALL),
     ("narrow", super::narrow::ALL),
     ("settled", super::settled::ALL),

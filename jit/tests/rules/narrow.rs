@@ -1,13 +1,12 @@
 //! Work-groups that are done by fewer invocations: which are, and what is left alone.
 
 use rspirv::dr::{Module, Operand};
-use rspirv::spirv::ExecutionMode;
-use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
+use rspirv::spirv::{ExecutionMode, Scope};
+use vkfuse_jit::plan::{Promote, Step, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{Random, exchange, reduce, softmax, with_rows};
-use super::subgroups::{barriers, with_flat, with_part};
+use super::rows::{Random, exchange, reduce, softmax, with_flat, with_part, with_rows};
 
 trait Narrow {
     fn left(self, invocations: u32) -> Self;
@@ -40,6 +39,24 @@ fn size(module: &Module) -> u32 {
         .filter(|mode| mode.operands[1] == Operand::ExecutionMode(ExecutionMode::LocalSize))
         .flat_map(|mode| &mode.operands[2..]);
     sizes.map(|size| if let Operand::LiteralBit32(size) = size { *size } else { 0 }).product()
+}
+
+/// Barriers at which a sub-group waits for itself, and those at which the work-group does.
+fn barriers(step: &Step) -> (usize, usize) {
+    let words = step.build().expect("it stands");
+    let (mut constants, mut found) = (std::collections::HashMap::new(), Vec::new());
+    let mut at = 5;
+    while at < words.len() {
+        let (op, length) = (words[at] & 0xffff, (words[at] >> 16) as usize);
+        match op {
+            43 => drop(constants.insert(words[at + 2], words[at + 3])),
+            224 => found.push(words[at + 1]),
+            _ => {}
+        }
+        at += length.max(1);
+    }
+    let weak = found.iter().filter(|scope| constants.get(scope) == Some(&(Scope::Subgroup as u32))).count();
+    (weak, found.len() - weak)
 }
 
 impl Checked {

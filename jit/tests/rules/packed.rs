@@ -6,8 +6,7 @@ use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl;
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{Random, exchange, reduce, softmax, with_rows};
-use super::subgroups::{with_flat, with_part};
+use super::rows::{Random, exchange, reduce, softmax, with_flat, with_part, with_rows};
 
 trait Packed {
     fn packed(self, left: u32, most: u32, shuffles: bool) -> Self;

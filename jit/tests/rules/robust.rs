@@ -73,13 +73,14 @@ probes! {
         }
     }
 
-    /// An element that is zero through one range is another number through a longer one.
+    /// What a kernel stores outside of a range it does not find there.
     fn what_is_kept_stays_inside() {
-        for (first, second) in [(30, 32), (32, 30), (8, 31), (32, 32)] {
+        let own = kernel("a y z", "8", "y[gid.x] = a[gid.x] + 1u; z[gid.x] = y[gid.x] * 3u;");
+        for len in [30, 8, 31, 32] {
             let mut lab = Lab::new(32).robust();
-            (lab.limits.kept_bytes, lab.limits.kept_result_bytes) = (256, 256);
-            lab.submit_views(&copy(), [4, 1, 1], &[part(0, 0, first), whole(1)], &[])
-                .submit_views(&copy(), [4, 1, 1], &[part(0, 0, second), whole(2)], &[])
+            lab.limits.kept_result_bytes = 256;
+            lab.submit_views(&own, [4, 1, 1], &[whole(0), part(1, 0, len), whole(2)], &[])
+                .submit_views(&copy(), [4, 1, 1], &[whole(2), whole(3)], &[])
                 .check()
                 .fused(0);
         }

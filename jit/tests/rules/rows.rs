@@ -105,3 +105,23 @@ pub(crate) fn exchange(random: &mut Random) -> String {
         _ => format!("for (var s = {begin}; {goes_on}; {step}) {{ {body} }}\n"),
     }
 }
+
+/// A kernel of which each invocation has a word in shared memory, after and before what `steps` do with all of them.
+pub(crate) fn with_part(steps: &str) -> String {
+    kernel(
+        "a z",
+        "16",
+        &format!(
+            "var<workgroup> part: array<u32, 16>;---
+             part[lid.x] = a[gid.x];
+             workgroupBarrier();
+             {steps}
+             z[gid.x] = part[15u - lid.x] * 3u + lid.x;"
+        ),
+    )
+}
+
+pub(crate) fn with_flat(text: &str) -> Lab {
+    let flat = kernel("a z", "16", "z[gid.x] = a[gid.x] * 5u + lid.x;");
+    Lab::new(16 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(text, [4, 1, 1], &[1, 2], &[])
+}

@@ -1,91 +1,13 @@
-//! Barriers of the work-group that become a sub-group's: which, and that nobody misses the others.
+//! Members with operations and ids of sub-groups: what they need of those before them, and what they keep.
 
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{ExecutionMode, Op};
-use vkfuse_jit::plan::{BlockCoarseningLimits, GroupReport, Promote, Step, UnrollLimits};
+use vkfuse_jit::plan::{GroupReport, Promote};
 
 use super::glsl::{glsl, is_possible};
-use super::lab::{Checked, Lab, kernel};
-use super::rows::{Random, exchange, reduce, spread};
-
-const SUBGROUP: u32 = 3;
-
-/// Sub-groups of so many invocations, trees written out, so many work-groups side by side.
-fn in_subgroups(mut lab: Lab, size: u32, work_groups: u32) -> Lab {
-    lab.limits.subgroup_size = size;
-    lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 2, private_bytes: 256 };
-    lab.limits.block_coarsening =
-        BlockCoarseningLimits { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
-    lab
-}
-
-/// Barriers at which a sub-group waits for itself, and those at which the work-group does.
-pub(crate) fn barriers(step: &Step) -> (usize, usize) {
-    let words = step.build().expect("it stands");
-    let (mut constants, mut found) = (std::collections::HashMap::new(), Vec::new());
-    let mut at = 5;
-    while at < words.len() {
-        let (op, length) = (words[at] & 0xffff, (words[at] >> 16) as usize);
-        match op {
-            43 => drop(constants.insert(words[at + 2], words[at + 3])),
-            224 => found.push(words[at + 1]),
-            _ => {}
-        }
-        at += length.max(1);
-    }
-    let weak = found.iter().filter(|scope| constants.get(scope) == Some(&SUBGROUP)).count();
-    (weak, found.len() - weak)
-}
-
-impl Checked {
-    /// Demands one dispatch with so many barriers of sub-groups.
-    #[track_caller]
-    fn weak(self, weak: usize) -> Self {
-        assert_eq!(self.plan.steps.len(), 1, "{:#?}", self.plan.report);
-        assert_eq!(barriers(&self.plan.steps[0]).0, weak);
-        self
-    }
-}
-
-/// A kernel of which each invocation has a word in shared memory, after and before what `steps` do with all of them.
-pub(crate) fn with_part(steps: &str) -> String {
-    kernel(
-        "a z",
-        "16",
-        &format!(
-            "var<workgroup> part: array<u32, 16>;---
-             part[lid.x] = a[gid.x];
-             workgroupBarrier();
-             {steps}
-             z[gid.x] = part[15u - lid.x] * 3u + lid.x;"
-        ),
-    )
-}
-
-pub(crate) fn with_flat(text: &str) -> Lab {
-    let flat = kernel("a z", "16", "z[gid.x] = a[gid.x] * 5u + lid.x;");
-    Lab::new(16 * 4).submit(&flat, [4, 1, 1], &[0, 1], &[]).submit(text, [4, 1, 1], &[1, 2], &[])
-}
+use super::lab::Lab;
 
 probes! {
-    // Of a tree of 8, 4, 2 and 1, and what is stored for it, the barriers before steps of which all readers, and those who wrote for them, are one sub-group.
-    fn the_last_steps_of_a_tree_wait_for_their_sub_group() {
-        let tree = "for (var s = 8u; s > 0u; s /= 2u) { if (lid.x < s) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }";
-        for (size, weak) in [(0, 0), (2, 1), (4, 2), (8, 3), (16, 4), (32, 0)] {
-            for work_groups in [1, 2, 4] {
-                in_subgroups(with_flat(&with_part(tree)), size, work_groups).check().weak(weak);
-            }
-        }
-        for size in [2, 4, 8] {
-            let lab = Lab::new(80)
-                .submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[16])
-                .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[16])
-                .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[16])
-                .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[16]);
-            in_subgroups(lab, size, 2).check().fused(2);
-        }
-    }
-
     // Members that part by data, in front of one that does something with sub-groups: each function returns in one place, behind everything that parts.
     fn members_come_together_before_one_with_sub_groups() {
         if !is_possible() {
@@ -199,113 +121,6 @@ probes! {
                 let barriers: usize = lab.plan.report.groups.iter().map(of_group).sum();
                 assert!(barriers + lab.plan.steps.len() > 1, "{place}: {:#?}", lab.plan.report);
             }
-        }
-    }
-
-    // A device has a most of sub-groups in a work-group that asks for their size, beside a most of invocations.
-    fn work_groups_of_more_sub_groups_than_a_device_allows_ask_for_none() {
-        let tree = "for (var s = 8u; s > 0u; s /= 2u) { if (lid.x < s) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }";
-        for (most, size) in [(1, None), (3, None), (4, Some(4)), (5, Some(4))] {
-            let mut lab = in_subgroups(with_flat(&with_part(tree)), 4, 1);
-            lab.limits.max_subgroups = most;
-            assert_eq!(lab.check().plan.steps[0].subgroup_size(), size, "{most}");
-        }
-    }
-
-    // Beside many words that an invocation keeps a tree stays a loop, and its barriers the work-group's.
-    fn trees_stay_loops_beside_long_rows() {
-        for (w, size) in [(16, Some(8)), (256, Some(8)), (264, None), (512, None)] {
-            let lab = Lab::new(3 * u64::from(w))
-                .promote(1, Promote::Auto)
-                .submit(&spread("a[at] * 3u + b[0]"), [3, 1, 1], &[0, 3, 1], &[w])
-                .submit(&reduce("own + v", "x + y"), [3, 1, 1], &[1, 2], &[w]);
-            let mut lab = in_subgroups(lab, 8, 1);
-            lab.limits.unroll = UnrollLimits { rounds: 64, at_once: 2, private_bytes: 256 };
-            assert_eq!(lab.check().plan.steps[0].subgroup_size(), size, "{w}");
-        }
-    }
-
-    // Other spellings: by strides, by masks, by what lies behind (a scan), with steps of its own written one after another.
-    fn trees_are_read_whatever_their_spelling() {
-        for (steps, weak) in [
-            ("for (var s = 1u; s < 16u; s *= 2u) { if (lid.x % (2u * s) == 0u) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }", [1, 2, 3, 4]),
-            ("for (var s = 1u; s < 16u; s = s << 1u) { if ((lid.x & (2u * s - 1u)) == 0u) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }", [1, 2, 3, 4]),
-            ("for (var s = 1u; s < 16u; s *= 2u) { let i = lid.x * 2u * s; if (i < 16u) { part[i] += part[i + s]; } workgroupBarrier(); }", [1, 2, 3, 4]),
-            ("for (var s = 8u; s > 0u; s = s >> 1u) { let v = part[lid.x ^ s]; workgroupBarrier(); part[lid.x] += v; workgroupBarrier(); }", [2, 4, 6, 8]),
-            ("for (var s = 1u; s < 16u; s *= 2u) { var v = 0u; if (lid.x >= s) { v = part[lid.x - s]; } workgroupBarrier(); part[lid.x] += v; workgroupBarrier(); }", [0, 0, 0, 8]),
-        ] {
-            for (size, weak) in [2, 4, 8, 16].into_iter().zip(weak) {
-                let checked = in_subgroups(with_flat(&with_part(steps)), size, 2).check();
-                let found = barriers(&checked.plan.steps[0]).0;
-                assert_eq!(found, weak, "{size}: {steps}");
-            }
-        }
-    }
-
-    // Whatever an invocation reads of others' words, by rounds and by hand: the interpreter finds a barrier that is missing.
-    fn exchanges_of_any_kind_are_ordered() {
-        let count = std::env::var("VKFUSE_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
-        let mut weak = 0;
-        for seed in 0..count {
-            let mut random = Random(seed * 7919 + 1);
-            let steps: String = (0..random.below(3) + 1).map(|_| exchange(&mut random)).collect();
-            let (size, work_groups) = (2 << random.below(4), [1, 2, 4][random.below(3) as usize]);
-            let checked = in_subgroups(with_flat(&with_part(&steps)), size, work_groups).check();
-            weak += checked.plan.steps.iter().map(|step| barriers(step).0).sum::<usize>();
-        }
-        assert!(weak as u64 >= count, "{weak}");
-    }
-
-    // What goes from one sub-group to another, through a buffer, or to a place that is not known.
-    fn what_others_wait_for_stays() {
-        for steps in [
-            "for (var k = 0u; k < 3u; k++) { let v = part[(lid.x + 1u) % 16u]; workgroupBarrier(); part[lid.x] = v + 1u; workgroupBarrier(); }",
-            "for (var k = 0u; k < 3u; k++) { let v = part[15u - lid.x]; workgroupBarrier(); part[lid.x] = v + 1u; workgroupBarrier(); }",
-            "for (var k = 0u; k < 3u; k++) { let v = part[a[gid.x] % 16u]; workgroupBarrier(); part[lid.x] = v + 1u; workgroupBarrier(); }",
-            "for (var k = 0u; k < 3u; k++) { let v = part[0]; workgroupBarrier(); if (lid.x == k) { part[0] = v + lid.x + 1u; } workgroupBarrier(); }",
-            "for (var k = 0u; k < 3u; k++) { z[gid.x] = part[lid.x]; workgroupBarrier(); part[lid.x] = z[gid.x] + 1u; workgroupBarrier(); }",
-        ] {
-            for size in [2, 4, 8] {
-                in_subgroups(with_flat(&with_part(steps)), size, 2).check().weak(0);
-            }
-        }
-    }
-
-    // Barriers in what is left of loops, or under a condition, are the work-group's.
-    fn loops_that_are_not_written_out_keep_theirs() {
-        let steps = "for (var s = 8u; s > 0u; s /= 2u) { if (lid.x < s) { part[lid.x] += part[lid.x + s]; } workgroupBarrier(); }
-            for (var k = 0u; k < 40u; k++) { let v = part[(lid.x + 1u) % 16u]; workgroupBarrier(); part[lid.x] = v + 1u; workgroupBarrier(); }";
-        for size in [4, 8] {
-            in_subgroups(with_flat(&with_part(steps)), size, 1).check().weak(0);
-        }
-    }
-
-    // A work-group that is no whole number of sub-groups, or has two dimensions.
-    fn work_groups_that_are_no_line_of_sub_groups_are_left_alone() {
-        let tree = |names: &str, size: &str, l: &str| kernel(
-            names,
-            size,
-            &format!(
-                "var<workgroup> part: array<u32, 32>;---
-                 part[{l}] = a[gid.x + gid.y * 12u];
-                 workgroupBarrier();
-                 for (var s = 4u; s > 0u; s /= 2u) {{ if ({l} < s) {{ part[{l}] += part[{l} + s]; }} workgroupBarrier(); }}
-                 z[gid.x + gid.y * 12u] = part[0] + part[{l}];"
-            ),
-        );
-        for (size, l) in [("12", "lid.x"), ("4, 4", "lix")] {
-            let flat = kernel("a z", size, "z[gid.x + gid.y * 12u] = a[gid.x + gid.y * 12u] + 1u;");
-            let lab = Lab::new(12 * 20)
-                .submit(&flat, [3, 1, 1], &[0, 1], &[])
-                .submit(&tree("a z", size, l), [3, 1, 1], &[1, 2], &[]);
-            in_subgroups(lab, 8, 1).check().weak(0);
-        }
-        for (size, l) in [("16", "lix"), ("8", "lid.x"), ("32", "gid.x % 32u")] {
-            let flat = kernel("a z", size, "z[gid.x] = a[gid.x] + 1u;");
-            let lab = Lab::new(12 * 20)
-                .submit(&flat, [3, 1, 1], &[0, 1], &[])
-                .submit(&tree("a z", size, l), [3, 1, 1], &[1, 2], &[]);
-            in_subgroups(lab, 8, 1).check();
         }
     }
 }

@@ -68,7 +68,6 @@ pub fn limits(case: &Case) -> Limits {
             superword: if vectors { 4 } else { items },
             lanes: 1,
         },
-        kept_bytes: [0, 32, 64][turn % 3],
         kept_result_bytes: [0, 32, 64][turn / 3 % 3],
         block_coarsening: BlockCoarseningLimits {
             work_groups: SIDE_BY_SIDE[turn % SIDE_BY_SIDE.len()],
@@ -89,7 +88,6 @@ pub fn limits(case: &Case) -> Limits {
         },
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
-        subgroup_size: [8, 4, 0, 2, 16, 32][turn / 2 % 6],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
         ..devices::middling()
     }

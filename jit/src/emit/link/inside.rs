@@ -102,21 +102,21 @@ impl Linker<'_> {
         }
     }
 
-    /// Where what the present load or store, of type `ty`, brings in is kept, if it is.
+    /// Where the element of the present load or store, of type `ty`, is kept, if it is.
     pub(super) fn kept(&mut self, ty: Word) -> Result<Option<Kept>, JitError> {
         let kept = self
             .accesses
             .get(&self.at)
-            .and_then(|&(number, _)| self.member.kept.iter().find(|load| load.access == number));
-        let Some(load) = kept.cloned() else { return Ok(None) };
-        let index = usize::from(load.index);
+            .and_then(|&(number, _)| self.member.kept.iter().find(|one| one.access == number));
+        let Some(one) = kept.cloned() else { return Ok(None) };
+        let index = usize::from(one.index);
         let builder = &mut self.shared.builder;
         let variable = match self.shared.kept[index] {
             Some(variable) => variable,
             None => InternalVariable::new(builder, &self.recipe.kept[index], ty),
         };
         self.shared.kept[index] = Some(variable);
-        let SlotOf::Fixed(slot) = self.in_round(load.slot) else {
+        let SlotOf::Fixed(slot) = self.in_round(one.slot) else {
             return Err(self.error("kept element whose place is not known"));
         };
         let path = if self.recipe.kept[index].slots == 1 {
@@ -124,7 +124,7 @@ impl Linker<'_> {
         } else {
             vec![self.shared.builder.constant(slot)]
         };
-        Ok(Some(Kept { variable, path, again: load.again }))
+        Ok(Some(Kept { variable, path }))
     }
 
     /// The element of an array that the present access goes through.
@@ -202,7 +202,7 @@ impl Linker<'_> {
     /// Keeps what the present store has stored, if it is to be kept.
     pub(super) fn keep_stored(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
         let (new, ty) = self.stored(inst)?;
-        if let Some(Kept { variable, path, .. }) = self.kept(ty)? {
+        if let Some(Kept { variable, path }) = self.kept(ty)? {
             variable.store(&mut self.shared.builder, code, &path, ty, new);
         }
         Ok(())

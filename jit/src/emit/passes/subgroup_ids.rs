@@ -1,15 +1,15 @@
 //! Sub-group index remapping: ids that follow from the sub-group and the number of an invocation in it.
 //!
-//! Vulkan does not say which invocations of a work-group make up a sub-group. Barriers of sub-groups and shuffles rest on it, so the fused kernel
-//! numbers its invocations itself, in one of two ways:
+//! The kernel's work-groups are one sub-group each. Vulkan does not say which invocation is which lane, and shuffles rest on it; nor which
+//! invocations make up a sub-group, where several work-groups are in one. So the fused kernel numbers its invocations itself, in one of two ways:
 //!
-//! - invocation `l` of a work-group is lane `l % S` of sub-group `l / S`
-//! - the kernel's work-groups are one sub-group each, and `W` of them are in one: sub-group `s` of work-group `w` is work-group `W w + s`. A device starts
-//!   work-groups one after another, and small ones end before the next ones have started.
+//! - invocation `l` is lane `l` of the one sub-group of its work-group
+//! - `W` of the kernel's work-groups are in one: sub-group `s` of work-group `w` is work-group `W w + s`, and its lanes are the invocations. A device
+//!   starts work-groups one after another, and small ones end before the next ones have started.
 //!
 //! # Requires
-//! - a work-group of one dimension, a multiple of `S` wide, run in full sub-groups of `S`; nothing in the members but local and global ids
-//!   tells one invocation of a work-group from another
+//! - a work-group of one dimension, `S` wide, run in full sub-groups of `S`; nothing in the members but local and global ids tells one
+//!   invocation of a work-group from another
 //! - for several in one: barriers that are the sub-group's; a number of work-groups along `x` that is a multiple of `W`, or a slot with that number
 //!
 //! # Guarantees
@@ -33,10 +33,12 @@ use crate::plan::recipe::Recipe;
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
     let local = local_size(module).map(|local| *local);
-    let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else { return Ok(()) };
+    let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else {
+        return Ok(());
+    };
     let packed = recipe.schedule.packing();
     let shuffles = module.capabilities.contains(&Capability::GroupNonUniformShuffle);
-    if packed.is_none() && local != recipe.schedule.local_size()[0] && !shuffles {
+    if packed.is_none() && !shuffles {
         return Ok(());
     }
     if let Some(how) = packed.filter(|_| !mutant!(SlicesAreOne)) {

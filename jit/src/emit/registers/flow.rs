@@ -5,7 +5,7 @@ use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
 use super::super::builder::Builder;
-use super::super::weak::{Access, Touch};
+use super::touches::{Access, Touch};
 use crate::analysis::cfg::Cfg;
 use crate::frontend::opcodes::{self, PURE};
 

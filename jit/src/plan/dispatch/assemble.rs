@@ -23,15 +23,15 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Internal, KeptLoad, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
+    Converges, Hidden, Internal, KeptAccess, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
     Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
 use crate::plan::promotion::internalize::Granted;
-use crate::plan::promotion::load_once::Kept;
+use crate::plan::promotion::kept_results::Kept;
 use crate::plan::promotion::unroll::Needed;
-use crate::plan::promotion::{internalize, load_once, unroll};
+use crate::plan::promotion::{internalize, kept_results, unroll};
 use crate::schedule::Demands;
 
 /// The user's module as it is.
@@ -115,7 +115,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     // Items of one invocation pass their elements on as values.
     let kept = match &chosen {
         Some(_) => Vec::new(),
-        None => load_once::choose(problem, &mut group, &granted),
+        None => kept_results::choose(problem, &mut group, &granted),
     };
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
@@ -129,7 +129,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         Some(_) => Vec::new(),
         None => resolved_branches::find(list, uses, &mut group),
     };
-    let loads_kept = kept.iter().flat_map(|one| &one.loads).filter(|load| load.again).count() as u32;
+    let loads_kept = kept.iter().flat_map(|one| &one.accesses).filter(|one| one.is_load).count() as u32;
     let parts =
         Parts { granted: &granted, barriers, chosen, unrolled, resolved, kept, kinds: candidates::ALL };
     let (step, alone) = step(list, &group, options, limits, parts);
@@ -315,8 +315,8 @@ fn step(
         converges: converges(&kernels, limits),
     };
     for (index, one) in (0..).zip(kept) {
-        for load_once::KeptLoad { member, access, slot, again } in one.loads {
-            recipe.members[member - group.start].kept.push(KeptLoad { access, index, slot, again });
+        for kept_results::KeptAccess { member, access, slot, .. } in one.accesses {
+            recipe.members[member - group.start].kept.push(KeptAccess { access, index, slot });
         }
     }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);

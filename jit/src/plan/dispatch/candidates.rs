@@ -12,7 +12,7 @@
 
 use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
 use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::{lanes, superword, thread_coarsening};
+use crate::plan::dispatch::{superword, thread_coarsening};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
@@ -87,8 +87,8 @@ fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason>
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
-    let size = lanes::fitting(context, context.limits.thread_coarsening.subgroup);
-    let lanes = size.map(|size| threads.clone().in_subgroups(size)).filter(|lanes| context.allows(lanes));
+    let size = Some(context.limits.thread_coarsening.subgroup).filter(|&size| size > 1);
+    let lanes = size.map(|size| threads.clone().in_subgroup(size)).filter(|lanes| context.allows(lanes));
     let mut candidates = Vec::new();
     if let Some(lanes) = lanes {
         let mut push = context.push.clone();
@@ -115,7 +115,7 @@ fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
     Some(Candidate { schedule, push: Some(push), ..*alone })
 }
 
-/// Block coarsening, in sub-groups if these matter.
+/// Block coarsening.
 fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(CoarsenedBlocks { groups, axis, count }) = block_coarsening::choose(context)? else {
         return Ok(Vec::new());
@@ -129,11 +129,8 @@ fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason
             return Err(AloneReason::PushConstants { needed, limit });
         }
     };
-    let coarsened = |schedule: Schedule| Candidate {
-        push: Some(push.clone()),
-        ..Candidate::plain(context, schedule.coarsen_blocks(BlockCoarsening { groups, axis, total }))
-    };
-    Ok(in_subgroups(context).into_iter().map(coarsened).collect())
+    let schedule = context.as_submitted().coarsen_blocks(BlockCoarsening { groups, axis, total });
+    Ok(vec![Candidate { push: Some(push), ..Candidate::plain(context, schedule) }])
 }
 
 /// Superword code.
@@ -144,14 +141,7 @@ fn superword(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     Ok(vec![Candidate { groups: shape.groups, ..Candidate::plain(context, schedule) }])
 }
 
-/// Work as it was submitted, in sub-groups if these matter.
+/// Work as it was submitted.
 fn as_submitted(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    Ok(in_subgroups(context).into_iter().map(|schedule| Candidate::plain(context, schedule)).collect())
-}
-
-/// Work as it was submitted: in full sub-groups, if barriers gain by it, or in any.
-fn in_subgroups(context: &Context<'_>) -> Vec<Schedule> {
-    let plain = context.as_submitted();
-    let lanes = lanes::choose(context).map(|size| plain.clone().in_subgroups(size));
-    lanes.into_iter().chain([plain]).collect()
+    Ok(vec![Candidate::plain(context, context.as_submitted())])
 }

@@ -7,7 +7,7 @@ use crate::plan::input::submission::Submission;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{ResolvedBranch, Unroll};
 use crate::plan::promotion::internalize::Granted;
-use crate::plan::promotion::load_once::Kept;
+use crate::plan::promotion::kept_results::Kept;
 use crate::schedule::{Demands, Schedule};
 
 /// A group of which all but the schedule is decided.

@@ -27,8 +27,6 @@ pub struct Limits {
     pub max_loop_rounds: Option<u64>,
     /// Which shape of dispatch the device likes best.
     pub shape: ShapeLimits,
-    /// Most bytes of elements that an invocation keeps in registers once it has loaded them; 0 keeps none.
-    pub kept_bytes: u32,
     /// Most bytes of elements of results that an invocation keeps in registers as it stores them, where the group reads them again;
     /// 0 keeps none.
     pub kept_result_bytes: u32,
@@ -40,8 +38,6 @@ pub struct Limits {
     pub unroll: UnrollLimits,
     /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
     pub late_stores: u32,
-    /// Invocations of a sub-group, if pipelines can ask for full ones of this size and barriers of sub-groups are worth it; 0 if not.
-    pub subgroup_size: u32,
     /// Most sub-groups of a work-group whose pipeline asks for their size.
     pub max_subgroups: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
@@ -73,13 +69,11 @@ impl Default for Limits {
             max_groups: [65_535; 3],
             max_loop_rounds: None,
             shape: ShapeLimits::default(),
-            kept_bytes: 0,
             kept_result_bytes: 0,
             block_coarsening: BlockCoarseningLimits::default(),
             thread_coarsening: ThreadCoarseningLimits::default(),
             unroll: UnrollLimits::default(),
             late_stores: 0,
-            subgroup_size: 0,
             max_subgroups: u32::MAX,
             max_broadcast_bytes: None,
             overlapping_invocations: 0,

@@ -28,7 +28,7 @@ pub(crate) struct Recipe {
     pub(crate) zero: Option<u16>,
     /// Members after which a barrier stands.
     pub(crate) barriers: Vec<usize>,
-    /// Elements of bindings that are kept once they are loaded.
+    /// Elements of bindings that are kept as they are stored.
     pub(crate) kept: Vec<Internal>,
     /// Shared memory of a work-group that is one sub-group is promoted to registers, read by shuffles, where its uses are followed.
     pub(crate) shuffles: bool,
@@ -65,8 +65,8 @@ pub(crate) struct Member {
     pub(crate) unroll: Vec<Unroll>,
     /// Where floats come in that the driver's compiler must not see through.
     pub(crate) hidden: Hidden,
-    /// Loads and stores of which the element is kept, in the order of the kernel's accesses.
-    pub(crate) kept: Vec<KeptLoad>,
+    /// Stores of elements that are kept, and loads of these, in the order of the kernel's accesses.
+    pub(crate) kept: Vec<KeptAccess>,
     /// Branches that go one way in every invocation.
     pub(crate) resolved: Vec<ResolvedBranch>,
 }
@@ -111,16 +111,14 @@ impl Unroll {
     }
 }
 
-/// A load or store of which the element is kept, or was.
+/// A store of an element that is kept, or a load of one that was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeptLoad {
+pub(crate) struct KeptAccess {
     /// Number among the kernel's accesses.
     pub(crate) access: usize,
     /// Which of the recipe's kept elements.
     pub(crate) index: u16,
     pub(crate) slot: SlotOf,
-    /// It is there already.
-    pub(crate) again: bool,
 }
 
 /// Where hidden floats come into a member.
@@ -278,11 +276,10 @@ impl Recipe {
             out.list(push, |out, &hidden| out.u32(u32::from(hidden)));
             if !kept.is_empty() {
                 out.0.extend_from_slice(b"kept");
-                out.list(kept, |out, KeptLoad { access, index, slot, again }| {
+                out.list(kept, |out, KeptAccess { access, index, slot }| {
                     out.u32(*access as u32);
                     out.u32(u32::from(*index));
                     out.slot(slot);
-                    out.u32(u32::from(*again));
                 });
             }
             if !resolved.is_empty() {

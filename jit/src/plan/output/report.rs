@@ -94,7 +94,7 @@ pub struct GroupReport {
     /// Invocations of the kernels one invocation of the dispatch does. Of superword code it is one where the code has no path for several, which is
     /// known when it is built.
     pub items_per_invocation: u32,
-    /// Places in the kernels that load what the invocation has loaded before, and take it from a register.
+    /// Places in the kernels that load what the invocation has stored before, and take it from a register.
     pub loads_kept: u32,
     /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
     pub work_groups: u32,

@@ -209,7 +209,7 @@ pub(in crate::plan) fn owned(
 }
 
 /// All accesses of the group to the buffer, its joint stores, the size of an element and the stride between two.
-pub(in crate::plan) fn elements(
+fn elements(
     problem: Problem<'_>,
     group: &mut Group,
     buffer: BufferId,
@@ -381,7 +381,7 @@ fn distinct(elements: &[Element]) -> Vec<&Element> {
 
 /// Number of slots and the place of each access. Those that do not happen with these numbers may have any: the code is
 /// for calls of which the planner says the same.
-pub(in crate::plan) fn places(
+fn places(
     atoms: &Atoms,
     elements: &[Element],
     kind: Internalization,

@@ -73,22 +73,8 @@ pub(crate) fn check_covered(
     Ok(())
 }
 
-/// Whether what a load asks for is what loads before it have brought in, of the same invocation, if nobody writes it.
-pub(in crate::plan) fn is_found(
-    list: &[Submission],
-    atoms: &Atoms,
-    read: &Element,
-    before: &[&Element],
-) -> bool {
-    let loads: Vec<(&Element, Vec<Instance>)> =
-        before.iter().filter_map(|one| Some((*one, instances(list, atoms, one)?))).collect();
-    instances(list, atoms, read).is_some_and(|reads| {
-        !reads.is_empty() && reads.iter().all(|one| by_invocation(list, atoms, read, one, &loads))
-    })
-}
-
 /// An access with its loop counters fixed.
-pub(in crate::plan) struct Instance {
+struct Instance {
     /// The counters and their values.
     counters: SmallVec<[(AtomId, i128); 2]>,
     /// Offset over atoms of the invocation alone.
@@ -104,16 +90,6 @@ pub(in crate::plan) struct Instance {
 }
 
 impl Instance {
-    /// Whether it is to the same bytes in every invocation.
-    pub(in crate::plan) fn is_at(&self, other: &Self) -> bool {
-        self.offset == other.offset && self.pieces == other.pieces
-    }
-
-    /// Whether the round it is of is one of the first, if it depends on that.
-    pub(in crate::plan) fn is_within(&self, counter: AtomId, rounds: i128) -> bool {
-        self.counters.iter().all(|&(id, round)| id != counter || (0..rounds).contains(&round))
-    }
-
     /// The bytes it writes or asks for, less what the invocation contributes to their place.
     fn placed(&self) -> impl Iterator<Item = (i128, i128)> + '_ {
         let start = self.offset.constant;
@@ -122,11 +98,7 @@ impl Instance {
 }
 
 /// All instances of an access, or nothing if they cannot be enumerated.
-pub(in crate::plan) fn instances(
-    list: &[Submission],
-    atoms: &Atoms,
-    element: &Element,
-) -> Option<Vec<Instance>> {
+fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
     if element.form.never && !mutant!(NobodyWrites) {
         return Some(Vec::new());
     }
