@@ -27,7 +27,8 @@ pub(in crate::emit) fn run(module: &mut Module, _: &Recipe) -> Result<(), JitErr
     module.entry_points.iter().for_each(|entry| live[entry.function].is_called = true);
     let mut marker = Marker { module, live, used: AHashSet::new(), is_done: false };
     while !std::mem::replace(&mut marker.is_done, true) {
-        module.defined.iter().for_each(|&func| marker.function(func));
+        // Members read what those before them wrote, so the last function comes first.
+        module.defined.iter().rev().for_each(|&func| marker.function(func));
     }
     let Marker { live, used, .. } = marker;
     module.defined.retain(|&func| live[func].is_called);
