@@ -67,6 +67,8 @@ pub(crate) struct Linked {
     /// What the member's ids became. Those of its body only mean something inside its function.
     pub(crate) map: AHashMap<Word, Word>,
     pub(crate) roles: AHashMap<Word, Role>,
+    /// A memory barrier for shared memory stands in front of it.
+    pub(crate) fenced: bool,
 }
 
 /// What a global variable of the member became.
@@ -147,7 +149,7 @@ pub(super) fn link(
     linker.header();
     linker.globals()?;
     let function = linker.body()?;
-    Ok(Linked { function, ids: linker.ids, map: linker.map, roles: linker.roles })
+    Ok(Linked { function, ids: linker.ids, map: linker.map, roles: linker.roles, fenced: false })
 }
 
 impl Linker<'_> {

@@ -12,6 +12,7 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
+use super::link::Linked;
 use super::passes::{dce, sink_stores, subgroup_ids};
 use super::{JitError, finish};
 use super::{coarsening, entry, interleave, link, lockstep, narrow, registers};
@@ -77,11 +78,12 @@ const fn pass(name: &'static str, wanted: fn(&Recipe) -> bool, run: Run) -> Pass
 /// Links the members of the recipe, in order.
 fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let Emission { recipe, kernels, shared, linked, .. } = emission;
-    for (member, kernel) in recipe.members.iter().zip(kernels.iter()) {
+    for (number, (member, kernel)) in recipe.members.iter().zip(kernels.iter()).enumerate() {
         if member.kernel != kernel.hash {
             return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
         }
-        linked.push(link::link(shared, recipe, member, kernel)?);
+        let one = link::link(shared, recipe, member, kernel)?;
+        linked.push(Linked { fenced: entry::needs_fence(recipe, kernels, number), ..one });
     }
     Ok(())
 }
