@@ -149,11 +149,33 @@ fn code_is_compiled_or_run() {
         let is_checked = match block.language.as_str() {
             "" | "text" | "console" => true,
             "rust" | "rust,no_run" => documented.contains(&format!("include_str!(\"../../{page}\")")),
+            // `the_project_of_the_readme_depends_on_what_there_is`.
+            "toml" => is_from || page == "README.md",
             // The tests in Python run those of the package's page.
             "python" => is_from || page == "fusion/python/README.md",
             _ => is_from,
         };
         assert!(is_checked, "{page}: nothing compiles this {}:\n{}", block.language, block.lines.join("\n"));
+    }
+}
+
+/// The dependency of the complete project is the library's folder, and has the features that it names.
+#[test]
+fn the_project_of_the_readme_depends_on_what_there_is() {
+    let blocks = blocks();
+    let in_readme = |block: &&Block| block.page.ends_with("README.md") && block.language == "toml";
+    let [project] = blocks.iter().filter(in_readme).collect::<Vec<_>>()[..] else {
+        panic!("not one project in README.md");
+    };
+    let project: toml::Table = project.lines.join("\n").parse().expect("a manifest");
+    let dependency = &project["dependencies"]["vkfuse"];
+    let path = dependency["path"].as_str().expect("a path");
+    let folder = root().join(path.strip_prefix("../vkfuse/").expect("a path into a clone beside it"));
+    let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().expect("a manifest");
+    assert_eq!(manifest["package"]["name"].as_str(), Some("vkfuse"));
+    for feature in dependency["features"].as_array().expect("features") {
+        let feature = feature.as_str().expect("a name");
+        assert!(manifest["features"].get(feature).is_some(), "no feature {feature}");
     }
 }
 
