@@ -179,6 +179,34 @@ fn the_project_of_the_readme_depends_on_what_there_is() {
     }
 }
 
+/// Words for which there is a standard term or a plainer sentence.
+const AVOIDED: &[&str] =
+    &["nobody", "whoever", "so many", "of which", "worked out", "written out", "but for", "told"];
+
+#[test]
+fn pages_are_in_plain_english() {
+    let mut pages = pages();
+    pages.push(root().join("CHANGELOG.md"));
+    let mut found = Vec::new();
+    for page in pages {
+        found.extend(avoided(&read(&page)).map(|word| format!("{}: {word}", page.display())));
+    }
+    assert!(found.is_empty(), "say it otherwise:\n{}", found.join("\n"));
+    let text = "Nobody was\ntold `but for`\n```\nso many\n```\nit has worked\nout and untold others \
+                of\nwhich; so, many of `x`, but\n`y` for";
+    assert_eq!(avoided(text).collect::<Vec<_>>(), ["nobody", "of which", "worked out", "told"]);
+}
+
+/// The words to avoid in the prose of a text. Code and punctuation end a phrase.
+fn avoided(text: &str) -> impl Iterator<Item = &'static str> {
+    let prose = prose(text).collect::<Vec<_>>().join("\n");
+    let without_code = prose.split('`').step_by(2).collect::<Vec<_>>().join("|").to_lowercase();
+    let parts = without_code.split(|c: char| !c.is_alphabetic() && !c.is_whitespace());
+    let phrases = parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = format!(" {} ", phrases.collect::<Vec<_>>().join(" | "));
+    AVOIDED.iter().copied().filter(move |word| line.contains(&format!(" {word} ")))
+}
+
 /// The commands of the pages, with what follows `$ `, less the comments.
 fn commands() -> Vec<(String, Vec<String>)> {
     let mut commands = Vec::new();
