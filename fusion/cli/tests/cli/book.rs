@@ -149,12 +149,62 @@ fn code_is_compiled_or_run() {
         let is_checked = match block.language.as_str() {
             "" | "text" | "console" => true,
             "rust" | "rust,no_run" => documented.contains(&format!("include_str!(\"../../{page}\")")),
+            // `the_project_of_the_readme_depends_on_what_there_is`.
+            "toml" => is_from || page == "README.md",
             // The tests in Python run those of the package's page.
             "python" => is_from || page == "fusion/python/README.md",
             _ => is_from,
         };
         assert!(is_checked, "{page}: nothing compiles this {}:\n{}", block.language, block.lines.join("\n"));
     }
+}
+
+/// The dependency of the complete project is the library's folder, and has the features that it names.
+#[test]
+fn the_project_of_the_readme_depends_on_what_there_is() {
+    let blocks = blocks();
+    let in_readme = |block: &&Block| block.page.ends_with("README.md") && block.language == "toml";
+    let [project] = blocks.iter().filter(in_readme).collect::<Vec<_>>()[..] else {
+        panic!("not one project in README.md");
+    };
+    let project: toml::Table = project.lines.join("\n").parse().expect("a manifest");
+    let dependency = &project["dependencies"]["vkfuse"];
+    let path = dependency["path"].as_str().expect("a path");
+    let folder = root().join(path.strip_prefix("../vkfuse/").expect("a path into a clone beside it"));
+    let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().expect("a manifest");
+    assert_eq!(manifest["package"]["name"].as_str(), Some("vkfuse"));
+    for feature in dependency["features"].as_array().expect("features") {
+        let feature = feature.as_str().expect("a name");
+        assert!(manifest["features"].get(feature).is_some(), "no feature {feature}");
+    }
+}
+
+/// Words for which there is a standard term or a plainer sentence.
+const AVOIDED: &[&str] =
+    &["nobody", "whoever", "so many", "of which", "worked out", "written out", "but for", "told"];
+
+#[test]
+fn pages_are_in_plain_english() {
+    let mut pages = pages();
+    pages.push(root().join("CHANGELOG.md"));
+    let mut found = Vec::new();
+    for page in pages {
+        found.extend(avoided(&read(&page)).map(|word| format!("{}: {word}", page.display())));
+    }
+    assert!(found.is_empty(), "say it otherwise:\n{}", found.join("\n"));
+    let text = "Nobody was\ntold `but for`\n```\nso many\n```\nit has worked\nout and untold others \
+                of\nwhich; so, many of `x`, but\n`y` for";
+    assert_eq!(avoided(text).collect::<Vec<_>>(), ["nobody", "of which", "worked out", "told"]);
+}
+
+/// The words to avoid in the prose of a text. Code and punctuation end a phrase.
+fn avoided(text: &str) -> impl Iterator<Item = &'static str> {
+    let prose = prose(text).collect::<Vec<_>>().join("\n");
+    let without_code = prose.split('`').step_by(2).collect::<Vec<_>>().join("|").to_lowercase();
+    let parts = without_code.split(|c: char| !c.is_alphabetic() && !c.is_whitespace());
+    let phrases = parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = format!(" {} ", phrases.collect::<Vec<_>>().join(" | "));
+    AVOIDED.iter().copied().filter(move |word| line.contains(&format!(" {word} ")))
 }
 
 /// The commands of the pages, with what follows `$ `, less the comments.
