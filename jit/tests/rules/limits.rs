@@ -140,7 +140,7 @@ probes! {
             matches!(reason, Reason::PushConstants { limit: 128, no_buffer: NoPushBuffer::TooMany { most: 5461 }, .. }),
             "{reason}"
         );
-        assert!(reason.to_string().contains("of which the device has 128"), "{reason}");
+        assert!(reason.to_string().contains("bytes of push constants of 128"), "{reason}");
     }
 
     fn shared_memory_is_limited() {
