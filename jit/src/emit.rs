@@ -22,7 +22,6 @@ mod narrow;
 mod passes;
 mod pipeline;
 mod push;
-mod registers;
 mod settled;
 mod stages;
 mod step;

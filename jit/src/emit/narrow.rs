@@ -39,7 +39,6 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     }
     emission.entry = Some(made);
     emission.local_size[0] /= several;
-    emission.narrowed = true;
     Ok(())
 }
 

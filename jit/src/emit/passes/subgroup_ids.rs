@@ -17,22 +17,19 @@
 //! - of several work-groups in one, each has a slice of shared memory; sub-groups that are behind the last work-group do nothing
 
 use ahash::AHashMap;
-use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Capability, ExecutionMode, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
-use crate::ir::{
-    Builder, End, Function, GlobalArg, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind,
-};
+use crate::ir::{Builder, End, Function, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind};
 use crate::plan::recipe::Recipe;
 
 /// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
-    let local = local_size(module).map(|local| *local);
+    let local = module.local_size().map(|local| local[0]);
     let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else {
         return Ok(());
     };
@@ -73,23 +70,14 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
         set(&mut code, builtin, variable, &parts);
     }
     code.begin();
-    if let (Some(size), Some(how)) = (local_size(module), packed) {
-        *size *= how.groups;
+    if let (Some([x, y, z]), Some(how)) = (module.local_size(), packed) {
+        module.set_local_size([x * how.groups, y, z]);
     }
     match (packed, total) {
         (Some(how), Some(total)) if !mutant!(LastSubgroupsAreMore) => guard(module, entry, how.groups, total),
         _ => {}
     }
     Ok(())
-}
-
-/// The size of the work-group in its first dimension.
-fn local_size(module: &mut Module) -> Option<&mut u32> {
-    let what = GlobalArg::Literal(Operand::ExecutionMode(ExecutionMode::LocalSize));
-    module.modes.iter_mut().find_map(|mode| match mode.operands.as_mut_slice() {
-        [first, GlobalArg::Literal(Operand::LiteralBit32(size)), ..] if *first == what => Some(size),
-        _ => None,
-    })
 }
 
 /// An entry point that leaves out sub-groups for which there is no work-group. All invocations of a sub-group go the same way, and with
@@ -116,7 +104,8 @@ fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
 
 /// Gives each variable of shared memory a slice for each sub-group.
 fn slices(module: &mut Module, several: u32) {
-    let shared = module.globals.iter().filter(|(_, data)| data.class == StorageClass::Workgroup);
+    let shared = module.declared().map(|global| (global, &module.globals[global]));
+    let shared = shared.filter(|(_, data)| data.class == StorageClass::Workgroup);
     let shared: Vec<(Global, Type)> = shared.map(|(global, data)| (global, data.pointer)).collect();
     let mut of: AHashMap<Global, Global> = AHashMap::new();
     for (global, pointer) in shared {
