@@ -62,11 +62,11 @@ mod types;
 mod verify;
 
 pub use build::Builder;
-pub use export::export;
+pub use export::{export, positions};
 pub use function::{Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
 pub use import::{Unsupported, import};
 pub use inst::{Access, Arg, Args, Effect, Flags, InstData, Operation};
 pub use module::{ConstData, ConstKind, EntryPoint, GlobalData, Item, Mode, Module, Named};
-pub use region::{Case, ConstructData, ConstructKind, EdgeArgs, End, Node, RegionData, Until};
+pub use region::{Case, ConstructData, ConstructKind, EdgeArgs, End, Node, Position, RegionData, Until};
 pub use types::{GlobalArg, TypeData, TypeKind, Types};
 pub use verify::{Fault, verify};
