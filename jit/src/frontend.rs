@@ -18,7 +18,6 @@ pub(crate) mod load;
 mod modes;
 pub(crate) mod module;
 pub(crate) mod newer;
-pub(crate) mod opcodes;
 mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;
@@ -37,6 +36,7 @@ mod value;
 pub(crate) mod wgsl;
 pub(crate) mod words;
 
+pub(crate) use crate::ir::opcodes;
 pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use error::{KernelError, TextKind};
