@@ -27,7 +27,7 @@ pub(crate) mod if_conversion;
 mod joint;
 pub(crate) mod kernel_analysis;
 pub(crate) mod layout;
-mod loops;
+pub(crate) mod loops;
 pub(crate) mod numbers;
 mod recurrence;
 pub(crate) mod resolved_branches;

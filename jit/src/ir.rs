@@ -56,10 +56,12 @@ mod function;
 mod import;
 mod inst;
 mod module;
+pub(crate) mod opcodes;
 mod print;
 mod region;
 mod types;
 mod verify;
+mod walk;
 
 pub use build::Builder;
 pub use export::{export, positions};

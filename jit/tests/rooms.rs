@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The folders in order. What is not named here (the switches of `mutation`) may be used by all.
 const ROOMS: &[&str] = &[
-    "frontend", "ir", "analysis", "reason", "kernel", "rewrite", "schedule", "plan", "emit", "validate",
+    "ir", "frontend", "analysis", "reason", "kernel", "rewrite", "schedule", "plan", "emit", "validate",
     "certify",
 ];
 

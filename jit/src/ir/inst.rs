@@ -8,7 +8,7 @@ use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope};
 use smallvec::SmallVec;
 
 use super::entity::{ExtSet, Func, Place, Type, Value};
-use crate::frontend::opcodes::{self, PURE};
+use crate::ir::opcodes::{self, PURE};
 
 /// Values that an instruction takes.
 pub type Args = SmallVec<[Value; 4]>;

@@ -8,9 +8,9 @@ use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
 use super::declarations::Exporter;
 use super::places;
-use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Construct, Func, Local, Place, Region, SecondaryMap, Value};
 use crate::ir::function::{Def, Function};
+use crate::ir::opcodes::instruction;
 use crate::ir::region::{Case, ConstructKind, EdgeArgs, End, Node, Position, Until};
 
 /// Exports a function.
