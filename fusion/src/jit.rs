@@ -4,9 +4,9 @@ pub use vkfuse_jit::{
     AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason, UnboundedLoop,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason, Mode,
-        Module, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType,
-        SpecValue, Specialized, TextureKind,
+        Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
+        KernelError, KernelReason, MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass,
+        SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,

@@ -164,9 +164,9 @@ pub mod module {
     pub use crate::{
         api::handler::IntoSpecValue,
         jit::{
-            Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Mode, Module, PushLayout,
-            PushMember, ScalarClass, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized,
-            TextureKind,
+            Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
+            MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass, SharedConstant, SpecConstant,
+            SpecType, SpecValue, Specialized, TextureKind,
         },
     };
 }

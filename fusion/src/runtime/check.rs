@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
     jit::{
-        Arg, Binding, BindingKind, ImageDeclaration, Promote, SetBinding, Specialized, Submission, has_work,
-        plan_unfused,
+        Arg, Binding, BindingKind, ElementType, ImageDeclaration, Promote, SetBinding, Specialized,
+        Submission, has_work, plan_unfused,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -87,6 +87,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         let (_, accessor) = &request.args[place];
         texture(declared, binding, &accessor.buffer).map_err(fail)?;
         let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
+        element_type(&kernel, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
         let property = accessor.buffer.promote();
@@ -260,6 +261,23 @@ fn range(
     }
     aligned(context, at, binding.kind, &accessor.buffer, offset)?;
     Ok((offset, len))
+}
+
+/// Whether the elements of the buffer are those that the kernel has there.
+fn element_type(kernel: &Specialized, binding: &Binding, accessor: &Accessor<'_>) -> Result<(), SubmitError> {
+    if accessor.ty == ElementType::Bytes || binding.kind.texture().is_some() {
+        return Ok(());
+    }
+    match kernel.elements_at(binding.at) {
+        Some(declared) if !declared.takes(accessor.ty) => Err(SubmitError::ElementType {
+            at: binding.at,
+            name: BindingName(binding.name.clone()),
+            declared: declared.to_string().into(),
+            buffer: (&*accessor.buffer.name()).into(),
+            given: accessor.ty,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a binding can start at a byte of the buffer.

@@ -16,6 +16,7 @@ mod by_value;
 mod chain;
 #[cfg(feature = "wgsl")]
 mod cooperative_matrices;
+mod element_types;
 mod fusion_protocol;
 mod given;
 mod image_stencils;

@@ -329,8 +329,8 @@ fn a_receiver_of_events_that_waits_for_its_list_is_told_so() {
             // Apart from the others: two groups, which are built at the same time.
             let kernel = rig.kernel("access/reverse");
             let reversed = rig.queue.submit(|h| {
-                h.arg(0, t.read())
-                    .arg(1, z.write())
+                h.arg(0, t.read().cast::<f32>())
+                    .arg(1, z.write().cast::<f32>())
                     .push(&(N as u32))
                     .dispatch_items(&kernel, [N as u32, 1, 1]);
             });

@@ -466,3 +466,29 @@ fn a_forced_list_that_is_refused_is_reported_as_it_ran() {
     assert_eq!(report["buffers"]["t"]["got"], "none");
     assert_eq!(report["outputs"]["t"]["equal"], true);
 }
+
+/// Where the bytes of a buffer of another type are meant, `cast` says so, or bytes are declared.
+#[test]
+fn a_buffer_of_another_type_is_cast() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let words = r#"in1]
+type = "u32"
+len = 65539
+init = { fill = 0x40000000 }
+"#;
+    let text = fs::read_to_string(example("chain.toml")).expect("the example is there");
+    let (from, to) = (text.find("in1]").expect("in1"), text.find("[buffers.in2]").expect("in2"));
+    let declared = text[from..to].to_owned();
+    let file = changed(folder.path(), "chain.toml", &declared, words);
+    let refused = vkfuse(&["run", &file]);
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("elements of f32, and buffer in1 has u32"), "{}", refused.stderr);
+    let cast =
+        fs::read_to_string(&file).expect("written").replace("\"in1\"", "{ buffer = \"in1\", cast = true }");
+    fs::write(&file, cast).expect("the folder can be written");
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 0, "{report:#}");
+}
