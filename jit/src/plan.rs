@@ -8,11 +8,12 @@
 //!
 //! The folders are in the order in which each may use those before it: `input` is what a plan is made from, `output` what it is made of,
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
-//! `dispatch` which invocation does which work. The planner tries all of it, and `doubt` names what is to be measured.
+//! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured.
 
 pub(crate) mod dispatch;
 mod doubt;
 pub(crate) mod grouping;
+mod growth;
 pub(crate) mod input;
 pub(crate) mod output;
 mod planner;
