@@ -172,7 +172,11 @@ impl Queue {
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
         let wrapper = self.wrapper()?;
-        run(py, || wrapper.start_fusion())
+        run(py, || {
+            wrapper.start_fusion()?;
+            wrapper.detach();
+            Ok(())
+        })
     }
 
     /// Ends fusion mode: the list runs, fused as far as that can be shown to be right.

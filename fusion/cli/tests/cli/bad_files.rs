@@ -85,7 +85,7 @@ const CASES: &[Case] = &[
     Case(
         "[buffers.y]\ntype = \"f32\"\nlen = 1024\ninit = { fill = 1.5 }",
         "[buffers.y]\ntype = \"i32\"\nlen = 1024\ninit = { fill = 1 }",
-        "28:1: submit[0].args.0.1: binding 0.1 (Y) of kernel mul has elements of f32, and buffer y has i32",
+        "28:1: submit[0].args.\"0.1\": binding 0.1 (Y) of kernel mul has elements of f32, and buffer y has i32",
         "",
     ),
     // Kernels.
