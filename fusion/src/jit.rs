@@ -21,9 +21,9 @@ pub(crate) use vkfuse_jit::{
         observe_passes,
     },
     plan::{
-        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow,
+        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,
         ShapeLimits, SmallScalars, Step, Submission, ThreadCoarseningLimits, UnrollLimits, doubts, has_work,
-        overwrites, plan, plan_unfused,
+        loop_rounds, overrun, overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -172,6 +172,28 @@ pub enum SubmitError {
         /// The buffer's name.
         buffer: String,
     },
+    /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
+    /// that is defined, and no error.
+    #[error(
+        "{at}{name}: invocation {invocation:?} {} bytes {}..{} of the {len} that are passed of buffer `{buffer}`; pass a longer part, or run fewer invocations",
+        if *writes { "writes" } else { "reads" }, bytes.0, bytes.1
+    )]
+    Overrun {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// The buffer's name.
+        buffer: Box<str>,
+        /// Bytes of the range.
+        len: u64,
+        /// The global id of an invocation that does it.
+        invocation: [u32; 3],
+        /// Whether it writes.
+        writes: bool,
+        /// The first byte and the one behind the last, counted from the start of the range.
+        bytes: (i64, i64),
+    },
     /// The kernel's elements are others than the buffer's: floats and integers, or of another size.
     #[error(
         "{at}{name} has elements of {declared}, and buffer `{buffer}` has {given}; convert the data or, where its bytes are meant, say so with `cast`"
