@@ -10,10 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use vkfuse::{
-    Buffer, Context, Event, FusionProperties, FusionReport, FusionWrapper, Kernel, Outcome, Promote, Queue,
-    QueueOptions,
-};
+use vkfuse::{Buffer, Context, Event, FusionReport, Kernel, Outcome, Promote, Queue, QueueOptions};
 
 /// Not a multiple of anything: the last work-group is partly empty.
 const ELEMENTS: usize = 1_000_003;
@@ -107,10 +104,8 @@ impl Chain {
 
     /// The same submissions in fusion mode: that is all there is to it.
     fn submit_fused(&self, queue: &Queue, mul: &Kernel, sub: &Kernel) -> Result<Vec<Event>, vkfuse::Error> {
-        let fusion = FusionWrapper::new(queue)?;
-        fusion.start_fusion()?;
-        self.submit(queue, mul, sub)?;
-        Ok(vec![fusion.complete_fusion(&FusionProperties::default())?])
+        let done = queue.fuse(|queue| self.submit(queue, mul, sub).map(drop))?;
+        Ok(vec![done])
     }
 }
 

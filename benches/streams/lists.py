@@ -295,7 +295,8 @@ class ListFile:
         lines += [f"spec = {{ {spec} }}"] if spec else []
         lines += [f'push = {{ hex = "{step.event["push"]}" }}'] if step.event["push"] and facts["push"] else []
         lines.append("[submit.args]")
-        return lines + [f'"{access.slot}" = {{ {self._range(access)} }}' for access in step.accesses]
+        # Elements are named by what they are compared as.
+        return lines + [f'"{access.slot}" = {{ {self._range(access)}, cast = true }}' for access in step.accesses]
 
 
 def specialization(values, facts):

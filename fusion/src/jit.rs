@@ -4,9 +4,9 @@ pub use vkfuse_jit::{
     AccessPair, AccessSite, NoPushBuffer, Reason, RewriteReason, UnboundedLoop,
     emit::JitError,
     kernel::{
-        Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, KernelError, KernelReason, Mode,
-        Module, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType,
-        SpecValue, Specialized, TextureKind,
+        Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
+        KernelError, KernelReason, MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass,
+        SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,
@@ -21,9 +21,9 @@ pub(crate) use vkfuse_jit::{
         observe_passes,
     },
     plan::{
-        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Plan, PushFlow,
+        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,
         ShapeLimits, SmallScalars, Step, Submission, ThreadCoarseningLimits, UnrollLimits, doubts, has_work,
-        overwrites, plan, plan_unfused,
+        loop_rounds, overrun, overwrites, plan, plan_unfused,
     },
     validate::{StepVerdict, Verdict, validate},
 };

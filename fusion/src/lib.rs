@@ -19,7 +19,7 @@
 //! # Example
 //!
 //! ```no_run
-//! use vkfuse::{Context, FusionProperties, FusionWrapper, Outcome, QueueOptions};
+//! use vkfuse::{Context, Outcome, QueueOptions};
 //!
 //! # fn main() -> Result<(), vkfuse::Error> {
 //! let context = Context::new()?;
@@ -31,17 +31,17 @@
 //! let product = context.scratch::<f32>(n)?.named("product");
 //! let out = context.buffer::<f32>(n)?;
 //!
-//! let fusion = FusionWrapper::new(&queue)?;
-//! fusion.start_fusion()?;
-//! queue.submit(|h| {
-//!     h.arg(0, a.read()).arg(1, b.read()).arg(2, product.write());
-//!     h.push(&(n as u32)).dispatch_items(&mul, [n as u32, 1, 1]);
+//! let done = queue.fuse(|queue| {
+//!     queue.submit(|h| {
+//!         h.arg(0, a.read()).arg(1, b.read()).arg(2, product.write());
+//!         h.push(&(n as u32)).dispatch_items(&mul, [n as u32, 1, 1]);
+//!     })?;
+//!     queue.submit(|h| {
+//!         h.arg(0, product.read()).arg(1, b.read()).arg(2, out.write());
+//!         h.push(&(n as u32)).dispatch_items(&sub, [n as u32, 1, 1]);
+//!     })?;
+//!     Ok(())
 //! })?;
-//! queue.submit(|h| {
-//!     h.arg(0, product.read()).arg(1, b.read()).arg(2, out.write());
-//!     h.push(&(n as u32)).dispatch_items(&sub, [n as u32, 1, 1]);
-//! })?;
-//! let done = fusion.complete_fusion(&FusionProperties::default())?;
 //! assert_eq!(done.outcome(), Outcome::Fused);
 //! assert_eq!(out.download()?, vec![3.0; n]);
 //! # Ok(())
@@ -164,9 +164,9 @@ pub mod module {
     pub use crate::{
         api::handler::IntoSpecValue,
         jit::{
-            Binding, BindingKind, DescriptorArray, ImageDeclaration, Interface, Mode, Module, PushLayout,
-            PushMember, ScalarClass, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized,
-            TextureKind,
+            Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
+            MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass, SharedConstant, SpecConstant,
+            SpecType, SpecValue, Specialized, TextureKind,
         },
     };
 }

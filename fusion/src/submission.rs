@@ -4,6 +4,7 @@ pub(crate) mod accessor;
 pub(crate) mod buffer;
 pub(crate) mod contents;
 pub(crate) mod device;
+pub(crate) mod element;
 pub(crate) mod entry;
 pub(crate) mod graph;
 pub(crate) mod held;

@@ -2,11 +2,12 @@
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `groups` (decoration groups, expanded), `words`, `module`, `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
-//! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
+//! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`, `elements`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
 pub(crate) mod artifact;
 pub(crate) mod controls;
 pub(crate) mod defs;
+pub(crate) mod elements;
 mod error;
 mod fold;
 mod groups;
@@ -18,7 +19,7 @@ pub(crate) mod load;
 mod modes;
 pub(crate) mod module;
 pub(crate) mod newer;
-pub(crate) mod opcodes;
+mod normal;
 mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;
@@ -37,14 +38,17 @@ mod value;
 pub(crate) mod wgsl;
 pub(crate) mod words;
 
+pub(crate) use crate::ir::opcodes;
 pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
+pub use elements::{Declared, ElementType, MemoryScalar};
 pub use error::{KernelError, TextKind};
 pub use images::ImageDeclaration;
 pub use layout::{PushMember, ScalarClass};
 pub use modes::Mode;
 pub use module::Module;
-pub use pipeline::{AfterPass, Pass, observe_passes};
+pub use normal::run as inline_and_promote;
+pub use pipeline::{AfterPass, Pass, observe_passes, on_the_ir};
 pub use plain::Plain;
 pub use reason::KernelReason;
 pub use reflect::{Binding, BindingKind, DescriptorArray, Interface, PushLayout, TextureKind};

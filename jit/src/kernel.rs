@@ -20,13 +20,14 @@ use rspirv::binary::Assemble;
 use crate::Reason;
 use crate::frontend::artifact::{KernelArtifact, cache};
 use crate::frontend::module::Contents;
-use crate::frontend::{guard, newer, plain, spec, words};
+use crate::frontend::{elements, guard, newer, plain, spec, words};
 
 pub use crate::frontend::{
-    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, DescriptorArray, FloatControls,
-    FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, Mode, Module, Origin, Pass, Plain,
-    PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue,
-    TextKind, TextureKind, artifact_is_valid, artifact_tools, observe_passes, tool_runs,
+    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, Declared, DescriptorArray, ElementType,
+    FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, MemoryScalar, Mode,
+    Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant,
+    SpecConstant, SpecType, SpecValue, TextKind, TextureKind, artifact_is_valid, artifact_tools,
+    inline_and_promote, observe_passes, on_the_ir, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;
@@ -80,6 +81,8 @@ pub struct Specialized {
     pub zeros: Vec<u32>,
     /// What it is where floats are strict; found out once.
     pub closed: Closed,
+    /// What its buffers are made of; read once.
+    pub elements: Elements,
     /// Whether a loop of a rewrite's stands around its own: it goes round more often than the kernel that was submitted.
     pub is_repeated: bool,
     /// Whether it was made of the normal form of the kernel that was submitted.
@@ -88,6 +91,9 @@ pub struct Specialized {
 
 /// The closed form of a kernel, if it has another one, or why it has none.
 pub type Closed = Arc<OnceLock<Result<Option<Arc<Specialized>>, &'static str>>>;
+
+/// What a kernel declares of its buffers.
+pub type Elements = Arc<OnceLock<Vec<Declared>>>;
 
 impl Kernel {
     /// Chooses an entry point; `None` if the module has exactly one.
@@ -328,6 +334,7 @@ impl Kernel {
             variants: Variants::default(),
             zeros: Vec::new(),
             closed: Closed::default(),
+            elements: Elements::default(),
             is_repeated: false,
             is_rewritten: false,
         }
@@ -343,6 +350,11 @@ impl Specialized {
     /// What it declares of the image at a binding; nothing where there is none.
     pub fn image_at(&self, at: SetBinding) -> Option<ImageDeclaration> {
         crate::frontend::images::image_at(&self.plain.contract, at)
+    }
+
+    /// What it declares of the elements of the buffer at a binding; nothing where there is none, or nothing is known of them.
+    pub fn elements_at(&self, at: SetBinding) -> Option<&Declared> {
+        elements::at(self.elements.get_or_init(|| elements::declared(&self.plain.contract)), at)
     }
 
     /// The places of a binding that indices and conditions depend on: offset in the binding and width in bits. None for a
@@ -406,6 +418,7 @@ impl Specialized {
             variants: self.variants.of_variant(),
             zeros: self.zeros.clone(),
             closed: Closed::default(),
+            elements: Elements::default(),
             is_repeated: self.is_repeated,
             is_rewritten: true,
         }

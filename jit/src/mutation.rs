@@ -179,6 +179,7 @@ mutants! {
     VulkanBarriersOrderNothing: "under the Vulkan memory model barriers order no access that does not state its own availability",
     FloatModesAreOne: "kernels that compute with floats in different modes stand in one module",
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
+    WishesAreGranted: "what is to stay inside needs no binding, whether it does or not",
     SmallArgumentsMove: "8- and 16-bit push constants go to a uniform buffer where there is no room, as others do",
     EndsAreAlike: "all members of a free shape end at the same item",
     PeeledItemsAreFewer: "of the items behind the last whole group at most two are done",

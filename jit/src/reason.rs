@@ -19,12 +19,12 @@ impl fmt::Display for UnboundedLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kernel = &self.kernel;
         match self.lines.as_slice() {
-            [] => write!(f, "it is not known how often a loop of {kernel} goes round"),
-            [line] => write!(f, "it is not known how often the loop in line {line} of {kernel} goes round"),
+            [] => write!(f, "the trip count of a loop in {kernel} is unknown"),
+            [line] => write!(f, "the trip count of the loop in line {line} of {kernel} is unknown"),
             lines => {
                 let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
                 let lines = lines.join(", ");
-                write!(f, "it is not known how often a loop of {kernel} goes round (lines {lines})")
+                write!(f, "the trip count of a loop in {kernel} is unknown (lines {lines})")
             }
         }
     }
@@ -60,7 +60,7 @@ pub enum Reason {
     SampledWritten(Box<AccessPair>),
     /// A work-group would hand single elements to all its invocations, and through memory.
     #[error(
-        "handing elements to a whole work-group through memory is slower than two dispatches; promote the buffer"
+        "exchanging elements within a work-group through memory is slower than two dispatches; promote the buffer"
     )]
     SlowBroadcast {
         /// Bytes of the later kernel's buffers.
@@ -69,10 +69,10 @@ pub enum Reason {
         limit: u64,
     },
     /// Fused and apart were both measured on this device, and apart is faster.
-    #[error("fused was measured, and is slower than apart")]
+    #[error("the fused kernel was measured and is slower than separate dispatches")]
     MeasuredSlower,
     /// Nothing is handed on across the boundary, and a device that neither side fills runs two dispatches at once.
-    #[error("nothing is handed on here, and two dispatches overlap on this device")]
+    #[error("no data passes between the two here, and separate dispatches overlap on this device")]
     Overlaps,
     /// Kernels with different local sizes of which one depends on its own.
     #[error("different local sizes")]
@@ -89,7 +89,7 @@ pub enum Reason {
         base: [u32; 3],
     },
     /// Two bindings of one submission share some bytes but not all, and the kernel writes through one of them.
-    #[error("{first} and {second} of one kernel overlap without being equal, and it writes there")]
+    #[error("{first} and {second} of one kernel overlap in part, and the kernel writes there")]
     Overlap {
         /// One binding.
         first: SetBinding,
@@ -97,13 +97,13 @@ pub enum Reason {
         second: SetBinding,
     },
     /// No work-groups, in the whole list or where a buffer is used.
-    #[error("a dispatch of no work-groups does nothing")]
+    #[error("the dispatch has no work-groups")]
     NoWorkGroups,
     /// Too many invocations to number them in 32 bits.
     #[error("too many invocations to map one range to another")]
     RangeTooLarge,
     /// A barrier that is needed between kernels was switched off. Only in lists of what was trusted.
-    #[error("a barrier is needed between them and was switched off")]
+    #[error("a barrier between the two is required and was switched off")]
     BarrierSwitchedOff,
     /// Kernels that compute with floats and declare different floating-point modes.
     #[error("different floating-point execution modes")]
@@ -124,7 +124,7 @@ pub enum Reason {
     },
     /// More push constants than the device takes, and no buffer for the rest of them.
     #[error(
-        "device limit: the push constants take {needed} bytes together, of which the device has {limit}, and the rest has no place in a uniform buffer: {no_buffer}"
+        "device limit: {needed} bytes of push constants of {limit}, and the rest does not fit into a uniform buffer: {no_buffer}"
     )]
     PushConstants {
         /// Bytes the group would need.
@@ -143,7 +143,7 @@ pub enum Reason {
         limit: u32,
     },
     /// The loops of the kernels together may go round more often than the driver allows.
-    #[error("driver limit: {limit} loop rounds in one kernel{}", unbounded.as_ref().map(|one| format!("; {one}")).unwrap_or_default())]
+    #[error("driver limit: {limit} loop iterations in one kernel{}", unbounded.as_ref().map(|one| format!("; {one}")).unwrap_or_default())]
     LoopRounds {
         /// The limit.
         limit: u64,
@@ -151,7 +151,7 @@ pub enum Reason {
         unbounded: Option<Box<UnboundedLoop>>,
     },
     /// The uses of one buffer ask for different promotions.
-    #[error("promotions of one buffer differ between its uses")]
+    #[error("the uses of the buffer ask for different promotions")]
     PromotionMismatch,
     /// The buffer is used in more than one fused group.
     #[error("used in several fused groups")]
@@ -193,7 +193,7 @@ pub enum Reason {
     #[error("shared memory with an explicit layout (WorkgroupMemoryExplicitLayoutKHR)")]
     SharedBlocks,
     /// The index is not expressed.
-    #[error("an index cannot be followed")]
+    #[error("an index is not understood")]
     UnknownIndex,
     /// The slot of an element does not follow from its index.
     #[error("the slot is not a function of the index")]
@@ -241,13 +241,13 @@ pub enum Reason {
         limit: u32,
     },
     /// The driver's compiler does not come back from the fused code. The caller's to find out.
-    #[error("the driver's compiler dies of the fused code: {how}")]
+    #[error("the driver's compiler crashes on the fused code: {how}")]
     CompilerDies {
         /// How the process ended that tried.
         how: String,
     },
     /// Fused and unfused were compared, and are not the same: a defect of this library, or of the driver.
-    #[error("the fused code does something else than the unfused: {what}")]
+    #[error("the fused code gives other results than the unfused: {what}")]
     Differs {
         /// Who compared, and what differs.
         what: String,
@@ -272,13 +272,13 @@ pub enum Reason {
 #[non_exhaustive]
 pub enum RewriteReason {
     /// It does something that ties its invocations to each other or to their dispatch.
-    #[error("it cannot be placed: it has {what}")]
+    #[error("it cannot be re-indexed: it has {what}")]
     NotFree {
         /// What.
         what: &'static str,
     },
     /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
-    #[error("its {items} items are not the {places} places of its partner")]
+    #[error("its {items} elements do not match the {places} positions of its partner")]
     Count {
         /// Its invocations.
         items: u64,
@@ -295,7 +295,7 @@ pub enum RewriteReason {
     },
     /// An invocation's part of a long row is more than it keeps, so what is stored passes through memory all the same.
     #[error(
-        "on rows this long an invocation stores {bytes} bytes that others load, and keeps at most {room} of them"
+        "on rows this long an invocation stores {bytes} bytes that later kernels load, and can keep {room} of them"
     )]
     NotKept {
         /// Bytes that an invocation stores to one buffer.
@@ -304,16 +304,16 @@ pub enum RewriteReason {
         room: u64,
     },
     /// Its placed form could not be made.
-    #[error("its placed form could not be made: {what}")]
+    #[error("its re-indexed form could not be built: {what}")]
     Failed {
         /// Why.
         what: String,
     },
     /// With the kernels placed, the group still does not hold.
-    #[error("also when placed: {0}")]
+    #[error("also after re-indexing: {0}")]
     Rejected(Box<Reason>),
     /// What it stores is no definition that could be worked out where it is read.
-    #[error("submission {producer} cannot be worked out again where it is read: it has {what}")]
+    #[error("submission {producer} cannot be recomputed where it is read: it has {what}")]
     NoDefinition {
         /// The submission that stores.
         producer: usize,
@@ -321,7 +321,7 @@ pub enum RewriteReason {
         what: &'static str,
     },
     /// Which item stores an element does not follow from its index.
-    #[error("which item of submission {producer} stores an element is not followed: {what}")]
+    #[error("the invocation of submission {producer} that stores an element cannot be determined: {what}")]
     NoItem {
         /// The submission that stores.
         producer: usize,
@@ -344,7 +344,7 @@ pub enum RewriteReason {
     },
     /// What it would be made of again is not what it was made of.
     #[error(
-        "what submission {producer} reads or stores is written by submission {writer} before it would be worked out again"
+        "submission {writer} overwrites what submission {producer} reads or stores before it would be recomputed"
     )]
     Overwritten {
         /// The submission that stores.
@@ -354,7 +354,7 @@ pub enum RewriteReason {
     },
     /// It would not pay.
     #[error(
-        "working it out again costs more than it saves: {loads} loads and {work} operations an invocation, {read} bytes read for {saved}"
+        "recomputing it costs more than it saves: {loads} loads and {work} operations per invocation, {read} bytes read to save {saved}"
     )]
     Costs {
         /// Loads of the definition, times how often an invocation works it out.
@@ -367,7 +367,7 @@ pub enum RewriteReason {
         saved: u64,
     },
     /// The kernel could not be made.
-    #[error("it could not be worked out where it is read: {what}")]
+    #[error("the kernel that recomputes it could not be built: {what}")]
     NotInlined {
         /// Why.
         what: String,
@@ -404,13 +404,13 @@ mod tests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPushBuffer {
     /// The kernels bind as many uniform buffers as the device has.
-    #[error("all {limit} that the device binds are bound")]
+    #[error("all {limit} bindings of the device are in use")]
     AllBound {
         /// How many the device binds.
         limit: u32,
     },
     /// They are more than are laid out in one.
-    #[error("they are more than {most}")]
+    #[error("there are more than {most}")]
     TooMany {
         /// Most bytes of all push constants together.
         most: u32,

@@ -20,6 +20,7 @@
 //! # Refuses
 //! - what the interpreter does not run; lists of which no small instance has the same code; instances that are undefined already unfused
 
+mod figures;
 mod images;
 mod instance;
 mod trial;
@@ -33,6 +34,7 @@ use crate::plan::{
     BlockCoarseningLimits, FuseOptions, Limits, Members, Plan, PlanError, Submission, ThreadCoarseningLimits,
     closed, plan_as, plan_in_order,
 };
+pub use figures::obstacles;
 use trial::Trial;
 pub use verdict::{NotApplicable, Verdict};
 

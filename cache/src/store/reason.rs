@@ -76,8 +76,8 @@ pub enum Miss {
         /// The length of the file.
         found: u64,
     },
-    /// It came from elsewhere, and nobody who is trusted made it.
-    #[error("nobody who is trusted made it")]
+    /// It came from elsewhere, and its maker is not trusted.
+    #[error("its maker is not trusted")]
     Untrusted,
     /// The process died while a driver loaded this blob.
     #[error("quarantined: the process died while this was being loaded")]
@@ -156,7 +156,7 @@ pub enum RemoteMiss {
     #[error("the signature is wrong")]
     Forged,
     /// Nobody who is trusted signed it.
-    #[error("nobody who is trusted signed it")]
+    #[error("its signer is not trusted")]
     Untrusted,
     /// As much as may wait is waiting to be uploaded.
     #[error("the queue of uploads is full")]

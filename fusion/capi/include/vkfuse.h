@@ -752,7 +752,8 @@ enum VkfuseResult vkfuse_queue_submit(struct VkfuseQueue queue,
                                       struct VkfuseEvent *event);
 
 /**
- * Enters fusion mode: from now on submissions are listed.
+ * Enters fusion mode: from now on submissions are listed, until the list is completed, kept or cancelled. A program that gives up
+ * in between, after a submission that failed, say, calls `vkfuse_queue_cancel_fusion`.
  */
 enum VkfuseResult vkfuse_queue_start_fusion(struct VkfuseQueue queue);
 

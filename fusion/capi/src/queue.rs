@@ -223,10 +223,16 @@ fn accessor(given: &VkfuseArgument) -> Result<Accessor<'static>, Failure> {
     Ok(accessor.range(offset, size))
 }
 
-/// Enters fusion mode: from now on submissions are listed.
+/// Enters fusion mode: from now on submissions are listed, until the list is completed, kept or cancelled. A program that gives up
+/// in between, after a submission that failed, say, calls `vkfuse_queue_cancel_fusion`.
 #[unsafe(no_mangle)]
 pub extern "C" fn vkfuse_queue_start_fusion(queue: VkfuseQueue) -> VkfuseResult {
-    call(|| Ok(wrapper(queue)?.start_fusion()?))
+    call(|| {
+        let wrapper = wrapper(queue)?;
+        wrapper.start_fusion()?;
+        wrapper.detach();
+        Ok(())
+    })
 }
 
 /// Ends fusion mode: the list runs as as few kernels as can be shown to give the same results. `properties` and `event` may be

@@ -4,6 +4,7 @@ mod roof;
 
 use crate::bench::Bench;
 use crate::page::{Page, number};
+use crate::report::is_any_fused;
 use roof::Mark;
 use std::path::Path;
 
@@ -21,8 +22,13 @@ impl Row<'_> {
     }
 
     fn speed_up(&self) -> Option<f64> {
-        let times = &self.bench.time_us;
-        ratio(times.unfused_gpu.or(times.unfused_wall), times.fused_gpu.or(times.fused_wall))
+        let is_fused = is_any_fused(&self.bench.groups);
+        ratio(self.recorded().filter(|_| is_fused), self.fused())
+    }
+
+    /// All kernels in one command buffer.
+    fn recorded(&self) -> Option<f64> {
+        self.bench.time_us.recorded_gpu.or(self.bench.time_us.recorded_wall)
     }
 
     fn fused(&self) -> Option<f64> {
@@ -115,6 +121,7 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
                 row.bench.groups.len().max(1).to_string(),
                 row.bench.elements.to_string(),
                 number(row.bench.time_us.unfused_gpu.or(row.bench.time_us.unfused_wall), 1),
+                number(row.recorded(), 1),
                 number(row.fused(), 1),
                 number(row.speed_up(), 2),
                 number(hand, 1),
@@ -130,7 +137,8 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
         "kernels",
         "dispatches",
         "elements",
-        "unfused",
+        "each by itself",
+        "one command buffer",
         "fused",
         "speed-up",
         "by hand",

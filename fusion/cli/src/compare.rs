@@ -13,10 +13,12 @@ pub(crate) struct Difference {
     /// Largest distance between two elements at the same index, in units in the last place;
     /// `None` for integers.
     pub(crate) max_ulp: Option<u64>,
+    /// Elements that are NaNs in both, and not the same. SPIR-V leaves open which NaN a result is, so they are no difference.
+    pub(crate) nans: u64,
 }
 
 impl Difference {
-    /// Bit for bit the same?
+    /// Bit for bit the same, but for which NaN a NaN is?
     pub(crate) fn is_equal(&self) -> bool {
         self.count == 0
     }
@@ -27,6 +29,7 @@ impl Difference {
             count: self.count.max(other.count),
             first: self.first.or(other.first),
             max_ulp: self.max_ulp.max(other.max_ulp),
+            nans: self.nans.max(other.nans),
         }
     }
 }
@@ -34,13 +37,17 @@ impl Difference {
 /// Compares two contents of a buffer of `ty`, element by element. An element that only one of
 /// the two has counts as different.
 pub(crate) fn compare(ty: ElementType, left: &[u8], right: &[u8]) -> Difference {
-    let mut difference = Difference { count: 0, first: None, max_ulp: ty.is_float().then_some(0) };
+    let mut difference = Difference { count: 0, first: None, max_ulp: ty.is_float().then_some(0), nans: 0 };
     if left == right {
         return difference;
     }
     let size = ty.size();
     let pairs = left.chunks_exact(size).zip(right.chunks_exact(size));
     for (index, (a, b)) in pairs.enumerate().filter(|(_, (a, b))| a != b) {
+        if is_nan(ty, a) && is_nan(ty, b) {
+            difference.nans += 1;
+            continue;
+        }
         difference.count += 1;
         difference.first.get_or_insert(index as u64);
         difference.max_ulp = difference.max_ulp.max(ulp(ty, a, b));
@@ -52,6 +59,16 @@ pub(crate) fn compare(ty: ElementType, left: &[u8], right: &[u8]) -> Difference 
         difference.first.get_or_insert(shorter as u64);
     }
     difference
+}
+
+fn is_nan(ty: ElementType, bytes: &[u8]) -> bool {
+    let infinity = match ty {
+        ElementType::F16 => 0x7c00,
+        ElementType::F32 => 0x7f80_0000,
+        ElementType::F64 => 0x7ff0_0000_0000_0000,
+        _ => return false,
+    };
+    line(ty, bytes).is_some_and(|point| point.abs() > infinity)
 }
 
 /// The distance of two floats on the line of all floats of their type; `None` for integers.
@@ -103,7 +120,7 @@ mod tests {
     fn neighbours_are_one_apart_across_zero_too() {
         let next = f32::from_bits(1.0f32.to_bits() + 1);
         let difference = compare(ElementType::F32, &floats(&[0.0, 1.0]), &floats(&[0.0, next]));
-        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: Some(1) });
+        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: Some(1), nans: 0 });
         let tiny = f32::from_bits(1);
         let difference = compare(ElementType::F32, &floats(&[tiny]), &floats(&[-tiny]));
         assert_eq!(difference.max_ulp, Some(2));
@@ -112,20 +129,37 @@ mod tests {
     #[test]
     fn the_two_zeros_differ_in_bits_and_not_in_distance() {
         let difference = compare(ElementType::F32, &floats(&[0.0]), &floats(&[-0.0]));
-        assert_eq!(difference, Difference { count: 1, first: Some(0), max_ulp: Some(0) });
+        assert_eq!(difference, Difference { count: 1, first: Some(0), max_ulp: Some(0), nans: 0 });
     }
 
     #[test]
     fn integers_have_no_ulp() {
         let difference = compare(ElementType::U16, &[1, 0, 2, 0], &[1, 0, 3, 0]);
-        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: None });
+        assert_eq!(difference, Difference { count: 1, first: Some(1), max_ulp: None, nans: 0 });
     }
 
     #[test]
     fn the_widest_distance_fits() {
         let low = (-f64::NAN.abs()).to_bits() | u64::MAX;
-        let high = u64::MAX >> 1;
+        let high = f64::INFINITY.to_bits();
         let difference = compare(ElementType::F64, &low.to_le_bytes(), &high.to_le_bytes());
-        assert_eq!(difference.max_ulp, Some(u64::MAX - 1));
+        assert_eq!(difference.max_ulp, Some((u64::MAX >> 1) + high));
+    }
+
+    #[test]
+    fn which_nan_it_is_is_no_difference() {
+        for (ty, nans, number) in [
+            (ElementType::F16, [0x7e00_u64, 0xfe01], 0x7c00_u64),
+            (ElementType::F32, [0x7fc0_0000, 0xffc0_0001], 0x7f80_0000),
+            (ElementType::F64, [0x7ff8 << 48, 0xfff8 << 48], 0x7ff0 << 48),
+        ] {
+            let bytes = |word: u64| word.to_le_bytes()[..ty.size()].to_vec();
+            let difference = compare(ty, &bytes(nans[0]), &bytes(nans[1]));
+            assert!(difference.is_equal());
+            assert_eq!((difference.nans, difference.first), (1, None));
+            assert!(!compare(ty, &bytes(nans[0]), &bytes(number)).is_equal(), "an infinity is a number");
+        }
+        // Integers have none.
+        assert!(!compare(ElementType::U32, &[0, 0, 0xc0, 0x7f], &[1, 0, 0xc0, 0x7f]).is_equal());
     }
 }

@@ -39,6 +39,9 @@ struct Limits {
     work_group_count: [u32; 3],
     storage_buffer_bytes: u64,
     storage_buffer_offset_alignment: u64,
+    /// Storage buffers that one dispatch binds; what stays inside of it needs no binding.
+    storage_buffer_bindings: u32,
+    uniform_buffer_bindings: u32,
     subgroup_size: u32,
 }
 
@@ -110,6 +113,8 @@ fn describe(device: &DeviceInfo) -> Device {
             work_group_count: limits.max_groups,
             storage_buffer_bytes: limits.max_storage_range,
             storage_buffer_offset_alignment: limits.storage_offset_align,
+            storage_buffer_bindings: limits.max_storage_bindings.min(limits.max_bindings),
+            uniform_buffer_bindings: limits.max_uniform_bindings.min(limits.max_bindings),
             subgroup_size: device.subgroup_size,
         },
     }

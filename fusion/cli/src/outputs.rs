@@ -102,6 +102,7 @@ impl<'p> Outputs<'p> {
                 blake3: found.blake3,
                 head: found.head,
                 differences: difference.map(|difference| difference.count),
+                nan_payloads: difference.map(|difference| difference.nans),
                 differing: found.differing,
             };
             outputs.push((self.pipeline.buffers[index].name.clone(), output));

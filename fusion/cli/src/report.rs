@@ -5,7 +5,9 @@ mod number;
 mod table;
 
 pub(crate) use number::Number;
-pub(crate) use table::{Table, print_choice, print_groups, print_run, print_splits, print_times};
+pub(crate) use table::{
+    Table, is_any_fused, print_choice, print_groups, print_run, print_splits, print_times,
+};
 
 use serde::Serialize;
 use std::io::{self, Write};

@@ -2,6 +2,7 @@
 
 use crate::page::{Page, number};
 use crate::reasons::{self, anchor};
+use crate::report::is_any_fused;
 use crate::report::json::{Output, Report};
 
 /// Microseconds on the device.
@@ -87,14 +88,22 @@ fn explanations(page: &mut Page, report: &Report) {
 fn times(page: &mut Page, report: &Report) {
     let times = &report.time_us;
     let row = |what: &str, unfused: Option<f64>, fused: Option<f64>| {
-        let ratio =
-            unfused.zip(fused).filter(|(_, fused)| *fused > 0.0).map(|(unfused, fused)| unfused / fused);
+        let both = unfused.zip(fused).filter(|_| is_any_fused(&report.groups));
+        let ratio = both.filter(|(_, fused)| *fused > 0.0).map(|(unfused, fused)| unfused / fused);
         vec![what.to_owned(), number(unfused, 1), number(fused, 1), number(ratio, 2)]
     };
+    // Neither is the same thing with other code: no ratio.
+    let first = vec![
+        "the first time".to_owned(),
+        number(times.first_unfused_wall, 1),
+        number(times.first_fused_wall, 1),
+        String::new(),
+    ];
     page.heading("Times, in µs");
     let rows = [
         row("on the device", times.unfused_gpu, times.fused_gpu),
         row("from submission to result", times.unfused_wall, times.fused_wall),
+        first,
         row("of it making SPIR-V", None, times.jit),
         row("of it the driver's compiler", None, times.driver),
     ];
@@ -159,6 +168,7 @@ fn label(labels: &[String], submission: usize) -> String {
 
 fn said(output: &Output) -> String {
     let words = match (output.equal, &output.head) {
+        (Some(true), _) if output.nan_payloads > Some(0) => "equal but for NaN payloads",
         (Some(true), _) => "equal, bit for bit",
         (Some(false), _) => "DIFFERENT",
         (None, Some(_)) => "not compared",

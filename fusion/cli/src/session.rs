@@ -160,15 +160,24 @@ impl<'p> Session<'p> {
 
     /// Runs the list in fusion mode.
     pub(crate) fn run_fused(&self, buffers: &Buffers) -> Result<Timed, Stop> {
+        self.run_as(buffers, &self.properties)
+    }
+
+    /// Runs the list as it is, in one command buffer with the barriers that it needs.
+    pub(crate) fn run_recorded(&self, buffers: &Buffers) -> Result<Timed, Stop> {
+        self.run_as(buffers, &FusionProperties::new().float(float(self.pipeline)).unfused())
+    }
+
+    fn run_as(&self, buffers: &Buffers, properties: &FusionProperties) -> Result<Timed, Stop> {
         let queue = self.queue(true)?;
         let running = |error: Error| Stop::running(&error);
         let start = Instant::now();
         let fusion = FusionWrapper::new(&queue).map_err(running)?;
         fusion.start_fusion().map_err(running)?;
         self.submit(&queue, buffers)?;
-        let done = match fusion.complete_fusion(&self.properties) {
+        let done = match fusion.complete_fusion(properties) {
             // It ran unfused, and why belongs into the report: asked again, it gives the event of that.
-            Err(Error::Fusion(FusionError::Forced { .. })) => fusion.complete_fusion(&self.properties),
+            Err(Error::Fusion(FusionError::Forced { .. })) => fusion.complete_fusion(properties),
             done => done,
         };
         let done = done.map_err(running)?;

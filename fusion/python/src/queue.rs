@@ -1,7 +1,7 @@
 //! Queues, submissions and fusion mode.
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use vkfuse::{FloatMode, FusionProperties, FusionWrapper, Policy};
+use vkfuse::{FloatMode, FusionProperties, FusionWrapper, Policy, module::ElementType};
 
 use crate::{
     buffer::{Buffer, promote},
@@ -34,6 +34,9 @@ pub(crate) struct Argument<'py> {
     promotion: Option<String>,
     /// Whether nothing writes it before the list has run.
     constant: bool,
+    /// The kind of its elements, as numpy names kinds, and their bytes.
+    kind: char,
+    itemsize: u32,
 }
 
 impl Argument<'_> {
@@ -58,10 +61,25 @@ impl Argument<'_> {
                 vkfuse::Promote::Auto => accessor.promote_auto(),
             };
         }
+        accessor = accessor.elements(self.element_type());
         if self.constant {
             accessor = accessor.constant();
         }
         Ok(((self.set, self.binding), accessor.into_owned()))
+    }
+
+    fn element_type(&self) -> ElementType {
+        let bytes = u8::try_from(self.itemsize).unwrap_or(u8::MAX);
+        match self.kind {
+            'u' if bytes == 1 => ElementType::Bytes,
+            'u' => ElementType::int(bytes, false),
+            'i' => ElementType::int(bytes, true),
+            'f' => ElementType::float(bytes),
+            'c' => ElementType::Complex(bytes / 2),
+            'b' => ElementType::Bool,
+            'V' => ElementType::Struct(self.itemsize),
+            _ => ElementType::Other(self.itemsize),
+        }
     }
 }
 
@@ -154,7 +172,11 @@ impl Queue {
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
         let wrapper = self.wrapper()?;
-        run(py, || wrapper.start_fusion())
+        run(py, || {
+            wrapper.start_fusion()?;
+            wrapper.detach();
+            Ok(())
+        })
     }
 
     /// Ends fusion mode: the list runs, fused as far as that can be shown to be right.

@@ -100,7 +100,7 @@ def test_wild_arguments_of_the_native_half(context: vkfuse.Context, mul: vkfuse.
 
 def test_use_after_close(mul: vkfuse.Kernel) -> None:
     context = vkfuse.Context(validation=True)
-    queue, x = context.queue(), context.zeros(64)
+    queue, x = context.queue(), context.zeros(64, np.uint32)
     with pytest.raises(vkfuse.Error):
         queue.submit(mul, x, x, x, push=64, items=64)
     kernel = context.wgsl(SLOW)
@@ -111,7 +111,7 @@ def test_use_after_close(mul: vkfuse.Kernel) -> None:
         x.numpy()
     # What was submitted keeps its memory.
     event.wait()
-    y = context.zeros(64)
+    y = context.zeros(64, np.uint32)
     assert context.stats()["validation_messages"] == 0
     context.close()
     context.close()

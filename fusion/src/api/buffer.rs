@@ -15,6 +15,7 @@ use crate::{
     submission::{
         accessor::{Access, Accessor},
         buffer::{BufferInner, Handle},
+        element::element_type,
     },
 };
 
@@ -80,6 +81,27 @@ impl<T: Pod> Buffer<T> {
     #[must_use]
     pub fn context(&self) -> Context {
         Context { inner: self.context.clone() }
+    }
+
+    /// The same memory as elements of another type, of which there are as many as fit: what a kernel's elements are compared with.
+    /// Nothing is converted.
+    ///
+    /// A submission is an error where a kernel has elements of another type than the buffer: floats where those are integers, or
+    /// scalars of another size. Integers with and without sign are one, a buffer of scalars may be vectors or structures of them,
+    /// and a buffer of `u8` anything.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), vkfuse::Error> {
+    /// # let context = vkfuse::Context::new()?;
+    /// let bits = context.buffer_from(&[0x3f80_0000_u32])?;
+    /// let floats = bits.cast::<f32>();
+    /// assert_eq!(floats.download()?, [1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn cast<U: Pod>(&self) -> Buffer<U> {
+        Buffer { inner: self.inner.clone(), context: self.context.clone(), element: PhantomData }
     }
 
     /// The address of the first element, for kernels that take pointers. Such a kernel's submission must say what it
@@ -179,7 +201,8 @@ impl<T: Pod> Buffer<T> {
 
     #[inline]
     fn accessor(&self, access: Access) -> Accessor<'_> {
-        Accessor::new(&self.inner, size_of::<T>() as u64, self.len() as u64, access)
+        let element = (size_of::<T>() as u64, element_type::<T>());
+        Accessor::new(&self.inner, element, self.len() as u64, access)
     }
 }
 

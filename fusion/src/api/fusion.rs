@@ -3,7 +3,12 @@
 //! A queue made with [`enable_fusion`](crate::QueueOptions::enable_fusion) can be put into fusion mode: submissions are
 //! then listed instead of run. [`complete_fusion`](FusionWrapper::complete_fusion) runs the list as as few kernels as can be
 //! shown to give the same results; [`cancel_fusion`](FusionWrapper::cancel_fusion) runs it as if fusion mode had never been
-//! entered. Whatever observes a listed submission cancels too, so that nobody ever sees bytes from before it.
+//! entered. The wrapper that began a list cancels it when it is dropped before that. Whatever observes a listed submission cancels too, so that nobody ever sees bytes from before it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use crate::{
     api::queue::Queue,
@@ -22,10 +27,41 @@ mod kept;
 
 pub use kept::{FusedList, Rebind, Recorded};
 
-/// Control of a queue's fusion mode. All wrappers of a queue control the same mode.
+/// Control of a queue's fusion mode. A handle; all wrappers of a queue control the same mode.
+///
+/// With the last handle of a wrapper that entered fusion mode goes the list that is still being recorded: it is cancelled, and runs
+/// unfused. So an error between the two ends of a list, which `?` hands on, does not leave the queue in fusion mode.
+/// [`Queue::fuse`] does the same for a closure, and [`detach`](FusionWrapper::detach) leaves the list open.
 #[derive(Debug, Clone)]
 pub struct FusionWrapper {
+    inner: Arc<Control>,
+}
+
+#[derive(Debug)]
+struct Control {
     queue: Queue,
+    /// The address of the completion of the list that this one began; 0 where it has ended that.
+    began: AtomicUsize,
+}
+
+/// Tells lists of a queue apart while they are recorded.
+fn address(list: &List) -> usize {
+    Arc::as_ptr(&list.completion) as usize
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let began = self.began.load(Relaxed);
+        // With the last handle of the queue the list goes anyway.
+        if began == 0 || Arc::strong_count(&self.queue.inner) == 1 {
+            return;
+        }
+        let is_open =
+            matches!(&self.queue.inner.state().mode, Mode::Recording(list) if address(list) == began);
+        if is_open {
+            self.queue.leave();
+        }
+    }
 }
 
 impl FusionWrapper {
@@ -36,7 +72,8 @@ impl FusionWrapper {
     /// [`FusionError::NotEnabled`] for a queue made without the property.
     pub fn new(queue: &Queue) -> Result<FusionWrapper, Error> {
         if queue.fusion_enabled() {
-            Ok(FusionWrapper { queue: queue.clone() })
+            let (queue, began) = (queue.clone(), AtomicUsize::new(0));
+            Ok(FusionWrapper { inner: Arc::new(Control { queue, began }) })
         } else {
             Err(FusionError::NotEnabled.into())
         }
@@ -45,7 +82,17 @@ impl FusionWrapper {
     /// The queue.
     #[must_use]
     pub fn queue(&self) -> &Queue {
-        &self.queue
+        &self.inner.queue
+    }
+
+    /// Lets go of this handle, and leaves the list that was begun open: another wrapper ends it.
+    pub fn detach(self) {
+        self.ended();
+    }
+
+    /// Notes that the list that this one began has ended, or is another's to end.
+    fn ended(&self) {
+        self.inner.began.store(0, Relaxed);
     }
 
     /// Enters fusion mode: from now on submissions are listed.
@@ -54,14 +101,16 @@ impl FusionWrapper {
     ///
     /// [`FusionError::AlreadyFusing`].
     pub fn start_fusion(&self) -> Result<(), Error> {
-        let queue = &self.queue.inner;
+        let queue = &self.inner.queue.inner;
         let start = || {
             let mut state = queue.state();
             match state.mode {
                 Mode::Direct => {
                     let last = state.completion.take();
                     let (completion, spare) = EventInner::listed_after(last, &queue.origin);
-                    state.mode = Mode::Recording(List { spare, ..List::new(completion) });
+                    let list = List { spare, ..List::new(completion) };
+                    self.inner.began.store(address(&list), Relaxed);
+                    state.mode = Mode::Recording(list);
                     Ok(None)
                 }
                 Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),
@@ -87,7 +136,8 @@ impl FusionWrapper {
     /// [`FusionError::NotFusing`] if fusion mode was never entered; [`FusionError::Forced`] if that was asked for and the
     /// list did not become one kernel; or the list could not be run at all.
     pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
-        let inner = &self.queue.inner;
+        let inner = &self.inner.queue.inner;
+        self.ended();
         match inner.context.end_list(&inner.queue, &End::Complete(properties.clone()))? {
             Some(inner) => Ok(Event::of_all(inner)),
             None => Err(FusionError::NotFusing.into()),
@@ -100,13 +150,14 @@ impl FusionWrapper {
     ///
     /// The list could not be run.
     pub fn cancel_fusion(&self) -> Result<(), Error> {
-        let inner = &self.queue.inner;
+        let inner = &self.inner.queue.inner;
+        self.ended();
         inner.context.end_list(&inner.queue, &End::Cancel(CancelCause::Explicit)).map(drop)
     }
 
     /// Whether the queue is in fusion mode.
     #[must_use]
     pub fn is_in_fusion_mode(&self) -> bool {
-        self.queue.is_in_fusion_mode()
+        self.inner.queue.is_in_fusion_mode()
     }
 }

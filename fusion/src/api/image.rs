@@ -13,7 +13,7 @@ use vulkano::{
 use crate::{
     api::{buffer::Buffer, context::Context},
     error::{BufferError, Error},
-    jit::BufferId,
+    jit::{BufferId, ElementType},
     report::outcome::CancelCause,
     runtime::{context::ContextInner, schedule::Rule},
     submission::{
@@ -141,7 +141,7 @@ impl Image {
     }
 
     fn accessor(&self, access: Access) -> Accessor<'_> {
-        Accessor::new(&self.inner.buffer, 1, self.inner.buffer.size, access)
+        Accessor::new(&self.inner.buffer, (1, ElementType::Bytes), self.inner.buffer.size, access)
     }
 
     /// An accessor that only reads: of a storage image, or of an image that a kernel samples by a sampler of its own binding.
@@ -180,7 +180,7 @@ impl Image {
             }
         };
         let size = buffer.size;
-        Accessor::with(Held::Own(buffer), 1, size, Access::Read)
+        Accessor::with(Held::Own(buffer), (1, ElementType::Bytes), size, Access::Read)
     }
 
     /// Bytes of all texels, line after line, slice after slice, layer after layer, without gaps.
@@ -259,6 +259,6 @@ impl<'a> From<&'a Image> for Accessor<'a> {
 
 impl<'a> From<&'a Sampler> for Accessor<'a> {
     fn from(sampler: &'a Sampler) -> Accessor<'a> {
-        Accessor::new(&sampler.buffer, 1, sampler.buffer.size, Access::Read)
+        Accessor::new(&sampler.buffer, (1, ElementType::Bytes), sampler.buffer.size, Access::Read)
     }
 }

@@ -35,6 +35,7 @@ impl Kernel {
             device: context.device.clone(),
             jit,
             said: Mutex::default(),
+            within: Default::default(),
         });
         Kernel { inner, context: context.clone() }
     }

@@ -132,7 +132,7 @@ impl Queue {
     }
 
     /// Leaves a fusion scope early. A failure is in the events.
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         if let Err(error) =
             self.inner.context.end_list(&self.inner.queue, &End::Cancel(CancelCause::ScopeLeft))
         {

@@ -8,6 +8,7 @@ use vulkano::format::Format;
 use crate::{
     api::buffer::Buffer,
     error::{BufferError, Error},
+    jit::ElementType,
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
@@ -73,7 +74,7 @@ impl<T: Pod> Buffer<T> {
 
 impl Texels {
     fn accessor(&self, access: Access) -> Accessor<'_> {
-        Accessor::new(&self.buffer, 1, self.buffer.size, access)
+        Accessor::new(&self.buffer, (1, ElementType::Bytes), self.buffer.size, access)
     }
 
     /// An accessor that only reads.

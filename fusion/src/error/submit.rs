@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::Unreadable;
-use crate::jit::SetBinding;
+use crate::jit::{ElementType, SetBinding};
 
 /// What is wrong with a submission.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -172,6 +172,44 @@ pub enum SubmitError {
         /// The buffer's name.
         buffer: String,
     },
+    /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
+    /// that is defined, and no error.
+    #[error(
+        "{at}{name}: invocation {invocation:?} {} bytes {}..{} of the {len} that are passed of buffer `{buffer}`; pass a longer part, or run fewer invocations",
+        if *writes { "writes" } else { "reads" }, bytes.0, bytes.1
+    )]
+    Overrun {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// The buffer's name.
+        buffer: Box<str>,
+        /// Bytes of the range.
+        len: u64,
+        /// The global id of an invocation that does it.
+        invocation: [u32; 3],
+        /// Whether it writes.
+        writes: bool,
+        /// The first byte and the one behind the last, counted from the start of the range.
+        bytes: (i64, i64),
+    },
+    /// The kernel's elements are others than the buffer's: floats and integers, or of another size.
+    #[error(
+        "{at}{name} has elements of {declared}, and buffer `{buffer}` has {given}; convert the data or, where its bytes are meant, say so with `cast`"
+    )]
+    ElementType {
+        /// The binding.
+        at: SetBinding,
+        /// Its name in the module.
+        name: BindingName,
+        /// The kernel's elements, in words.
+        declared: Box<str>,
+        /// The buffer's name.
+        buffer: Box<str>,
+        /// The buffer's elements.
+        given: ElementType,
+    },
     /// Accessor and buffer ask for different promotions.
     #[error(
         "{at}: the accessor asks for {accessor} promotion and buffer `{buffer}` for {property}; drop one of them"
@@ -222,6 +260,18 @@ pub enum SubmitError {
     HostMemory {
         /// The accessor's path in the function object.
         capture: String,
+    },
+    /// A capture of an accessor with elements of another type.
+    #[error(
+        "`{capture}` has elements of {declared}, and the accessor's are {given}; convert the data or, where its bytes are meant, say so with `cast`"
+    )]
+    CaptureType {
+        /// The accessor's path in the function object.
+        capture: String,
+        /// The kernel's element.
+        declared: Box<str>,
+        /// The accessor's element.
+        given: ElementType,
     },
     /// A capture of an accessor with elements of another size.
     #[error("`{capture}` has elements of {needed} bytes, and the accessor's have {given}")]

@@ -11,6 +11,7 @@ pub struct FusionProperties {
     pub(crate) background: bool,
     pub(crate) verify: bool,
     pub(crate) no_autotune: bool,
+    pub(crate) apart: bool,
     pub(crate) policy: Policy,
     pub(crate) float: FloatMode,
 }
@@ -35,6 +36,14 @@ impl FusionProperties {
     #[must_use]
     pub fn force_fusion(mut self) -> FusionProperties {
         self.force = true;
+        self
+    }
+
+    /// Fuses nothing: every kernel is a dispatch of its own, all in one command buffer with the barriers between them that they need.
+    /// That is what a program does that records its kernels by hand, and what fusion is to be measured against.
+    #[must_use]
+    pub fn unfused(mut self) -> FusionProperties {
+        (self.apart, self.no_autotune) = (true, true);
         self
     }
 
@@ -118,7 +127,7 @@ impl FusionProperties {
             float: self.float,
             force: self.force,
             no_rewrites: self.no_rewrites,
-            apart: false,
+            apart: self.apart,
         }
     }
 }

@@ -70,7 +70,7 @@ pub enum CancelCause {
     OtherQueue,
     /// The last handle of the queue was dropped.
     QueueDropped,
-    /// The closure of `fuse` returned an error or panicked.
+    /// The closure of `fuse` returned an error or panicked, or the wrapper that began the list was dropped.
     ScopeLeft,
     /// A kept list that was recorded into a command buffer of the program's, and conflicts with what is listed.
     Recorded,

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use crate::{
     error::{BindingName, BufferError, BuildError, Error, SubmitError},
     jit::{
-        Arg, Binding, BindingKind, ImageDeclaration, Promote, SetBinding, Specialized, Submission, has_work,
-        plan_unfused,
+        Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
+        Submission, has_work, loop_rounds, overrun, plan_unfused,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -17,7 +17,7 @@ use crate::{
         entry::Entry,
         graph::Touches,
         ignored::Ignored,
-        kernel::check_device,
+        kernel::{KernelInner, check_device},
         request::{Request, Size},
     },
     vk::{self, DeviceError, NumericClass, Wanted},
@@ -87,6 +87,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         let (_, accessor) = &request.args[place];
         texture(declared, binding, &accessor.buffer).map_err(fail)?;
         let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
+        element_type(&kernel, binding, accessor).map_err(fail)?;
         uniform(binding.kind, &accessor.buffer)?;
         // Looked at once: another thread may change it.
         let property = accessor.buffer.promote();
@@ -124,7 +125,11 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         plan_unfused(&submission, context.float, &context.limits)
             .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
     }
-    let ignored = Ignored::of(&handle.jit, &kernel, request).map(Arc::new);
+    within(context, handle, &submission, &buffers).map_err(fail)?;
+    let limit = context.limits.max_loop_rounds.filter(|_| runs);
+    let rounds = limit.and_then(|limit| Some((loop_rounds(&submission)?, limit)));
+    let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
+    let ignored = Ignored::of(&handle.jit, &kernel, request, too_many).map(Arc::new);
     if let Some(ignored) = &ignored {
         handle.say(ignored);
     }
@@ -260,6 +265,55 @@ fn range(
     }
     aligned(context, at, binding.kind, &accessor.buffer, offset)?;
     Ok((offset, len))
+}
+
+/// Whether no access is certain to go beyond what is bound.
+fn within(
+    context: &ContextInner,
+    kernel: &KernelInner,
+    submission: &Submission,
+    buffers: &[Arc<BufferInner>],
+) -> Result<(), SubmitError> {
+    // With robust access that is defined.
+    if context.limits.robust || !submission.runs() {
+        return Ok(());
+    }
+    let sizes = kernel.sizes_of(submission);
+    if kernel.is_within(sizes) {
+        return Ok(());
+    }
+    let Some(Overrun { at, writes, invocation, bytes }) = overrun(submission) else {
+        kernel.note_within(sizes);
+        return Ok(());
+    };
+    let number = submission.args.iter().position(|arg| arg.at == at).unwrap_or(0);
+    let binding = &submission.kernel.interface.bindings[number];
+    Err(SubmitError::Overrun {
+        at,
+        name: BindingName(binding.name.clone()),
+        buffer: (&*buffers[number].name()).into(),
+        len: submission.args[number].len,
+        invocation,
+        writes,
+        bytes,
+    })
+}
+
+/// Whether the elements of the buffer are those that the kernel has there.
+fn element_type(kernel: &Specialized, binding: &Binding, accessor: &Accessor<'_>) -> Result<(), SubmitError> {
+    if accessor.ty == ElementType::Bytes || binding.kind.texture().is_some() {
+        return Ok(());
+    }
+    match kernel.elements_at(binding.at) {
+        Some(declared) if !declared.takes(accessor.ty) => Err(SubmitError::ElementType {
+            at: binding.at,
+            name: BindingName(binding.name.clone()),
+            declared: declared.to_string().into(),
+            buffer: (&*accessor.buffer.name()).into(),
+            given: accessor.ty,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a binding can start at a byte of the buffer.

@@ -2,10 +2,12 @@
 
 use std::{ops::Range, sync::Arc};
 
+use bytemuck::Pod;
+
 use crate::{
     error::{BufferError, Error},
-    jit::Promote,
-    submission::{buffer::BufferInner, device::Device, held::Held},
+    jit::{ElementType, Promote},
+    submission::{buffer::BufferInner, device::Device, element::element_type, held::Held},
 };
 
 /// How a submission may use a buffer.
@@ -34,6 +36,8 @@ pub struct Accessor<'a> {
     pub(crate) access: Access,
     /// Bytes of one element, for messages and ranges.
     pub(crate) element: u64,
+    /// What an element is, to be compared with what the kernel takes there.
+    pub(crate) ty: ElementType,
     /// In elements, from the start of the buffer.
     pub(crate) offset: u64,
     /// In elements.
@@ -47,21 +51,21 @@ impl<'a> Accessor<'a> {
     #[inline]
     pub(crate) fn new(
         buffer: &'a Arc<BufferInner>,
-        element: u64,
+        (element, ty): (u64, ElementType),
         count: u64,
         access: Access,
     ) -> Accessor<'a> {
-        Accessor::with(Held::Lent(buffer), element, count, access)
+        Accessor::with(Held::Lent(buffer), (element, ty), count, access)
     }
 
     #[inline]
     pub(crate) fn with(
         buffer: Held<'a, BufferInner>,
-        element: u64,
+        (element, ty): (u64, ElementType),
         count: u64,
         access: Access,
     ) -> Accessor<'a> {
-        Accessor { buffer, access, element, offset: 0, count, promote: None, constant: false }
+        Accessor { buffer, access, element, ty, offset: 0, count, promote: None, constant: false }
     }
 
     /// One that keeps the buffer: for a structure that outlives the handle it was made from.
@@ -79,9 +83,30 @@ impl<'a> Accessor<'a> {
     /// ```
     #[must_use]
     pub fn into_owned(self) -> Accessor<'static> {
-        let Accessor { buffer, access, element, offset, count, promote, constant } = self;
+        let Accessor { buffer, access, element, ty, offset, count, promote, constant } = self;
         let buffer = Held::Own(buffer.into_inner());
-        Accessor { buffer, access, element, offset, count, promote, constant }
+        Accessor { buffer, access, element, ty, offset, count, promote, constant }
+    }
+
+    /// The same bytes as elements of another type, as [`Buffer::cast`](crate::Buffer::cast) has them: in these are the ranges
+    /// that are said from here on.
+    #[must_use]
+    pub fn cast<T: Pod>(mut self) -> Accessor<'a> {
+        let (start, bytes) = self.bytes();
+        let size = size_of::<T>().max(1) as u64;
+        // What begins inside of an element is outside of the buffer, and found as that.
+        self.count =
+            if start.is_multiple_of(size) && self.count != u64::MAX { bytes / size } else { u64::MAX };
+        (self.offset, self.element, self.ty) = (start / size, size, element_type::<T>());
+        self
+    }
+
+    /// Says what its elements are where the buffer's type does not: for programs that keep the types of their buffers elsewhere, as
+    /// bindings to other languages do. The kernel's are compared with it. Offsets and lengths stay in the buffer's elements.
+    #[must_use]
+    pub fn elements(mut self, ty: ElementType) -> Accessor<'a> {
+        self.ty = ty;
+        self
     }
 
     /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.

@@ -2,7 +2,7 @@
 //!
 //! Vulkan accepts a value for a specialization constant that the module does not declare, and a descriptor that no shader uses:
 //! programs hand the same list to every variant of a kernel. So does this crate. But a mistyped id looks the same, so it is said:
-//! in the log, once for each kernel, and in the report.
+//! in the log, once for each kernel, and in the report. So is a kernel whose loops are longer than a driver runs them.
 
 use smallvec::SmallVec;
 
@@ -16,6 +16,8 @@ use crate::{
 pub(crate) struct Ignored {
     constants: SmallVec<[u32; 2]>,
     arguments: SmallVec<[SetBinding; 2]>,
+    /// Rounds of its loops, and after how many the driver leaves them.
+    rounds: Option<(u128, u64)>,
 }
 
 impl Ignored {
@@ -24,6 +26,7 @@ impl Ignored {
         kernel: &jit::Kernel,
         specialized: &Specialized,
         request: &Request<'_>,
+        rounds: Option<(u128, u64)>,
     ) -> Option<Ignored> {
         let constants = kernel.unknown_constants(request.spec.iter().map(|(id, _)| *id));
         let bindings = &specialized.interface.bindings;
@@ -34,7 +37,7 @@ impl Ignored {
             arguments.extend(request.args.iter().map(|(at, _)| *at).filter(is_unused));
             arguments.sort_unstable();
         }
-        let ignored = Ignored { constants: constants.into(), arguments };
+        let ignored = Ignored { constants: constants.into(), arguments, rounds };
         (ignored != Ignored::default()).then_some(ignored)
     }
 
@@ -49,6 +52,12 @@ impl Ignored {
             .arguments
             .iter()
             .map(|at| format!("kernel {kernel} is given an argument for {at}, which it does not use"));
-        constants.chain(arguments).collect::<Vec<_>>().into_iter()
+        let rounds = self.rounds.map(|(rounds, limit)| {
+            format!(
+                "kernel {kernel} has loops of up to {rounds} rounds, and this driver leaves all loops of a kernel after {limit} rounds \
+                 together, silently: its results may be wrong"
+            )
+        });
+        constants.chain(arguments).chain(rounds).collect::<Vec<_>>().into_iter()
     }
 }

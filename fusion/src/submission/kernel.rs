@@ -1,15 +1,18 @@
 //! What the handles of a kernel share.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    hash::{Hash, Hasher},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
-use ahash::AHashSet;
+use ahash::{AHashSet, AHasher};
 
 use crate::{
     error::{BindingName, Error, SubmitError},
-    jit::{self, DescriptorArray, Specialized},
+    jit::{self, DescriptorArray, Specialized, Submission},
     submission::{device::Device, ignored::Ignored},
     vk::{Caps, Lack},
 };
@@ -26,6 +29,8 @@ pub(crate) struct KernelInner {
     pub(crate) jit: jit::Kernel,
     /// What was given for it, was not used, and was said in the log.
     pub(crate) said: Mutex<AHashSet<Ignored>>,
+    /// Hashes of the numbers and sizes of the latest submissions that were looked at for accesses beyond what is bound.
+    pub(crate) within: [AtomicU64; 4],
 }
 
 impl KernelInner {
@@ -37,6 +42,27 @@ impl KernelInner {
                 tracing::warn!("{note}");
             }
         }
+    }
+}
+
+impl KernelInner {
+    /// A hash of what decides whether accesses of a submission stay within its ranges.
+    pub(crate) fn sizes_of(&self, submission: &Submission) -> u64 {
+        let mut hasher = AHasher::default();
+        (submission.kernel.hash, submission.groups, &submission.push).hash(&mut hasher);
+        submission.args.iter().for_each(|arg| arg.len.hash(&mut hasher));
+        // Zero is none.
+        hasher.finish() | 1
+    }
+
+    /// Whether one like it was looked at lately.
+    pub(crate) fn is_within(&self, sizes: u64) -> bool {
+        self.within.iter().any(|known| known.load(Relaxed) == sizes)
+    }
+
+    /// Notes that nothing was found.
+    pub(crate) fn note_within(&self, sizes: u64) {
+        self.within[sizes as usize >> 1 & 3].store(sizes, Relaxed);
     }
 }
 

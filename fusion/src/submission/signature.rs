@@ -17,7 +17,7 @@ use std::{
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{self, ImageSize, Numbers, Promote, SetBinding, SpecType},
+    jit::{self, ElementType, ImageSize, Numbers, Promote, SetBinding, SpecType},
     options::fusion::FusionProperties,
     submission::{
         accessor::{Access, Accessor},
@@ -63,6 +63,7 @@ pub(crate) struct Arg {
     pub(crate) place: u32,
     pub(crate) access: Access,
     pub(crate) element: u64,
+    pub(crate) ty: ElementType,
     pub(crate) offset: u64,
     pub(crate) count: u64,
     pub(crate) promote: Option<Promote>,
@@ -134,10 +135,10 @@ impl Given {
             return None;
         }
         let arg = |(at, accessor): &(SetBinding, Accessor<'_>)| {
-            let Accessor { buffer: _, access, element, offset, count, promote, constant } = accessor;
+            let Accessor { buffer: _, access, element, ty, offset, count, promote, constant } = accessor;
             let (at, access, element, offset) = (*at, *access, *element, *offset);
             let (count, promote, constant) = (*count, *promote, *constant);
-            Arg { at, place: 0, access, element, offset, count, promote, constant, numbers: None }
+            Arg { at, place: 0, access, element, ty: *ty, offset, count, promote, constant, numbers: None }
         };
         let call = Call {
             kernel: kernel.id,
@@ -186,11 +187,12 @@ impl Call {
         }
         // A loop, and not `all`, which is a call for each argument here: it shows in what a list costs.
         for (arg, (asked_at, accessor)) in args.iter().zip(asked) {
-            let Arg { at, place, access, element, offset, count, promote, constant, numbers } = arg;
+            let Arg { at, place, access, element, ty, offset, count, promote, constant, numbers } = arg;
             let Accessor {
                 buffer,
                 access: by,
                 element: of,
+                ty: of_type,
                 offset: from,
                 count: many,
                 promote: wish,
@@ -204,7 +206,7 @@ impl Call {
             };
             let is_same = at == asked_at
                 && (access, promote, constant) == (by, wish, told)
-                && (element, offset, count) == (of, from, many);
+                && (element, ty, offset, count) == (of, of_type, from, many);
             let is_same = is_same && is_right(*place as usize, buffer);
             if !(is_same && numbers.as_ref().is_none_or(holds)) {
                 return false;

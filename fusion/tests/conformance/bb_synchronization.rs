@@ -122,8 +122,8 @@ fn sync_queue_destruction() {
         })
         .collect();
     let before = rig.context.stats();
-    drop(fusion);
     drop(queue);
+    drop(fusion);
     assert_eq!((rig.context.stats() - before).dispatches, 2);
     for event in &events {
         event.wait().unwrap();

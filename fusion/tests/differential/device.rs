@@ -7,6 +7,7 @@ use std::io::Write as _;
 use vkfuse::{
     Accessor, Buffer, BufferId, CacheOptions, Context, ContextOptions, Event, FusionProperties,
     FusionWrapper, GroupReport, Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, Tuning,
+    module::ElementType,
 };
 use vkfuse_fuzz::wgsl::{
     Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, run_unfused,
@@ -286,6 +287,8 @@ impl Device {
                 for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
                     let buffer = &self.memory[run][arg.buffer.0 as usize];
                     let accessor = if binding.writes { buffer.read_write() } else { buffer.read() };
+                    // Words stand for elements of any type.
+                    let accessor = accessor.elements(ElementType::Bytes);
                     let accessor = accessor.range(arg.offset as usize / 4, arg.len as usize / 4);
                     h.arg(arg.at, promoted(accessor, arg.promote));
                 }

@@ -107,7 +107,8 @@ impl Scene {
                 h.dispatch_items(&self.kernels[0], [n, 1, 1]);
             }
             Step::Reverse(from, to) => {
-                h.arg(0, self.buffers[from].read()).arg(1, self.buffers[to].write()).push(&n);
+                h.arg(0, self.buffers[from].read().cast::<u8>());
+                h.arg(1, self.buffers[to].write().cast::<u8>()).push(&n);
                 h.dispatch_items(&self.kernels[1], [n, 1, 1]);
             }
         })

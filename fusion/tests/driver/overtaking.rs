@@ -38,7 +38,11 @@ fn random(seed: u64, rounds: usize) -> Option<bool> {
                 queue.fill(buffers[z].write(), value).unwrap();
                 held[z] = vec![value; N];
             }
-            2 => drop(FusionWrapper::new(queue).unwrap().start_fusion()),
+            2 => {
+                let wrapper = FusionWrapper::new(queue).unwrap();
+                let _ = wrapper.start_fusion();
+                wrapper.detach();
+            }
             3 => drop(FusionWrapper::new(queue).unwrap().cancel_fusion()),
             4..8 => {
                 let factor = below(3) as i32 + 1;

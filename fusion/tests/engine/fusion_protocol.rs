@@ -219,3 +219,37 @@ fn lists_from_several_threads() {
     });
     rig.assert_no_validation_messages();
 }
+
+/// What an error does between the two ends of a list: the wrapper goes, and the queue is as it was.
+#[test]
+fn a_wrapper_that_is_dropped_cancels_what_it_began() {
+    let rig = rig!();
+    let pair = Pair::new(512);
+    let buffers = pair.workload.allocate(&rig);
+    let failing = || -> Result<Event, Error> {
+        let fusion = FusionWrapper::new(&rig.queue)?;
+        fusion.start_fusion()?;
+        let clone = fusion.clone();
+        pair.workload.submit_all(&rig, &buffers);
+        drop(clone);
+        assert!(fusion.is_in_fusion_mode(), "a handle is left");
+        rig.queue.submit(|_| Err(Error::custom("no")))?;
+        fusion.complete_fusion(&FusionProperties::default())
+    };
+    failing().unwrap_err();
+    assert!(!rig.queue.is_in_fusion_mode());
+    rig.queue.wait().unwrap();
+    assert_eq!(rig.context.stats().lists_cancelled, 1);
+    assert_out(&buffers[4]);
+    // The next list is another wrapper's, also where the first one is still there.
+    let (first, second) = (FusionWrapper::new(&rig.queue).unwrap(), FusionWrapper::new(&rig.queue).unwrap());
+    first.start_fusion().unwrap();
+    first.cancel_fusion().unwrap();
+    second.start_fusion().unwrap();
+    drop(first);
+    assert!(second.is_in_fusion_mode());
+    second.detach();
+    assert!(rig.queue.is_in_fusion_mode());
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+}

@@ -130,6 +130,7 @@ fn unreachable_ways_do_not_keep_kernels_apart() {
 #[cfg(feature = "wgsl")]
 mod wgsl {
     use super::*;
+    use vkfuse::rust::f16;
 
     fn kernel(rig: &Rig, text: &str) -> Kernel {
         rig.context.kernel_from_wgsl("form", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -251,7 +252,8 @@ mod wgsl {
                 let event = rig.queue.fuse(|queue| {
                     for (a, b) in [(&from, &between), (&between, &to)] {
                         queue.submit(|h| {
-                            h.arg(0, a.read()).arg(1, b.write()).dispatch_items(&kernel, [256, 1, 1]);
+                            h.arg(0, a.read().cast::<f16>()).arg(1, b.write().cast::<f16>());
+                            h.dispatch_items(&kernel, [256, 1, 1]);
                         })?;
                     }
                     Ok(())

@@ -294,7 +294,8 @@ fn runs_in_a_row_see_what_came_between() {
     // From the second on, the queue is known to own all of it.
     let events: Vec<Event> = (0..4).map(|_| six.list.run().unwrap()).collect();
     let other = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
-    FusionWrapper::new(&other).unwrap().start_fusion().unwrap();
+    let open = FusionWrapper::new(&other).unwrap();
+    open.start_fusion().unwrap();
     let last = rig.context.buffer::<i32>(N).unwrap();
     let observed = scale(&rig, &other, &six.out, 10, &last, N as u32).unwrap();
     six.list.run().unwrap();

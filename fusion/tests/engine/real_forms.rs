@@ -504,7 +504,9 @@ impl Sized {
         for (kernel, from, to) in [(&kernels[0], &self.x, &self.tmp), (&kernels[1], &self.tmp, &self.out)] {
             let block = if constant { self.block.constant() } else { self.block.read() };
             let submitted = self.rig.queue.submit(|h| {
-                h.arg(0, from.read()).arg(1, to.write()).arg(2, block).dispatch(kernel, [LEN / 64, 1, 1]);
+                // Words stand for floats as well.
+                h.arg(0, from.read().cast::<u8>()).arg(1, to.write().cast::<u8>()).arg(2, block.cast::<u8>());
+                h.dispatch(kernel, [LEN / 64, 1, 1]);
             });
             submitted.unwrap();
         }

@@ -148,7 +148,7 @@ fn w20_nothing_leaves_a_queue_stuck() {
         assert!(fusion.is_in_fusion_mode());
         events.push(queue.submit(|h| submit.record(&kernel, &buffers, h)).unwrap());
     }
-    drop((fusion, queue));
+    drop((queue, fusion));
     for event in &events {
         event.wait().unwrap();
         assert_eq!(event.outcome(), Outcome::Cancelled { by: CancelCause::QueueDropped });

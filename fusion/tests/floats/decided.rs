@@ -206,7 +206,7 @@ pub(super) fn run(
             .submit(|h| {
                 for (binding, word) in (0..).zip(kernel.0.split(' ')) {
                     let place = NAMES.iter().position(|name| *name == bound(word).2).expect("a buffer");
-                    let accessor: Accessor = buffers[place].read_write();
+                    let accessor: Accessor = buffers[place].read_write().cast::<u8>();
                     h.arg(binding, accessor);
                 }
                 h.push_bytes(&[5_u32, 5].map(u32::to_ne_bytes).concat());

@@ -8,6 +8,7 @@
 //! | `VKFUSE_FLOATS` | `all` runs every pair |
 //! | `VKFUSE_FLOATS_WIDTHS` | widths of floats; `32,16,64` by default, as far as the device has them |
 //! | `VKFUSE_FLOATS_OPS` | the operations, by the names in `ops.rs`; all by default |
+//! | `VKFUSE_FLOATS_SECOND` | the operations that follow; those of `VKFUSE_FLOATS_OPS` by default |
 //! | `VKFUSE_FLOATS_BATCH` | operations a kernel applies in the full table; 24 by default, 1 is slow and makes the smallest kernels |
 //! | `VKFUSE_FLOATS_PROMOTE` | where the values stay: `private,local,none` by default |
 //! | `VKFUSE_FLOATS_NANS` | set, also prints pairs that differ in nothing but which NaN they give |
@@ -167,9 +168,14 @@ fn every_pair_keeps_its_bits() {
             println!("f{width}: not on this device");
             continue;
         }
-        let names = list("VKFUSE_FLOATS_OPS", "", |text| Some(text.to_owned()));
-        let wanted = |op: &Op| names.iter().any(|name| name.is_empty() || name == op.name);
-        let all: Vec<Op> = ops::all(width).into_iter().filter(wanted).collect();
+        let named = |variable: &str, or: &str| {
+            let names = list(variable, or, |text| Some(text.to_owned()));
+            let wanted = |op: &Op| names.iter().any(|name| name.is_empty() || name == op.name);
+            ops::all(width).into_iter().filter(wanted).collect::<Vec<Op>>()
+        };
+        let all = named("VKFUSE_FLOATS_OPS", "");
+        let ops = std::env::var("VKFUSE_FLOATS_OPS").unwrap_or_default();
+        let seconds = named("VKFUSE_FLOATS_SECOND", &ops);
         let carriers: &[Carrier] = match width {
             16 => &[Carrier::Float],
             _ => &[Carrier::Float, Carrier::Bits],
@@ -179,7 +185,7 @@ fn every_pair_keeps_its_bits() {
                 let (start, lists, pairs) = (Instant::now(), bench.lists, bench.pairs);
                 let setting = Setting { width, carrier, promote };
                 let mut found = Vec::new();
-                for second in &all {
+                for second in &seconds {
                     for first in all.chunks(batch) {
                         found.extend(bench.compare(setting, first, *second));
                     }

@@ -44,8 +44,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x >= 64u) { retur
 
 fn asked(buffer: &Buffer<f32>, promote: Promote) -> Accessor<'_> {
     match promote {
-        Promote::Private => buffer.read_write().promote_private(),
-        _ => buffer.read_write(),
+        Promote::Private => buffer.read_write().cast::<u8>().promote_private(),
+        _ => buffer.read_write().cast::<u8>(),
     }
 }
 
@@ -75,16 +75,20 @@ fn a_kernel_sees_no_more_of_itself_when_fused() {
                 }
                 queue
                     .submit(|h| {
-                        h.arg(0, input.read_write()).arg(1, input.read_write()).arg(2, asked(&t, promote));
-                        h.arg(3, y.read_write())
-                            .arg(4, z.read_write())
+                        h.arg(0, input.read_write().cast::<u8>())
+                            .arg(1, input.read_write().cast::<u8>())
+                            .arg(2, asked(&t, promote));
+                        h.arg(3, y.read_write().cast::<u8>())
+                            .arg(4, z.read_write().cast::<u8>())
                             .push_bytes(&[p, p].map(f32::to_ne_bytes).concat());
                         h.dispatch(&kernel, [1, 1, 1]);
                     })
                     .expect(body);
                 queue
                     .submit(|h| {
-                        h.arg(0, z.read_write()).arg(1, asked(&t, promote)).arg(2, o.read_write());
+                        h.arg(0, z.read_write().cast::<u8>())
+                            .arg(1, asked(&t, promote))
+                            .arg(2, o.read_write().cast::<u8>());
                         h.dispatch(&next, [1, 1, 1]);
                     })
                     .expect(body);

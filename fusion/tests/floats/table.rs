@@ -123,8 +123,10 @@ impl Bench {
             for (kernel, writes_t) in [(&f, true), (&g, false)] {
                 self.queue
                     .submit(|h| {
-                        h.arg(0, a.read()).arg(1, b.read()).arg(2, c.read());
-                        let t = if writes_t { t.write() } else { t.read() };
+                        h.arg(0, a.read().cast::<u8>())
+                            .arg(1, b.read().cast::<u8>())
+                            .arg(2, c.read().cast::<u8>());
+                        let t = if writes_t { t.write() } else { t.read() }.cast::<u8>();
                         h.arg(
                             3,
                             match promote {
@@ -134,7 +136,7 @@ impl Bench {
                             },
                         );
                         if !writes_t {
-                            h.arg(4, o.write());
+                            h.arg(4, o.write().cast::<u8>());
                         }
                         h.push_bytes(&1.7f32.to_ne_bytes());
                         h.dispatch(kernel, groups);

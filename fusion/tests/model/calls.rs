@@ -479,7 +479,9 @@ impl World<'_> {
                 }
                 self.slots[queue].list = old.list;
                 self.orphan_failed |= old.failed;
-                self.cancel(queue, CancelCause::QueueDropped);
+                // The wrapper that began the list ends it, unless the queue goes first.
+                let cause = if *keep_wrapper { CancelCause::QueueDropped } else { CancelCause::ScopeLeft };
+                self.cancel(queue, cause);
                 self.slots[queue].completed = None;
             }
             Op::ForgetCode => self.rig.context.clear_memory_cache(),

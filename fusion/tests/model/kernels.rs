@@ -1,6 +1,6 @@
 //! The kernels that are submitted, and what they do.
 
-use vkfuse::{Accessor, Handler, Kernel, Promote};
+use vkfuse::{Accessor, Handler, Kernel, Promote, module::ElementType};
 
 use super::{
     data::{Memory, Part, Touch},
@@ -169,7 +169,8 @@ impl Call {
                 (false, _) => buffer.write(),
                 _ => buffer.read_write(),
             };
-            let accessor = self.parts[k].of(accessor).into_owned();
+            // Words stand for elements of any type.
+            let accessor = self.parts[k].of(accessor).elements(ElementType::Bytes).into_owned();
             match self.promote[k] {
                 None => accessor,
                 Some(Promote::Private) => accessor.promote_private(),

@@ -23,7 +23,7 @@ fn a_perhaps_does_not_make_old_bytes_new() {
         let (a, t) = (&ran.buffers[0], &ran.buffers[1]);
         let kernel = rig.kernel(&format!("museum/perhaps.{stage}"));
         let event = rig.queue.submit(|h| {
-            h.arg(0, a.read()).arg(binding, t.write()).dispatch(&kernel, [4, 1, 1]);
+            h.arg(0, a.read().cast::<u8>()).arg(binding, t.write().cast::<u8>()).dispatch(&kernel, [4, 1, 1]);
         });
         event.expect("an overwrite reads nothing").wait().expect("it runs");
         let error = t.download().expect_err("not every byte of it is new");

@@ -131,7 +131,10 @@ fn contradicting_promotions_are_an_error_and_opting_out_is_not() {
 fn even(rig: &Rig, x: &vkfuse::Buffer<i32>, z: &vkfuse::Buffer<i32>) -> Result<vkfuse::Event, vkfuse::Error> {
     let (kernel, n) = (rig.kernel("access/even"), x.len() as u32);
     rig.queue.submit(|h| {
-        h.arg(0, x.read()).arg(1, z.write()).push(&n).dispatch_items(&kernel, [n, 1, 1]);
+        h.arg(0, x.read().cast::<f32>())
+            .arg(1, z.write().cast::<f32>())
+            .push(&n)
+            .dispatch_items(&kernel, [n, 1, 1]);
     })
 }
 
@@ -157,7 +160,7 @@ fn a_kernel_that_writes_only_a_part_does_not_make_the_rest_good() {
     internalize(&rig, &tmp);
     let reverse = rig.kernel("access/reverse");
     let reversed = rig.queue.submit(|h| {
-        h.arg(0, a.read()).arg(1, tmp.write()).push(&(N as u32));
+        h.arg(0, a.read().cast::<f32>()).arg(1, tmp.write().cast::<f32>()).push(&(N as u32));
         h.dispatch_items(&reverse, [N as u32, 1, 1]);
     });
     reversed.unwrap();
@@ -269,7 +272,7 @@ fn what_loops_write_is_good_again_as_far_as_they_go() {
     let rows = rig.kernel("softmax/exp_sub");
     let write = |groups: u32| {
         let event = rig.queue.submit(|h| {
-            h.arg(0, x.read()).arg(1, most.read()).arg(2, tmp.write()).push(&(N as u32 / 8));
+            h.arg(0, x.read()).arg(1, most.read()).arg(2, tmp.write().cast::<f32>()).push(&(N as u32 / 8));
             h.dispatch(&rows, [groups, 1, 1]);
         });
         event.unwrap();

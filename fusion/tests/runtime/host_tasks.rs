@@ -329,8 +329,8 @@ fn a_receiver_of_events_that_waits_for_its_list_is_told_so() {
             // Apart from the others: two groups, which are built at the same time.
             let kernel = rig.kernel("access/reverse");
             let reversed = rig.queue.submit(|h| {
-                h.arg(0, t.read())
-                    .arg(1, z.write())
+                h.arg(0, t.read().cast::<f32>())
+                    .arg(1, z.write().cast::<f32>())
                     .push(&(N as u32))
                     .dispatch_items(&kernel, [N as u32, 1, 1]);
             });
@@ -344,7 +344,12 @@ fn a_receiver_of_events_that_waits_for_its_list_is_told_so() {
                 3 => Box::new(move || listed.wait()),
                 4 => Box::new(move || listed.wait_timeout(Duration::from_secs(60)).map(drop)),
                 5 => Box::new(move || other.fill(of_list.write(), 1).map(drop)),
-                _ => Box::new(move || FusionWrapper::new(&queue)?.start_fusion()),
+                _ => Box::new(move || {
+                    let wrapper = FusionWrapper::new(&queue)?;
+                    wrapper.start_fusion()?;
+                    wrapper.detach();
+                    Ok(())
+                }),
             };
             *deed.lock().unwrap() = Some(deed_of);
             let done = again.complete_fusion(&FusionProperties::default()).unwrap();

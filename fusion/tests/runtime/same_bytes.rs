@@ -30,8 +30,8 @@ impl List {
             add(rig, queue, &self.a, &self.a, &self.tmp)?,
             scale(rig, queue, &self.tmp, 3, &self.out)?,
             queue.submit(|h| {
-                h.arg(0, self.out.read())
-                    .arg(1, self.back.write())
+                h.arg(0, self.out.read().cast::<f32>())
+                    .arg(1, self.back.write().cast::<f32>())
                     .push(&n)
                     .dispatch_items(&reverse, [n, 1, 1]);
             })?,

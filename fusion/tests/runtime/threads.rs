@@ -49,7 +49,11 @@ fn threads_on_one_queue_and_one_buffer() {
                     let event = submitted.unwrap();
                     // Some threads switch fusion mode, some observe; whatever they do, no submission is lost.
                     match (thread, round % 5) {
-                        (0, 0) => drop(FusionWrapper::new(&queue).unwrap().start_fusion()),
+                        (0, 0) => {
+                            let wrapper = FusionWrapper::new(&queue).unwrap();
+                            let _ = wrapper.start_fusion();
+                            wrapper.detach();
+                        }
                         (0, 3) => drop(
                             FusionWrapper::new(&queue).unwrap().complete_fusion(&FusionProperties::default()),
                         ),

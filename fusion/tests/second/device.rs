@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use vkfuse::{
     Accessor, Buffer, CacheOptions, Context, ContextOptions, Event, FusionProperties, FusionWrapper,
-    Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, Reason,
+    Internalization, Kernel, Outcome, Promote, Queue, QueueOptions, Reason, module::ElementType,
 };
 use vkfuse_fuzz::{Class, Failure, List, Pool, Verdict};
 
@@ -147,6 +147,8 @@ impl Device {
                 for (arg, binding) in submission.args.iter().zip(&submission.kernel.interface.bindings) {
                     let buffer = &memory[arg.buffer.0 as usize];
                     let accessor = if binding.writes { buffer.read_write() } else { buffer.read() };
+                    // Words stand for elements of any type.
+                    let accessor = accessor.elements(ElementType::Bytes);
                     let accessor = accessor.range(arg.offset as usize / 4, arg.len as usize / 4);
                     h.arg(arg.at, promoted(accessor, arg.promote));
                 }

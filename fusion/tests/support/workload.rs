@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vkfuse::{
     Accessor, Buffer, BufferReport, Event, FusionProperties, FusionReport, FusionWrapper, Handler,
-    Internalization, Kernel, Outcome, Promote, SpecValue, Stats,
+    Internalization, Kernel, Outcome, Promote, SpecValue, Stats, module::ElementType,
 };
 
 use super::{Rig, poison};
@@ -152,6 +152,8 @@ impl Argument {
             Access::Write => buffer.write(),
             Access::ReadWrite => buffer.read_write(),
         };
+        // Words stand for elements of any type.
+        accessor = accessor.elements(ElementType::Bytes);
         if let Some((offset, len)) = self.range {
             accessor = accessor.range(offset, len);
         }

@@ -93,7 +93,7 @@ pub fn dump(pool: &Pool, list: &List, folder: &Path) -> std::io::Result<()> {
             let (offset, len) = (b.offset / 4, b.len / 4);
             let _ = writeln!(
                 toml,
-                "\"{}.{}\" = {{ buffer = \"b{}\", offset = {offset}, len = {len} }}",
+                "\"{}.{}\" = {{ buffer = \"b{}\", offset = {offset}, len = {len}, cast = true }}",
                 b.set, b.binding, b.object
             );
         }

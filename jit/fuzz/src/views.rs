@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryAccess, MemoryModel, Op};
 
 /// Bindings of which some variable is not `Coherent`. Under the Vulkan memory model, of which some access through a variable
@@ -79,51 +80,39 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     found.into_iter().filter(|(_, (count, vectors))| *count > 1 || !vectors).map(|(at, _)| at).collect()
 }
 
-/// Bindings that are loaded from, in other ways than by plain stores at least.
+/// Bindings that are loaded from, or reached in other ways than by plain stores.
+///
+/// # Panics
+/// If the words are not a module; they were validated.
 pub(crate) fn loaded(words: &[u32]) -> HashSet<(u32, u32)> {
+    let module = rspirv::dr::load_words(words).unwrap_or_else(|error| panic!("not a module: {error}"));
     let (mut sets, mut bindings) = (HashMap::new(), HashMap::new());
+    for inst in &module.annotations {
+        if let [Operand::IdRef(id), Operand::Decoration(decoration), Operand::LiteralBit32(value)] =
+            inst.operands[..]
+        {
+            match decoration {
+                Decoration::DescriptorSet => drop(sets.insert(id, value)),
+                Decoration::Binding => drop(bindings.insert(id, value)),
+                _ => {}
+            }
+        }
+    }
     let mut roots: HashMap<u32, u32> = HashMap::new();
     let mut found: HashSet<u32> = HashSet::new();
-    let mut at = 5;
-    while at < words.len() {
-        let len = ((words[at] >> 16) as usize).max(1);
-        let inst = &words[at..(at + len).min(words.len())];
-        let operand = |n: usize| inst.get(n).copied().unwrap_or(0);
-        let op = Op::from_u32(words[at] & 0xffff);
-        match op {
-            Some(Op::Decorate) => match Decoration::from_u32(operand(2)) {
-                Some(Decoration::DescriptorSet) => drop(sets.insert(operand(1), operand(3))),
-                Some(Decoration::Binding) => drop(bindings.insert(operand(1), operand(3))),
-                _ => {}
-            },
-            Some(Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject) => {
-                let base = operand(3);
-                roots.insert(operand(2), roots.get(&base).copied().unwrap_or(base));
+    for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
+        let mut ids = inst.operands.iter().filter_map(Operand::id_ref_any);
+        let root = |id: u32| roots.get(&id).copied().unwrap_or(id);
+        match inst.class.opcode {
+            Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject => {
+                if let (Some(id), Some(base)) = (inst.result_id, ids.next()) {
+                    roots.insert(id, root(base));
+                }
             }
-            Some(Op::Store | Op::Name | Op::MemberName | Op::EntryPoint | Op::Variable | Op::ArrayLength) => {
-            }
-            // Some of their words are numbers.
-            Some(
-                Op::Constant
-                | Op::SpecConstant
-                | Op::TypeInt
-                | Op::TypeFloat
-                | Op::TypeVector
-                | Op::TypeMatrix
-                | Op::TypePointer
-                | Op::MemberDecorate
-                | Op::ExecutionMode
-                | Op::CompositeExtract
-                | Op::CompositeInsert
-                | Op::VectorShuffle
-                | Op::Switch
-                | Op::Line,
-            ) => {}
-            Some(Op::Load) => drop(found.insert(roots.get(&operand(3)).copied().unwrap_or(operand(3)))),
-            // Whatever else has the pointer among its words may load.
-            _ => found.extend(inst.iter().skip(1).map(|id| roots.get(id).copied().unwrap_or(*id))),
+            Op::Store | Op::ArrayLength => {}
+            // Any other instruction with the pointer among its operands may load.
+            _ => found.extend(ids.map(root)),
         }
-        at += len;
     }
     let all = bindings.into_iter().filter(|(variable, _)| found.contains(variable));
     all.map(|(variable, binding)| (sets.get(&variable).copied().unwrap_or(0), binding)).collect()

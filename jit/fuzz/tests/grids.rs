@@ -30,7 +30,7 @@ fn kernels_over_a_grid_give_the_same_bytes_fused() {
         inlined += usize::from(plan.is_ok_and(|plan| !plan.report.inlined.is_empty()));
         tally.count(&case, verdict, &format!("{seed}:{list}"));
     }
-    println!("{tally}\n{inlined} lists with kernels worked out again");
+    println!("{tally}\n{inlined} lists with recomputed kernels");
     if lists < 150 {
         return;
     }

@@ -42,7 +42,7 @@ fn kernels_by_elements_and_by_rows_give_the_same_bytes_fused() {
     let [legal, illegal, near] = closed;
     println!("{tally}");
     println!("{rewritten} lists rewritten; as a whole: {legal} legal, {illegal} illegal, {near} unlabelled");
-    println!("{inlined} lists with kernels worked out again, {whole} of them as a whole");
+    println!("{inlined} lists with recomputed kernels, {whole} of them as a whole");
     if lists < 150 {
         return;
     }

@@ -26,8 +26,6 @@ pub(super) struct Emission<'a> {
     pub(super) entry: Option<Word>,
     /// Invocations of a work-group.
     pub(super) local_size: [u32; 3],
-    /// Each invocation does several of its work-group: [`super::narrow`] found a way.
-    pub(super) narrowed: bool,
 }
 
 impl<'a> Emission<'a> {
@@ -41,7 +39,6 @@ impl<'a> Emission<'a> {
             linked: Vec::with_capacity(kernels.len()),
             entry: None,
             local_size: recipe.schedule.local_size(),
-            narrowed: false,
         }
     }
 

@@ -17,6 +17,7 @@ use super::link::{Linked, Shared};
 use crate::analysis::access::AccessKind;
 use crate::frontend::opcodes::instruction;
 use crate::kernel::{Specialized, TextureKind};
+use crate::plan::Internalization;
 use crate::plan::recipe::{Member, Recipe, Target};
 
 /// Appends the entry point.
@@ -50,6 +51,9 @@ pub(super) fn member(
     linked: &Linked,
     linear: Option<Word>,
 ) {
+    if linked.fenced {
+        fence(&mut shared.builder, &mut blocks.code);
+    }
     let mut after = None;
     if let (Some(remap), Some(linear)) = (&member.remap, linear) {
         if let Some(total) = remap.total {
@@ -138,17 +142,60 @@ fn has_texels(recipe: &Recipe) -> bool {
 /// A work-group barrier that hands over buffers and shared memory, and texels if it is said.
 pub(super) fn barrier(builder: &mut Builder, code: &mut Code, texels: bool) {
     let scope = builder.constant(Scope::Workgroup as u32);
-    let mut bits = MemorySemantics::ACQUIRE_RELEASE
-        | MemorySemantics::UNIFORM_MEMORY
-        | MemorySemantics::WORKGROUP_MEMORY;
-    if texels {
-        bits |= MemorySemantics::IMAGE_MEMORY;
-    }
-    let semantics = builder.constant(bits.bits());
+    let semantics = builder.constant(semantics(texels).bits());
     code.effect(
         Op::ControlBarrier,
         vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
     );
+}
+
+/// Whether a member uses shared memory that an earlier one used, where one of the two writes and nothing between them orders that.
+///
+/// By the rules of SPIR-V, program order is enough for what one invocation stores and loads. A driver's compiler that breaks them
+/// needs a memory barrier.
+pub(super) fn needs_fence(recipe: &Recipe, kernels: &[Arc<Specialized>], number: usize) -> bool {
+    // Whether a member uses a promoted buffer, and whether it may write to it.
+    let uses = |member: usize, shared: usize| {
+        let targets = recipe.members[member].targets.iter().enumerate();
+        let mut bindings = targets.filter_map(|(binding, target)| match target {
+            Target::Internal { index, .. } if usize::from(*index) == shared => Some(binding),
+            _ => None,
+        });
+        let writes = |binding: usize| match &kernels[member].normal {
+            Ok(normal) => {
+                let mut accesses = normal.analysis.accesses.iter().filter(|one| one.binding == binding);
+                accesses.any(|one| one.kind != AccessKind::Read)
+            }
+            Err(_) => true,
+        };
+        let first = bindings.next()?;
+        Some(writes(first) || bindings.any(writes))
+    };
+    let ordered_from =
+        recipe.barriers.iter().filter(|&&after| after < number).max().map_or(0, |after| after + 1);
+    let is_open = |shared: usize| {
+        let Some(writes) = uses(number, shared) else { return false };
+        (ordered_from..number).any(|before| uses(before, shared).is_some_and(|other| other || writes))
+    };
+    let shared = recipe.internal.iter().enumerate().filter(|(_, one)| one.kind == Internalization::Local);
+    shared.map(|(index, _)| index).any(is_open)
+}
+
+/// A memory barrier that keeps accesses to shared memory in program order.
+fn fence(builder: &mut Builder, code: &mut Code) {
+    let scope = builder.constant(Scope::Workgroup as u32);
+    let bits = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
+    let semantics = builder.constant(bits.bits());
+    let operands = vec![Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)];
+    code.effect(Op::MemoryBarrier, operands);
+}
+
+/// What a barrier orders that hands over buffers and shared memory, and texels if it is said.
+pub(super) fn semantics(texels: bool) -> MemorySemantics {
+    let all = MemorySemantics::ACQUIRE_RELEASE
+        | MemorySemantics::UNIFORM_MEMORY
+        | MemorySemantics::WORKGROUP_MEMORY;
+    if texels { all | MemorySemantics::IMAGE_MEMORY } else { all }
 }
 
 /// Blocks of the entry point; the last is still open.

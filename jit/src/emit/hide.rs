@@ -72,7 +72,7 @@ pub(crate) fn hide(
 }
 
 /// What combines a value with the zero.
-fn operation() -> Op {
+pub(crate) fn operation() -> Op {
     if mutant!(HiddenTwiceIsOpen) { Op::BitwiseXor } else { Op::IAdd }
 }
 

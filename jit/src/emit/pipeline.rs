@@ -12,26 +12,26 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
-use super::passes::{dce, sink_stores, subgroup_ids};
+use super::link::Linked;
+use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
 use super::{JitError, finish};
-use super::{coarsening, entry, interleave, link, lockstep, narrow, registers};
+use super::{coarsening, entry, link, lockstep};
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
 /// From the members' kernels to the module of the fused one.
 ///
-/// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`narrow`]), and then the passes on what it
-/// leaves do nothing ([`Emission::narrowed`]).
+/// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`unroll_and_jam`]), and then the passes on what it
+/// leaves do nothing.
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
     pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
     pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
-    pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), Build(interleave::run)),
-    pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), Build(narrow::run)),
-    pass("registers", |recipe| recipe.shuffles, Build(registers::run)),
     pass("lockstep", |recipe| recipe.schedule.superword().is_some(), Build(lockstep::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
+    pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
+    pass("shuffle_promotion", |recipe| recipe.shuffles, Change(shuffle_promotion::run)),
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
     pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
     pass("dce", |_| true, Change(dce::run)),
@@ -77,11 +77,12 @@ const fn pass(name: &'static str, wanted: fn(&Recipe) -> bool, run: Run) -> Pass
 /// Links the members of the recipe, in order.
 fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
     let Emission { recipe, kernels, shared, linked, .. } = emission;
-    for (member, kernel) in recipe.members.iter().zip(kernels.iter()) {
+    for (number, (member, kernel)) in recipe.members.iter().zip(kernels.iter()).enumerate() {
         if member.kernel != kernel.hash {
             return Err(JitError::new("link", format!("kernel {} is not the one planned", kernel.name)));
         }
-        linked.push(link::link(shared, recipe, member, kernel)?);
+        let one = link::link(shared, recipe, member, kernel)?;
+        linked.push(Linked { fenced: entry::needs_fence(recipe, kernels, number), ..one });
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ impl Linker<'_> {
             let parts = (cfg.loops.len() > index)
                 .then(|| Unrollable::of(function, &cfg, index))
                 .flatten()
-                .ok_or_else(|| self.error(format!("loop {index} cannot be written out")))?;
+                .ok_or_else(|| self.error(format!("loop {index} cannot be unrolled")))?;
             let header = parts.blocks[0];
             // Who comes from before the loop goes to the first round; who speaks of the header later means the last.
             let name = label(function, header);

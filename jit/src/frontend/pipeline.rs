@@ -41,6 +41,37 @@ const PIPELINE: &[Pass] = &[
     Pass::CheckInstructions,
 ];
 
+/// The same with the passes of `normal` instead of the optimizer's.
+const ON_THE_IR: &[Pass] = &[
+    Pass::CheckDeclarations,
+    Pass::CheckSize,
+    Pass::ExpandCopies,
+    Pass::MemoryModel,
+    Pass::Extend,
+    Pass::Normal,
+    Pass::ByMember,
+    Pass::RaiseVersion,
+    Pass::StorageClass,
+    Pass::OrderTypes,
+    Pass::TrivialPhis,
+    Pass::CopyPropagation,
+    Pass::Dce,
+    Pass::CheckDeclarations,
+    Pass::CheckInstructions,
+];
+
+thread_local! {
+    static IS_ON_THE_IR: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Normal forms that `make` asks for in this thread are made on the IR.
+pub fn on_the_ir<T>(make: impl FnOnce() -> T) -> T {
+    IS_ON_THE_IR.set(true);
+    let made = make();
+    IS_ON_THE_IR.set(false);
+    made
+}
+
 /// From a module that is otherwise done to one whose floats have the same bits wherever it is compiled. Of unfused modules
 /// and of fused ones.
 const STRICT: &[Pass] = &[Pass::Formulas, Pass::NoContraction];
@@ -75,6 +106,7 @@ passes! {
     MemoryModel "memory-model",
     Extend "extend",
     Inline "inline",
+    Normal "normal",
     ByMember "by-member",
     Sroa "sroa",
     RestoreReturns "restore-returns",
@@ -101,6 +133,7 @@ impl Pass {
             Pass::CheckSize => check_size::run(module)?,
             Pass::CheckInstructions => refuse::instructions(module)?,
             Pass::Inline => inline::run(module)?,
+            Pass::Normal => super::normal::run(module)?,
             Pass::Sroa => sroa::run(module)?,
             Pass::OrderTypes => order_types::run(module)?,
             Pass::MemoryModel => memory_model::run(module)?,
@@ -123,7 +156,8 @@ impl Pass {
 /// The normal form of a specialised, pruned module.
 pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelReason> {
     let mut module = plain.clone();
-    for &pass in PIPELINE {
+    let passes = if IS_ON_THE_IR.get() { ON_THE_IR } else { PIPELINE };
+    for &pass in passes {
         pass.run(&mut module)?;
         if !pass.is_check() {
             observe(kernel, pass, &module);

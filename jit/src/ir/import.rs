@@ -25,7 +25,7 @@ use declarations::{Importer, Result};
 /// # Errors
 /// Why it has none.
 pub fn import(source: &dr::Module) -> Result<Module> {
-    let mut importer = Importer::new(source);
+    let mut importer = Importer::new(source)?;
     importer.declarations(source)?;
     for inst in source.functions.iter().filter_map(|function| function.def.as_ref()) {
         importer.signature(inst)?;

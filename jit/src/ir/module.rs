@@ -6,7 +6,8 @@
 use ahash::AHashMap;
 use rspirv::dr::Operand;
 use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, Decoration, ExecutionModel, MemoryModel, Op, StorageClass,
+    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op,
+    StorageClass,
 };
 use smallvec::SmallVec;
 
@@ -214,10 +215,18 @@ impl Module {
         global
     }
 
+    /// The variables that are declared, in order.
+    pub fn declared(&self) -> impl Iterator<Item = Global> + '_ {
+        self.items.iter().filter_map(|item| match item {
+            Item::Global(global) => Some(*global),
+            _ => None,
+        })
+    }
+
     /// The variable of a built-in.
     pub fn input(&self, builtin: BuiltIn) -> Option<Global> {
         let operand = [Operand::BuiltIn(builtin)];
-        self.globals.keys().find(|&global| self.decoration(global, Decoration::BuiltIn) == Some(&operand))
+        self.declared().find(|&global| self.decoration(global, Decoration::BuiltIn) == Some(&operand))
     }
 
     /// Removes variables from the declarations: nothing may use them.
@@ -246,6 +255,43 @@ impl Module {
             (ConstKind::Bits(bits), _) if bits.len() == 1 => bits.first().copied(),
             (ConstKind::Null, TypeKind::Int { width, .. }) if *width <= 32 => Some(0),
             _ => None,
+        }
+    }
+
+    /// The word that an integer constant of 32 bits is; of a truth, 0 or 1.
+    pub fn word_of(&self, constant: Const) -> Option<u32> {
+        let data = self.const_data(constant);
+        match (&data.kind, self.types.kind(data.ty)) {
+            (ConstKind::Bool(truth), _) => Some(u32::from(*truth)),
+            (_, TypeKind::Int { width: 32, .. }) => self.number(constant),
+            _ => None,
+        }
+    }
+
+    /// The size of the work-group.
+    pub fn local_size(&self) -> Option<[u32; 3]> {
+        let local = GlobalArg::Literal(Operand::ExecutionMode(ExecutionMode::LocalSize));
+        let sizes = self.modes.iter().find_map(|mode| match mode.operands.as_slice() {
+            [first, sizes @ ..] if *first == local => Some(sizes),
+            _ => None,
+        })?;
+        match sizes {
+            &[
+                GlobalArg::Literal(Operand::LiteralBit32(x)),
+                GlobalArg::Literal(Operand::LiteralBit32(y)),
+                GlobalArg::Literal(Operand::LiteralBit32(z)),
+            ] => Some([x, y, z]),
+            _ => None,
+        }
+    }
+
+    /// Changes the size of the work-group.
+    pub fn set_local_size(&mut self, size: [u32; 3]) {
+        let local = GlobalArg::Literal(Operand::ExecutionMode(ExecutionMode::LocalSize));
+        let is_it = |mode: &&mut Mode| mode.operands.first() == Some(&local);
+        for mode in self.modes.iter_mut().filter(is_it) {
+            let sizes = size.iter().map(|&n| GlobalArg::Literal(Operand::LiteralBit32(n)));
+            mode.operands = std::iter::once(local.clone()).chain(sizes).collect();
         }
     }
 

@@ -12,6 +12,9 @@ use super::entity::{Construct, Inst, Region, Value};
 /// Values that go along an edge.
 pub type EdgeArgs = SmallVec<[Value; 2]>;
 
+/// A region, and a node of it by number; behind the last for the end.
+pub type Position = (Region, usize);
+
 /// A region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionData {

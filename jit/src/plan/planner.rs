@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use crate::plan::dispatch::assemble;
-use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::overlap;
+use crate::plan::growth;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
 use crate::plan::input::problem::Problem;
@@ -198,7 +198,7 @@ impl Planner<'_> {
     fn dispatch(&mut self, start: usize) -> Result<usize, PlanError> {
         let (mut group, mut rejection) = match self.options.apart {
             true => (None, Some(Reason::MeasuredSlower.into())),
-            false => grow(self.problem(), start),
+            false => growth::grow(self.problem(), start, &self.plan.report.buffers),
         };
         let mut tried = None;
         if let Some(group) = &mut group {
@@ -208,7 +208,7 @@ impl Planner<'_> {
             group.as_ref().and_then(|group| overlap::boundary(&self.list, group, self.options, self.limits));
         if let Some(boundary) = boundary
             && !self.plan.report.is_rewritten(boundary..self.list.len())
-            && let Some(part) = grow_to(self.problem(), start..boundary)
+            && let Some(part) = growth::grow_to(self.problem(), start..boundary, &self.plan.report.buffers)
         {
             (group, rejection, tried) = (Some(part), Some(Reason::Overlaps.into()), None);
         }
@@ -242,7 +242,7 @@ impl Planner<'_> {
                 return tried;
             }
             // What a rewrite lets join may let others join as it is.
-            *rejection = grow_on(self.problem(), group);
+            *rejection = growth::grow_on(self.problem(), group, &self.plan.report.buffers);
         }
         None
     }
@@ -304,45 +304,6 @@ impl Planner<'_> {
         assemble::fused(Problem { list, uses, options, limits }, group, plan);
         members.end
     }
-}
-
-/// The longest group from `start`, and what ended it.
-fn grow(problem: Problem<'_>, start: usize) -> (Option<Group>, Option<Rejection>) {
-    match Group::new(problem, start) {
-        Ok(mut group) => {
-            let rejection = grow_on(problem, &mut group);
-            (Some(group), rejection)
-        }
-        Err(reason) => (None, Some(reason.into())),
-    }
-}
-
-/// A group of exactly these submissions, if they are one.
-fn grow_to(problem: Problem<'_>, members: std::ops::Range<usize>) -> Option<Group> {
-    let mut group = Group::new(problem, members.start).ok()?;
-    while group.end() < members.end {
-        group.join(problem).ok()?;
-    }
-    Some(group)
-}
-
-/// Takes in all that joins a group; what ends it.
-fn grow_on(problem: Problem<'_>, group: &mut Group) -> Option<Rejection> {
-    let Problem { list, options, limits, .. } = problem;
-    let mut budget = Budget::new(&list[group.start]);
-    for member in &list[group.start + 1..group.end()] {
-        budget.take(member);
-    }
-    while group.end() < list.len() {
-        let next = &list[group.end()];
-        if let Err(reason) = budget.add(next, options.float, limits) {
-            return Some(reason.into());
-        }
-        if let Err(rejection) = group.join(problem) {
-            return Some(rejection);
-        }
-    }
-    None
 }
 
 /// Plans one submission by itself: the user's module as it is, unless its group counts have to be

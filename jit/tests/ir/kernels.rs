@@ -8,7 +8,7 @@ use vkfuse_jit::kernel::{Kernel, Module};
 use crate::round_trip::Outcome;
 
 /// Modules below a folder, in order.
-fn modules(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn modules(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -49,12 +49,12 @@ fn check(folder: &str, refused: usize) {
 }
 
 #[cfg(feature = "wgsl")]
-fn wgsl(name: &str, text: &str) -> Option<Module> {
+pub(crate) fn wgsl(name: &str, text: &str) -> Option<Module> {
     Module::from_wgsl(name, text).ok()
 }
 
 #[cfg(not(feature = "wgsl"))]
-fn wgsl(_: &str, _: &str) -> Option<Module> {
+pub(crate) fn wgsl(_: &str, _: &str) -> Option<Module> {
     None
 }
 

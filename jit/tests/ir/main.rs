@@ -9,6 +9,8 @@ mod dce;
 mod fused;
 mod generated;
 mod kernels;
+mod mutated;
+mod normal;
 mod print;
 mod round_trip;
 mod speed;

@@ -135,6 +135,11 @@ impl Numbers {
         (self.0 >> 32) as u32
     }
 
+    /// A number below a limit.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.next() as usize % limit
+    }
+
     /// Words that are small numbers, or floats around one.
     fn words(&mut self, count: usize) -> Vec<u8> {
         let one = |_| match self.next() % 4 {
@@ -146,10 +151,12 @@ impl Numbers {
 }
 
 /// Whether both could be run, and gave the same bytes.
-fn compare(before: &[u32], after: &[u32]) -> Result<bool, String> {
+pub(crate) fn compare(before: &[u32], after: &[u32]) -> Result<bool, String> {
     let mut ran = false;
     for seed in 1..3 {
-        let (one, other) = (run(before, seed), run(after, seed));
+        let bindings = Program::decode(before).map(|program| program.bindings().collect::<Vec<_>>());
+        let bindings = bindings.unwrap_or_default();
+        let (one, other) = (run(before, seed, &bindings), run(after, seed, &bindings));
         match (one, other) {
             (Ok(one), Ok(other)) if one == other => ran = true,
             (Ok(one), Ok(other)) => {
@@ -168,12 +175,12 @@ fn compare(before: &[u32], after: &[u32]) -> Result<bool, String> {
     Ok(ran)
 }
 
-/// All bytes behind a run on random contents.
-fn run(words: &[u32], seed: u64) -> Result<Vec<Vec<u8>>, String> {
+/// All bytes of these bindings behind a run on random contents.
+fn run(words: &[u32], seed: u64, bindings: &[(u32, u32)]) -> Result<Vec<Vec<u8>>, String> {
     let mut program = Program::decode(words).map_err(|error| error.to_string())?;
     let mut numbers = Numbers::of(seed);
     let mut memory = Memory::new();
-    let mut bindings: Vec<(u32, u32)> = program.bindings().collect();
+    let mut bindings = bindings.to_vec();
     bindings.sort_unstable();
     bindings.dedup();
     for image in program.images().filter(|image| image.format.is_none()).collect::<Vec<_>>() {

@@ -55,6 +55,7 @@ fn assert_same(what: &str, made: &Specialized, kept: &Specialized) {
         zeros: _,
         closed: _,
         is_repeated: _,
+        elements: _,
         is_rewritten: _,
     } = made;
     assert_eq!((name, entry, hash), (&kept.name, &kept.entry, &kept.hash), "{what}");

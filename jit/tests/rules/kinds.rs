@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{Decoration, MemoryModel};
+use rspirv::spirv::{Decoration, MemoryModel, Op};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::Access;
 use vkfuse_jit::kernel::{Kernel, KernelReason, Module, Specialized};
@@ -332,6 +332,28 @@ probes! {
             });
             assert_eq!(decorated, coherent, "{text}");
         }
+    }
+
+    /// A driver may let a load from shared memory come before the store of the same invocation that it has to follow.
+    fn what_an_invocation_reads_back_from_shared_memory_is_behind_a_memory_barrier() {
+        let barriers = |promote: Promote, index: &str| {
+            let checked = Lab::new(32)
+                .promote(1, promote)
+                .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;"), [4, 1, 1], &[0, 1], &[])
+                .submit(&kernel("a z", "8", &format!("z[gid.x] = a[{index}] + 1u;")), [4, 1, 1], &[1, 2], &[])
+                .submit(&kernel("a b z", "8", "z[gid.x] = a[gid.x] ^ b[gid.x];"), [4, 1, 1], &[1, 2, 3], &[])
+                .check()
+                .fused(usize::from(index != "gid.x"));
+            let words = checked.plan.steps[0].build().expect("the module stands");
+            let module = rspirv::dr::load_words(words).expect("a module");
+            let all: Vec<_> = module.all_inst_iter().collect();
+            [Op::MemoryBarrier, Op::ControlBarrier].map(|op| all.iter().filter(|i| i.class.opcode == op).count())
+        };
+        assert_eq!(barriers(Promote::Local, "gid.x"), [2, 0]);
+        // What comes behind the control barrier only loads.
+        assert_eq!(barriers(Promote::Local, "gid.x ^ 1u"), [0, 1]);
+        assert_eq!(barriers(Promote::Private, "gid.x"), [0, 0]);
+        assert_eq!(barriers(Promote::None, "gid.x"), [0, 0]);
     }
 
     /// A driver may let a load of one invocation come before the store that it has to follow.

@@ -34,6 +34,49 @@ probes! {
         ended_by(&limited(limit(3), &copy(), [&[], &[]]), &Reason::Bindings { needed: 4, limit: 3 });
     }
 
+    /// What stays inside is not bound, however much of it there is.
+    fn what_stays_inside_needs_no_binding() {
+        let lab = |limit| {
+            let mut lab = Lab::new(64);
+            lab.limits.max_storage_buffers = limit;
+            (1..8).fold(lab, |lab, buffer| lab.promote(buffer, Promote::Private))
+        };
+        let chain = |lab: Lab| {
+            let lab = (0..8).fold(lab, |lab, at| lab.submit(&copy(), [4, 1, 1], &[at, at + 1], &[]));
+            lab.check()
+        };
+        let checked = chain(lab(2)).fused(0);
+        assert_eq!(checked.plan.steps[0].bindings.len(), 2);
+        // Behind it comes what there is no binding for.
+        let chain_and_more = |lab: Lab| {
+            let lab = (0..8).fold(lab, |lab, at| lab.submit(&copy(), [4, 1, 1], &[at, at + 1], &[]));
+            lab.submit(&copy(), [4, 1, 1], &[10, 11], &[]).check()
+        };
+        ended_by(&chain_and_more(lab(3)), &Reason::Bindings { needed: 4, limit: 3 });
+        chain_and_more(lab(4)).fused(0);
+    }
+
+    /// A group whose buffers do not stay inside, though they were to, is shortened to what can be bound.
+    fn what_was_to_stay_inside_and_does_not_is_bound() {
+        // The second submission reads what nothing here has written, so that the buffer stays in memory.
+        let adds = kernel("a z", "8", "z[gid.x] = z[gid.x] + a[gid.x];");
+        let list = |limit| {
+            let mut lab = Lab::new(64);
+            lab.limits.max_storage_buffers = limit;
+            let lab = [1, 3, 5, 7].into_iter().fold(lab, |lab, at| lab.promote(at, Promote::Private));
+            [0, 2, 4, 6].into_iter().fold(lab, |lab, at| lab.submit(&adds, [4, 1, 1], &[at, at + 1], &[])).check()
+        };
+        list(8).fused(0);
+        for (limit, dispatches) in [(7, 2), (4, 2), (3, 4), (2, 4)] {
+            let checked = list(limit);
+            assert_eq!(checked.plan.steps.len(), dispatches, "{limit}: {:#?}", checked.plan.report.splits);
+            let bound: Vec<usize> = checked.plan.steps.iter().map(|step| step.bindings.len()).collect();
+            assert!(bound.iter().all(|bound| *bound <= limit as usize), "{limit}: {bound:?}");
+            let reason = &checked.plan.report.splits[0].reason;
+            assert!(matches!(reason, Reason::Bindings { limit: of, .. } if *of == limit), "{reason}");
+        }
+    }
+
     fn push_constants_are_limited() {
         let text = kernel("a z", "8", "z[gid.x] = a[gid.x] + p.x * p.y * p.z * p.w;");
         let limit = |n| move |l| Limits { max_push_bytes: n, max_uniform_buffers: 0, ..l };
@@ -140,7 +183,7 @@ probes! {
             matches!(reason, Reason::PushConstants { limit: 128, no_buffer: NoPushBuffer::TooMany { most: 5461 }, .. }),
             "{reason}"
         );
-        assert!(reason.to_string().contains("of which the device has 128"), "{reason}");
+        assert!(reason.to_string().contains("bytes of push constants of 128"), "{reason}");
     }
 
     fn shared_memory_is_limited() {

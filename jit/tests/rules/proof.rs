@@ -223,6 +223,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ComputedIsPassedOn,
     Mutant::NoValueIsPlanned,
     Mutant::IgnoreLimits,
+    Mutant::WishesAreGranted,
     // What the planner refuses there is proved by what is compared byte by byte.
     Mutant::OverlapsAreFollowed,
     Mutant::SmallArgumentsMove,

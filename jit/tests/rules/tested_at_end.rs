@@ -304,7 +304,7 @@ fn the_report_names_the_loop() {
     let reason = &list(10, &text, &[]).planned().plan.report.splits[0].reason;
     assert_eq!(
         reason.to_string(),
-        "driver limit: 10 loop rounds in one kernel; it is not known how often a loop of probe goes round"
+        "driver limit: 10 loop iterations in one kernel; the trip count of a loop in probe is unknown"
     );
     if !is_possible() {
         return;
@@ -313,7 +313,7 @@ fn the_report_names_the_loop() {
     let text = glsl("-g", "a z", "8", body);
     let line = 1 + text.lines().position(|line| line.starts_with("while")).expect("a loop");
     let reason = &list(10, &text, &[]).planned().plan.report.splits[0].reason;
-    let expected = format!("it is not known how often the loop in line {line} of probe goes round");
+    let expected = format!("the trip count of the loop in line {line} of probe is unknown");
     assert!(reason.to_string().ends_with(&expected), "{reason}, not {line}");
 }
 

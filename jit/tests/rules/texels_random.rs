@@ -130,7 +130,7 @@ fn random_lists_over_images_have_the_bits_of_the_unfused_run() {
         inside += usize::from(report.inlined.iter().any(|one| one.gone));
     }
     println!(
-        "{lists} lists: {inlined} with something worked out, {inside} with an image that stays inside, {split} split"
+        "{lists} lists: {inlined} with recomputation, {inside} with an image that stays inside, {split} split"
     );
     assert!(inlined * 5 > lists as usize && split * 10 > lists as usize, "{inlined} and {split} of {lists}");
 }

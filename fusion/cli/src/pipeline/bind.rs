@@ -3,6 +3,7 @@
 //! # Guarantees
 //! - every binding that the kernel uses has a buffer large enough for its fixed part
 //! - accessor and buffer do not ask for different promotions
+//! - the elements of the buffer are the kernel's, or bytes, or said to be cast
 //! - there are as many bytes of push constants as the kernel takes
 //!
 //! # Refuses
@@ -58,10 +59,27 @@ pub(super) fn arguments(
             );
             return Err(pipeline.problem(place, message));
         }
+        if let Some(message) = types(pipeline, &submit.args[index], binding, kernel) {
+            return Err(pipeline.problem(place, format!("binding {slot} of kernel {name} {message}")));
+        }
         used.push(index);
     }
     promotions(pipeline, submit)?;
     Ok(used)
+}
+
+/// What is wrong with the elements of an argument, if they are others than the kernel's.
+fn types(pipeline: &Pipeline, arg: &Argument, binding: &Binding, kernel: &Specialized) -> Option<String> {
+    let buffer = &pipeline.buffers[arg.buffer];
+    if arg.cast || binding.kind.texture().is_some() {
+        return None;
+    }
+    let declared =
+        kernel.elements_at(binding.at).filter(|declared| !declared.takes(buffer.ty.in_memory()))?;
+    let (given, buffer) = (buffer.ty.name(), &buffer.name);
+    Some(format!(
+        "has elements of {declared}, and buffer {buffer} has {given}; where its bytes are meant, say {{ buffer = \"{buffer}\", cast = true }}"
+    ))
 }
 
 /// What is wrong with an argument, if it is not of the binding's kind.

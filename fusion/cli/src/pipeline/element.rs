@@ -6,6 +6,7 @@ use super::problem::Problem;
 use half::f16;
 use smallvec::SmallVec;
 use toml::de::DeValue;
+use vkfuse_jit::kernel::ElementType as InMemory;
 
 /// The bytes of one element, little-endian.
 pub(crate) type ElementBytes = SmallVec<[u8; 8]>;
@@ -54,6 +55,19 @@ impl ElementType {
             ElementType::F16 | ElementType::I16 | ElementType::U16 => 2,
             ElementType::F32 | ElementType::I32 | ElementType::U32 => 4,
             ElementType::F64 | ElementType::I64 | ElementType::U64 => 8,
+        }
+    }
+
+    /// The type as kernels have it.
+    pub(crate) fn in_memory(self) -> InMemory {
+        let bytes = self.size() as u8;
+        match self {
+            ElementType::U8 => InMemory::Bytes,
+            ElementType::F16 | ElementType::F32 | ElementType::F64 => InMemory::float(bytes),
+            ElementType::U16 | ElementType::U32 | ElementType::U64 => InMemory::int(bytes, false),
+            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
+                InMemory::int(bytes, true)
+            }
         }
     }
 

@@ -158,6 +158,8 @@ pub(crate) struct Argument {
     pub(crate) len: u64,
     /// `constant`: nothing writes it before the list has run.
     pub(crate) constant: bool,
+    /// `cast`: the kernel's elements may be of another type.
+    pub(crate) cast: bool,
     /// How it is sampled, where it is bound with a sampler.
     pub(crate) sampler: Option<Sampling>,
     /// The format that a buffer is seen through, where it is bound as texels.

@@ -420,6 +420,7 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
             offset: 0,
             len: buffers[buffer].len,
             constant: false,
+            cast: false,
             sampler: None,
             texels: None,
             place: node.place(),
@@ -428,7 +429,7 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
     if let Some(argument) = image_argument(node, at, buffers)? {
         return Ok(argument);
     }
-    let table = node.table(&["buffer", "promote", "offset", "len", "constant", "texels"])?;
+    let table = node.table(&["buffer", "promote", "offset", "len", "constant", "cast", "texels"])?;
     let buffer_node = table.require("buffer")?;
     let buffer = lookup(&buffer_node, "buffer", names)?;
     if buffers[buffer].image.is_some() {
@@ -442,14 +443,17 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
         promote: table.get("promote").map(|promote| promotion(&promote)).transpose()?,
         offset,
         len,
-        constant: match table.get("constant") {
-            Some(constant) => constant.boolean()?,
-            None => false,
-        },
+        constant: flag(table.get("constant"))?,
+        cast: flag(table.get("cast"))?,
         sampler: None,
         texels: table.get("texels").map(|format| Texel::read(&format)).transpose()?,
         place: node.place(),
     })
+}
+
+/// A boolean, false where it is left out.
+fn flag(node: Option<Node<'_>>) -> Result<bool, Problem> {
+    node.map_or(Ok(false), |node| node.boolean())
 }
 
 /// `{ image = "photo", sampler = "linear" }`, if the table has such a key.
@@ -473,6 +477,7 @@ fn image_argument(
         offset: 0,
         len: buffers[buffer].len,
         constant: false,
+        cast: false,
         sampler: table.get("sampler").map(|sampler| Sampling::read(&sampler)).transpose()?,
         texels: None,
         place: node.place(),

@@ -99,6 +99,8 @@ impl Words {
             offset,
             len: end - offset,
             constant: false,
+            // They move words.
+            cast: true,
             sampler: None,
             texels: None,
             place: node.place(),

@@ -46,6 +46,12 @@ pub(crate) struct Times {
     pub(crate) fused_gpu: Option<f64>,
     pub(crate) unfused_wall: Option<f64>,
     pub(crate) fused_wall: Option<f64>,
+    /// All submissions as they are, in one command buffer with the barriers that they need.
+    pub(crate) recorded_gpu: Option<f64>,
+    pub(crate) recorded_wall: Option<f64>,
+    /// Of the first run of each, in which a driver may compile what it compiles late. It is not among the others.
+    pub(crate) first_unfused_wall: Option<f64>,
+    pub(crate) first_fused_wall: Option<f64>,
 }
 
 /// One repetition.
@@ -66,6 +72,8 @@ pub(crate) struct Output {
     pub(crate) head: Option<Vec<Number>>,
     /// How many elements differ.
     pub(crate) differences: Option<u64>,
+    /// How many elements are NaNs in both runs, and not the same NaN. They count as equal.
+    pub(crate) nan_payloads: Option<u64>,
     /// The first element that differs, in the unfused and in the fused run.
     pub(crate) differing: Option<[Number; 2]>,
 }

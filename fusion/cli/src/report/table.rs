@@ -92,7 +92,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     trusted.print(out)?;
 
-    print_times(out, &report.time_us)?;
+    print_times(out, &report.time_us, is_any_fused(&report.groups))?;
     if report.cache.memory.is_some() || report.cache.disk.is_some() {
         let level = |state: Option<&'static str>| state.unwrap_or("not asked");
         let (memory, disk) = (level(report.cache.memory), level(report.cache.disk));
@@ -103,6 +103,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     for (name, output) in &report.outputs.0 {
         let head = output.head.iter().flatten().map(ToString::to_string);
         let equal = match (output.equal, &output.head) {
+            (Some(true), _) if output.nan_payloads > Some(0) => "equal but for NaN payloads",
             (Some(true), _) => "equal",
             (Some(false), _) => "DIFFERENT",
             (None, Some(_)) => "not compared",
@@ -190,21 +191,43 @@ pub(crate) fn print_choice(out: &mut dyn Write, choice: Option<&Choice>) -> io::
     ways.print(out)
 }
 
-/// Prints the times that were taken.
-pub(crate) fn print_times(out: &mut dyn Write, times: &Times) -> io::Result<()> {
-    let mut table = Table::new(&["time in µs", "unfused", "fused", "speed-up"]);
-    let rows = [("GPU", times.unfused_gpu, times.fused_gpu), ("wall", times.unfused_wall, times.fused_wall)];
-    for (name, unfused, fused) in rows.into_iter().filter(|(_, unfused, fused)| unfused.or(*fused).is_some())
-    {
-        let ratio = match (unfused, fused) {
-            (Some(unfused), Some(fused)) if fused > 0.0 => format!("{:.2}x", unfused / fused),
+/// Whether fused code ran: otherwise both runs are the same dispatches, and a ratio of their times says nothing.
+pub(crate) fn is_any_fused(groups: &[Group]) -> bool {
+    groups.iter().any(|group| group.fused)
+}
+
+/// Prints the times that were taken, and the speed-up where there are fused dispatches: over all kernels recorded in one command buffer
+/// where that was timed.
+pub(crate) fn print_times(out: &mut dyn Write, times: &Times, is_fused: bool) -> io::Result<()> {
+    let is_recorded = times.recorded_wall.is_some();
+    let mut titles = vec!["time in µs", if is_recorded { "each by itself" } else { "unfused" }];
+    titles.extend(is_recorded.then_some("one command buffer"));
+    titles.extend(["fused", "speed-up"]);
+    let mut table = Table::new(&titles);
+    let mut row =
+        |name: &str, unfused: Option<f64>, recorded: Option<f64>, fused: Option<f64>, ratio: String| {
+            let cells = [Some(name.to_owned()), Some(micros(unfused)), is_recorded.then(|| micros(recorded))];
+            table.row(cells.into_iter().flatten().chain([micros(fused), ratio]));
+        };
+    let rows = [
+        ("GPU", times.unfused_gpu, times.recorded_gpu, times.fused_gpu),
+        ("wall", times.unfused_wall, times.recorded_wall, times.fused_wall),
+    ];
+    for (name, unfused, recorded, fused) in rows.into_iter().filter(|row| row.1.or(row.3).is_some()) {
+        let ratio = match (if is_recorded { recorded } else { unfused }, fused) {
+            (Some(_), Some(_)) if !is_fused => "same dispatches".to_owned(),
+            (Some(before), Some(fused)) if fused > 0.0 => format!("{:.2}x", before / fused),
             _ => String::new(),
         };
-        table.row([name.to_owned(), micros(unfused), micros(fused), ratio]);
+        row(name, unfused, recorded, fused, ratio);
     }
-    for (name, time) in [("JIT", times.jit), ("driver", times.driver)] {
+    let first = (times.first_unfused_wall, times.first_fused_wall);
+    if first.0.or(first.1).is_some() {
+        row("first run, wall", first.0, None, first.1, String::new());
+    }
+    for (name, time) in [("of it JIT", times.jit), ("of it driver", times.driver)] {
         if time.is_some() {
-            table.row([name.to_owned(), String::new(), micros(time), String::new()]);
+            row(name, None, None, time, String::new());
         }
     }
     table.print(out)

@@ -75,6 +75,19 @@ const CASES: &[Case] = &[
         "8:10: buffers.x: missing key \"type\"",
         "",
     ),
+    // Elements.
+    Case(
+        "[buffers.x]\ntype = \"f32\"",
+        "[buffers.x]\ntype = \"f64\"",
+        "27:1: submit[0].args.0: binding 0.0 (X) of kernel mul has elements of f32, and buffer x has f64",
+        "cast = true",
+    ),
+    Case(
+        "[buffers.y]\ntype = \"f32\"\nlen = 1024\ninit = { fill = 1.5 }",
+        "[buffers.y]\ntype = \"i32\"\nlen = 1024\ninit = { fill = 1 }",
+        "28:1: submit[0].args.\"0.1\": binding 0.1 (Y) of kernel mul has elements of f32, and buffer y has i32",
+        "",
+    ),
     // Kernels.
     Case("chain/mul.spv", "chain/none.spv", "4:1: kernels.mul.path: cannot read", "none.spv"),
     Case("chain/mul.spv", "chain/mul.comp", "4:1: kernels.mul.path:", "mul.comp: module `mul`"),

@@ -182,6 +182,8 @@ fn the_first_device_can_be_named() {
     let (status, devices) = json(&["devices"]);
     assert_eq!(status, 0);
     let first = &devices["devices"][0];
+    let bindings = &first["limits"]["storage_buffer_bindings"];
+    assert!(bindings.as_u64() >= Some(4), "Vulkan asks for as many: {bindings}");
     assert_eq!(first["index"], 0);
     let name = first["name"].as_str().expect("a name");
     for device in ["0", name] {

@@ -120,7 +120,8 @@ fn repetitions_hit_the_memory_cache_unless_there_is_none() {
     assert_eq!(status, 0);
     let runs = report["runs"].as_array().expect("checked");
     assert_eq!(runs.len(), 3);
-    assert_eq!(runs[0]["cache"], report["cache"]);
+    assert_eq!(report["cache"], json!({ "memory": "miss", "disk": "miss" }));
+    assert_eq!(runs[0]["cache"], json!({ "memory": "hit", "disk": null }));
     assert_eq!(runs[1]["cache"], json!({ "memory": "hit", "disk": null }));
     assert_eq!(runs[2]["time_us"]["jit"], 0.0);
 
@@ -465,4 +466,74 @@ fn a_forced_list_that_is_refused_is_reported_as_it_ran() {
     assert!(groups.iter().all(|group| group["fused"] == false), "{groups:#?}");
     assert_eq!(report["buffers"]["t"]["got"], "none");
     assert_eq!(report["outputs"]["t"]["equal"], true);
+}
+
+/// Where the bytes of a buffer of another type are meant, `cast` says so, or bytes are declared.
+#[test]
+fn a_buffer_of_another_type_is_cast() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let words = r#"in1]
+type = "u32"
+len = 65539
+init = { fill = 0x40000000 }
+"#;
+    let text = fs::read_to_string(example("chain.toml")).expect("the example is there");
+    let (from, to) = (text.find("in1]").expect("in1"), text.find("[buffers.in2]").expect("in2"));
+    let declared = text[from..to].to_owned();
+    let file = changed(folder.path(), "chain.toml", &declared, words);
+    let refused = vkfuse(&["run", &file]);
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("elements of f32, and buffer in1 has u32"), "{}", refused.stderr);
+    let cast =
+        fs::read_to_string(&file).expect("written").replace("\"in1\"", "{ buffer = \"in1\", cast = true }");
+    fs::write(&file, cast).expect("the folder can be written");
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 0, "{report:#}");
+}
+
+/// The first run, in which code is compiled, is not among the timed ones; and the same dispatches have no speed-up.
+#[test]
+fn times_are_of_runs_behind_the_first() {
+    if !has_device() {
+        return;
+    }
+    let (status, report) = run("chain.toml", &["--repeat", "3"]);
+    assert_eq!(status, 0);
+    assert_eq!(report["runs"].as_array().map(Vec::len), Some(3));
+    for run in report["runs"].as_array().expect("runs") {
+        assert_eq!(run["cache"]["memory"], "hit", "{run}");
+        assert_eq!(run["time_us"]["driver"], 0.0, "{run}");
+    }
+    assert_eq!(report["cache"]["memory"], "miss");
+    assert!(report["time_us"]["driver"].as_f64() > Some(0.0), "{report:#}");
+    for first in ["first_unfused_wall", "first_fused_wall"] {
+        assert!(report["time_us"][first].as_f64() > Some(0.0), "{first}");
+    }
+    let printed = |name: &str, more: &[&str]| vkfuse(&[more, &[&example(name)]].concat()).stdout;
+    let chain = printed("chain.toml", &["run", "--no-cache"]);
+    assert!(chain.contains("x\n") && !chain.contains("same dispatches"), "{chain}");
+    let split = printed("reverse_split.toml", &["run", "--no-cache"]);
+    assert!(split.contains("same dispatches"), "{split}");
+}
+
+/// What fusion is compared with is all kernels in one command buffer.
+#[test]
+fn bench_times_one_command_buffer_as_well() {
+    if !has_device() {
+        return;
+    }
+    let bench = ["bench", &example("chain.toml"), "--no-cache", "--iters", "2"];
+    let (status, report) = json(&bench);
+    assert_eq!(status, 0);
+    check_bench(&report);
+    for time in ["unfused_wall", "recorded_wall", "fused_wall"] {
+        assert!(report["time_us"][time].as_f64() > Some(0.0), "{time}: {report:#}");
+    }
+    let printed = vkfuse(&bench).stdout;
+    let title = printed.lines().find(|line| line.contains("time in µs")).expect("a table of times");
+    let columns: Vec<&str> = title.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect();
+    assert_eq!(columns, ["time in µs", "each by itself", "one command buffer", "fused", "speed-up"]);
 }

@@ -203,6 +203,10 @@ fn times(value: &Value, path: &str) {
             ("fused_gpu", time_or_null),
             ("unfused_wall", time_or_null),
             ("fused_wall", time_or_null),
+            ("recorded_gpu", time_or_null),
+            ("recorded_wall", time_or_null),
+            ("first_unfused_wall", time_or_null),
+            ("first_fused_wall", time_or_null),
         ],
     );
 }
@@ -227,6 +231,7 @@ fn output(value: &Value, path: &str) {
             ("max_ulp", count_or_null),
             ("blake3", |value, path| or_null(value, path, hash)),
             ("head", |value, path| or_null(value, path, head)),
+            ("nan_payloads", count_or_null),
         ],
     );
 }

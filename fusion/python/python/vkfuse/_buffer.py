@@ -106,6 +106,17 @@ class Buffer:
         self._native.set_promotion(promotion)
         return self
 
+    def cast(self, dtype: npt.DTypeLike) -> Buffer:
+        """The same memory as a flat array of another type, which is what a kernel's elements are compared with. Nothing is converted.
+
+        Submitting is an error where a kernel has elements of another type: floats and integers, or numbers of another size. Integers with
+        and without sign are one, numbers may be a vector's or a structure's, and `uint8` may be anything. An array on the host
+        is converted by `array.astype(np.float32)`, and reinterpreted by `array.view(np.float32)`."""
+        kind = np.dtype(dtype)
+        if kind.hasobject or kind.itemsize == 0:
+            raise TypeError(f"elements of type {kind} have no bytes that a kernel could use")
+        return Buffer(self._native, (self.nbytes // kind.itemsize,), kind)
+
     def view(self) -> View:
         """All elements, read and written."""
         return View(self, 0, self.size)

@@ -24,6 +24,8 @@ class _Argument(NamedTuple):
     access: str
     promotion: str | None
     constant: bool
+    kind: str
+    itemsize: int
 
 
 class _Properties(NamedTuple):
@@ -110,6 +112,9 @@ class FusedList:
     def _changes(
         self, buffers: Mapping[Buffer, Buffer] | None, push: Mapping[int, object] | None
     ) -> tuple[list[tuple[_native.Buffer, _native.Buffer]], list[tuple[int, bytes]]]:
+        for old, new in (buffers or {}).items():
+            if old.dtype != new.dtype:
+                raise _native.FusionError(f"a buffer of {new.dtype} cannot be in the place of one of {old.dtype}; see `Buffer.cast`")
         pairs = [(old._native, new._native) for old, new in (buffers or {}).items()]
         given = []
         for place, values in (push or {}).items():
@@ -218,7 +223,8 @@ class Queue:
     ) -> Event:
         """Submits one dispatch, or lists it in fusion mode.
 
-        `arguments` are for the bindings 0, 1, … of set 0, and `at` has others, by binding or (set, binding). `items` are rounded up to
+        `arguments` are for the bindings 0, 1, … of set 0, and `at` has others, by binding or (set, binding). Elements have the type that
+        the kernel has there, or are `uint8`, which may be anything: see `Buffer.cast`. `items` are rounded up to
         whole work-groups, or `groups` says how many of these there are; each up to three numbers, and with a
         zero among them nothing is done. `push` are the push constants: bytes,
         an array, or numbers in the order of the kernel's block, which has their types. `spec` has specialization constants, by number or
@@ -309,4 +315,7 @@ def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:
         view.access,
         view.promotion,
         view.is_constant,
+        # Numbers in another byte order than the device's are none to it.
+        view.buffer.dtype.kind if view.buffer.dtype.isnative else "S",
+        width,
     )

@@ -19,6 +19,7 @@ impl FusionWrapper {
     /// [`FusionError::NotFusing`].
     pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
         let queue = self.queue();
+        self.ended();
         let context = &queue.inner.context;
         let mut schedule = context.lock();
         let list = loop {

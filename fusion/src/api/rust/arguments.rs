@@ -9,7 +9,7 @@ use crate::{
     api::{buffer::Buffer, context::Context, kernel::Kernel},
     code::lowered::Stored,
     error::{Error, SubmitError},
-    jit::SpecValue,
+    jit::{ElementType, MemoryScalar, SpecValue},
     runtime::context::ContextInner,
     submission::{accessor::Accessor, request::Request},
 };
@@ -43,7 +43,9 @@ pub(crate) fn bind(
     for binding in &interface.interface.bindings {
         let accessor = match binding.at.binding {
             k if k < params => accessors[k as usize].0.clone(),
-            k if k == params => plain_buffer(&stored.lowered, launch, context)?.read().into_owned(),
+            k if k == params => {
+                plain_buffer(&stored.lowered, launch, context)?.cast::<u8>().read().into_owned()
+            }
             _ => match &report {
                 Some(report) => report.clone(),
                 None => continue,
@@ -111,17 +113,36 @@ fn accessors(lowered: &Lowered, given: &[AccessorArg]) -> Result<Vec<(Accessor<'
                 given: accessor.element,
             });
         }
+        if let Shape::Scalar(scalar) = &param.element
+            && let ElementType::Scalars { scalar: given, count: 1, .. } = accessor.ty
+            && given != memory_scalar(*scalar)
+        {
+            let (declared, given) = (scalar.to_string().into(), accessor.ty);
+            return Err(SubmitError::CaptureType { capture: path(), declared, given });
+        }
+        // How the lowered module has its elements is its own affair.
+        let accessor = accessor.clone().elements(ElementType::Bytes);
         let Some((offset, len)) = argument.range else {
-            return Ok((accessor.clone(), accessor.count));
+            let count = accessor.count;
+            return Ok((accessor, count));
         };
         let (offset, len) = (u64::from(offset), u64::from(len));
         if offset + len > accessor.count {
             let elements = accessor.count;
             return Err(SubmitError::CaptureRange { capture: path(), offset, len, elements });
         }
-        Ok((accessor.clone(), len))
+        Ok((accessor, len))
     };
     lowered.signature.bindings.iter().zip(given).map(check).collect()
+}
+
+/// A scalar of a kernel as it is in memory.
+fn memory_scalar(scalar: ScalarType) -> MemoryScalar {
+    let bytes = Shape::Scalar(scalar).size() as u8;
+    match scalar {
+        ScalarType::F16 | ScalarType::F32 | ScalarType::F64 => MemoryScalar::Float(bytes),
+        _ => MemoryScalar::Int(bytes),
+    }
 }
 
 /// Whether every item of the range is an index into all accessors that are indexed by the item.

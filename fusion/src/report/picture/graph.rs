@@ -179,7 +179,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
         Places::Grid { width } => format!("done in lines of {width}"),
         Places::Line { start } => format!("done from item {start} on"),
     }));
-    lines.extend(gone.then(|| "does not run: worked out where it is read".to_owned()));
+    lines.extend(gone.then(|| "does not run: recomputed where it is read".to_owned()));
     let hint = after.map_or_else(String::new, |barrier| {
         let is_kept = if barrier.kept { "a barrier" } else { "no barrier" };
         format!("{is_kept} after it: {}", barrier.reason)
@@ -282,7 +282,7 @@ impl Where {
             Where::Register => "in registers",
             Where::Shared => "in shared memory",
             Where::Memory => "through memory",
-            Where::Again => "worked out again",
+            Where::Again => "recomputed",
         }
     }
 }

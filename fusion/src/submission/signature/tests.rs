@@ -27,6 +27,7 @@ fn signature() -> Signature {
         place,
         access,
         element: 4,
+        ty: ElementType::float(4),
         offset: 0,
         count: 64,
         promote: None,
@@ -83,6 +84,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
             place: |arg| arg.place = 0,
             access: |arg| arg.access = Access::ReadWrite,
             element: |arg| arg.element = 8,
+            ty: |arg| arg.ty = ElementType::int(4, true),
             offset: |arg| arg.offset = 1,
             count: |arg| arg.count = 63,
             promote: |arg| arg.promote = Some(Promote::None),
@@ -115,7 +117,7 @@ fn hash_of(signature: &Signature) -> u64 {
 fn a_list_that_differs_in_one_thing_is_another() {
     let first = signature();
     let variants = variants(&first);
-    assert_eq!(variants.len(), 23);
+    assert_eq!(variants.len(), 24);
     for (at, (what, other)) in variants.iter().enumerate() {
         assert_ne!(&first, other, "{what}");
         // Which push constants may differ is the plan's to say.

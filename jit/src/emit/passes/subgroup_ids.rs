@@ -17,22 +17,20 @@
 //! - of several work-groups in one, each has a slice of shared memory; sub-groups that are behind the last work-group do nothing
 
 use ahash::AHashMap;
-use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Capability, ExecutionMode, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Capability, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
+use super::inputs;
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
-use crate::ir::{
-    Builder, End, Function, GlobalArg, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind,
-};
+use crate::ir::{Builder, End, Function, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind};
 use crate::plan::recipe::Recipe;
 
 /// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
-    let local = local_size(module).map(|local| *local);
+    let local = module.local_size().map(|local| local[0]);
     let (Some(size), Some(entry), Some(local)) = (recipe.schedule.full_subgroups(), entry, local) else {
         return Ok(());
     };
@@ -73,23 +71,14 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
         set(&mut code, builtin, variable, &parts);
     }
     code.begin();
-    if let (Some(size), Some(how)) = (local_size(module), packed) {
-        *size *= how.groups;
+    if let (Some([x, y, z]), Some(how)) = (module.local_size(), packed) {
+        module.set_local_size([x * how.groups, y, z]);
     }
     match (packed, total) {
         (Some(how), Some(total)) if !mutant!(LastSubgroupsAreMore) => guard(module, entry, how.groups, total),
         _ => {}
     }
     Ok(())
-}
-
-/// The size of the work-group in its first dimension.
-fn local_size(module: &mut Module) -> Option<&mut u32> {
-    let what = GlobalArg::Literal(Operand::ExecutionMode(ExecutionMode::LocalSize));
-    module.modes.iter_mut().find_map(|mode| match mode.operands.as_mut_slice() {
-        [first, GlobalArg::Literal(Operand::LiteralBit32(size)), ..] if *first == what => Some(size),
-        _ => None,
-    })
 }
 
 /// An entry point that leaves out sub-groups for which there is no work-group. All invocations of a sub-group go the same way, and with
@@ -106,7 +95,7 @@ fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
     let (own, total) = (code.linear(x, several, subgroup), total.load(&mut code));
     let boolean = code.module.ty(TypeKind::Bool);
     let condition = code.pure(Op::ULessThan, boolean, &[own, total], &[]);
-    let accept = code.when(condition);
+    let [accept, _] = code.branch(condition, Some(SelectionControl::NONE));
     let f = code.function();
     let (call, _) = f.inst(Operation::Call { function: called, args: SmallVec::new() }, Some(result), None);
     f.regions[accept].nodes.push(Node::Inst(call));
@@ -116,7 +105,8 @@ fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
 
 /// Gives each variable of shared memory a slice for each sub-group.
 fn slices(module: &mut Module, several: u32) {
-    let shared = module.globals.iter().filter(|(_, data)| data.class == StorageClass::Workgroup);
+    let shared = module.declared().map(|global| (global, &module.globals[global]));
+    let shared = shared.filter(|(_, data)| data.class == StorageClass::Workgroup);
     let shared: Vec<(Global, Type)> = shared.map(|(global, data)| (global, data.pointer)).collect();
     let mut of: AHashMap<Global, Global> = AHashMap::new();
     for (global, pointer) in shared {
@@ -175,11 +165,6 @@ fn redirect(module: &mut Module, builtins: &[BuiltIn]) -> Vec<(BuiltIn, Global)>
     variables
 }
 
-fn uvec3(module: &mut Module) -> Type {
-    let element = module.u32();
-    module.ty(TypeKind::Vector { element, count: 3 })
-}
-
 /// The value of an input that is a number.
 fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
     code.module.capability(Capability::GroupNonUniform);
@@ -189,20 +174,16 @@ fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
 
 /// The components of an input as numbers without a sign.
 fn components(code: &mut Builder<'_>, builtin: BuiltIn) -> [Value; 3] {
-    let (number, uvec3) = (code.module.u32(), uvec3(code.module));
-    let value = code.input(builtin, uvec3);
-    let value = code.cast(value, uvec3);
+    let (number, value) = (code.module.u32(), inputs::vector(code, builtin));
     [0, 1, 2].map(|dim| code.pure(Op::CompositeExtract, number, &[value], &[dim]))
 }
 
 /// Sets the variable that is read instead of an input.
 fn set(code: &mut Builder<'_>, builtin: BuiltIn, variable: Global, parts: &[Value; 3]) {
-    let uvec3 = uvec3(code.module);
-    let value = match builtin {
-        BuiltIn::LocalInvocationIndex => parts[0],
-        _ => code.pure(Op::CompositeConstruct, uvec3, parts, &[]),
-    };
     let Some((_, ty)) = code.module.types.pointer(code.module.globals[variable].pointer) else { return };
-    let value = code.cast(value, ty);
+    let value = match builtin {
+        BuiltIn::LocalInvocationIndex => code.cast(parts[0], ty),
+        _ => inputs::made(code, parts, ty),
+    };
     code.store(Root::Global(variable), &[], value);
 }

@@ -7,11 +7,11 @@ use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
 use super::declarations::Exporter;
-use super::places::{self, Position};
-use crate::frontend::opcodes::instruction;
+use super::places;
 use crate::ir::entity::{Construct, Func, Local, Place, Region, SecondaryMap, Value};
 use crate::ir::function::{Def, Function};
-use crate::ir::region::{Case, ConstructKind, EdgeArgs, End, Node, Until};
+use crate::ir::opcodes::instruction;
+use crate::ir::region::{Case, ConstructKind, EdgeArgs, End, Node, Position, Until};
 
 /// Exports a function.
 pub(super) fn export(exporter: &mut Exporter<'_>, name: Func) -> dr::Function {

@@ -4,9 +4,9 @@ use ahash::AHashMap;
 use rspirv::dr::{self, ModuleHeader, Operand};
 use rspirv::spirv::{Op, Word};
 
-use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Const, DecorationSet, Entity as _, ExtSet, Func, Global, Type};
 use crate::ir::module::{ConstKind, Item, Module, Named};
+use crate::ir::opcodes::instruction;
 use crate::ir::types::{GlobalArg, TypeKind};
 
 pub(super) struct Exporter<'m> {

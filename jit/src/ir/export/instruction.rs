@@ -4,10 +4,10 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op, Word};
 
 use super::body::Writer;
-use crate::frontend::opcodes::instruction;
 use crate::ir::entity::{Inst, Place, Value};
 use crate::ir::function::Root;
 use crate::ir::inst::{Access, Arg, Operation};
+use crate::ir::opcodes::instruction;
 
 impl Writer<'_, '_> {
     /// The id of a pointer to a place.

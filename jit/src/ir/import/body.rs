@@ -42,6 +42,7 @@ pub(super) fn import(importer: &mut Importer<'_>, source: &dr::Function, name: F
     body.run(region, 0, Entry::From(0))?;
     let Body { f, .. } = body;
     importer.module.functions[name] = f;
+    importer.leave();
     Ok(())
 }
 

@@ -64,6 +64,8 @@ pub(super) enum Slot {
 pub(super) struct Importer<'a> {
     pub(super) module: Module,
     slots: Vec<Slot>,
+    /// Ids of the function that was imported last.
+    own: Vec<Word>,
     /// Decorations by the id that they are of: whole, and of members.
     decorations: AHashMap<Word, Vec<&'a [Operand]>>,
     members: AHashMap<Word, Vec<(u32, &'a [Operand])>>,
@@ -73,6 +75,9 @@ pub(super) struct Importer<'a> {
     /// Sets of debug information, whose instructions are dropped.
     pub(super) dropped_sets: Vec<Word>,
 }
+
+/// More than any id of a module: SPIR-V's limit, and Vulkan's.
+const MOST_IDS: usize = 0x40_0000;
 
 fn bound(source: &dr::Module) -> usize {
     let largest = source.all_inst_iter().filter_map(|inst| inst.result_id).max();
@@ -95,16 +100,21 @@ pub(super) fn literal_at(inst: &Instruction, at: usize) -> Result<u32> {
 }
 
 impl<'a> Importer<'a> {
-    pub(super) fn new(source: &'a dr::Module) -> Self {
-        Self {
+    pub(super) fn new(source: &'a dr::Module) -> Result<Self> {
+        let bound = bound(source);
+        if bound > MOST_IDS {
+            return Err(Unsupported::Id { id: bound as Word - 1, what: "id that a module may have" });
+        }
+        Ok(Self {
             module: Module::default(),
-            slots: vec![Slot::None; bound(source)],
+            slots: vec![Slot::None; bound],
+            own: Vec::new(),
             decorations: AHashMap::new(),
             members: AHashMap::new(),
             recent: None,
             names: AHashMap::new(),
             dropped_sets: Vec::new(),
-        }
+        })
     }
 
     pub(super) fn slot(&self, id: Word) -> Slot {
@@ -114,6 +124,16 @@ impl<'a> Importer<'a> {
     pub(super) fn set(&mut self, id: Word, slot: Slot) {
         if let Some(place) = self.slots.get_mut(id as usize) {
             *place = slot;
+            if matches!(slot, Slot::Value(_) | Slot::Local(_) | Slot::Place(_)) {
+                self.own.push(id);
+            }
+        }
+    }
+
+    /// Forgets the ids of a function: another one has no business with them.
+    pub(super) fn leave(&mut self) {
+        for id in std::mem::take(&mut self.own) {
+            self.slots[id as usize] = Slot::None;
         }
     }
 

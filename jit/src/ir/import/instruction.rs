@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::body::Body;
 use super::declarations::{Importer, Result, Slot, Unsupported, id_at, literal_at};
-use crate::frontend::opcodes::{self, ATOMIC, PURE};
 use crate::ir::entity::Region;
 use crate::ir::inst::{Access, Arg, Args, Flags, Operation};
+use crate::ir::opcodes::{self, ATOMIC, PURE};
 
 impl Body<'_, '_> {
     /// Adds an instruction to a region; pointers become places.

@@ -6,6 +6,7 @@ use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use crate::Reason;
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
@@ -23,8 +24,7 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Internal, KeptAccess, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
-    Unroll,
+    Converges, Hidden, Internal, KeptAccess, Member, Recipe, Remap, Target, UnifiedBinding, Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
@@ -86,28 +86,8 @@ pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, 
 pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     let Problem { list, uses, options, limits } = problem;
     let members = group.start..group.end();
-    let own: u64 = list[members.clone()].iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
-    let mut shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
-    let mut granted = Vec::new();
-    let reported: AHashSet<BufferId> = plan.report.buffers.iter().map(|r| r.buffer).collect();
-    for buffer in buffers_of(&list[members.clone()]) {
-        if reported.contains(&buffer) {
-            continue;
-        }
-        let mut report =
-            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
-        if let Some(grant) = internalize::decide(problem, &mut group, buffer, shared, &mut report) {
-            if grant.internal.kind == Internalization::Local {
-                shared = shared.saturating_sub(grant.bytes);
-            }
-            granted.push(grant);
-        }
-        if report.asked != Promote::None || report.reason.is_some() {
-            report.asked =
-                if report.asked == Promote::None { first_wish(list, uses, buffer) } else { report.asked };
-            plan.report.buffers.push(report);
-        }
-    }
+    let (granted, mut reports) = promotions(problem, &mut group, &plan.report.buffers);
+    plan.report.buffers.append(&mut reports);
     #[cfg(feature = "certify")]
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
@@ -147,6 +127,52 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     });
     plan.report.trusted.append(&mut group.trusted);
     plan.steps.push(step);
+}
+
+/// What stays inside of a group, and what is to be said of the buffers that nothing was said of before.
+fn promotions(
+    problem: Problem<'_>,
+    group: &mut Group,
+    known: &[BufferReport],
+) -> (Vec<Granted>, Vec<BufferReport>) {
+    let Problem { list, uses, limits, .. } = problem;
+    let members = &list[group.start..group.end()];
+    let own: u64 = members.iter().map(|s| u64::from(s.kernel.interface.workgroup_bytes)).sum();
+    let mut shared = u64::from(limits.max_shared_bytes).saturating_sub(own);
+    let (mut granted, mut reports) = (Vec::new(), Vec::new());
+    let reported: AHashSet<BufferId> = known.iter().map(|r| r.buffer).collect();
+    for buffer in buffers_of(members) {
+        if reported.contains(&buffer) {
+            continue;
+        }
+        let mut report =
+            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        if let Some(grant) = internalize::decide(problem, group, buffer, shared, &mut report) {
+            if grant.internal.kind == Internalization::Local {
+                shared = shared.saturating_sub(grant.bytes);
+            }
+            granted.push(grant);
+        }
+        if report.asked != Promote::None || report.reason.is_some() {
+            report.asked =
+                if report.asked == Promote::None { first_wish(list, uses, buffer) } else { report.asked };
+            reports.push(report);
+        }
+    }
+    (granted, reports)
+}
+
+/// The buffers that stay inside of a group.
+pub(crate) fn promoted(
+    problem: Problem<'_>,
+    group: &mut Group,
+    known: &[BufferReport],
+) -> AHashSet<BufferId> {
+    let trusted = group.trusted.len();
+    let (granted, _) = promotions(problem, group, known);
+    // What is trusted is said where it is decided.
+    group.trusted.truncate(trusted);
+    granted.into_iter().map(|one| one.buffer).collect()
 }
 
 pub(crate) fn report_unfused(list: &[Submission], position: usize, step: &Step, plan: &mut Plan) {

@@ -19,6 +19,11 @@ pub(crate) struct Budget<'a> {
 
 impl<'a> Budget<'a> {
     pub(crate) fn new(first: &'a Submission) -> Self {
+        Self::of(std::slice::from_ref(first))
+    }
+
+    /// That of a group that there is.
+    pub(crate) fn of(members: &'a [Submission]) -> Self {
         let mut budget = Self {
             members: Vec::new(),
             buffers: Vec::new(),
@@ -26,7 +31,7 @@ impl<'a> Budget<'a> {
             shapes: Vec::new(),
             shared: 0,
         };
-        budget.take(first);
+        members.iter().for_each(|member| budget.take(member));
         budget
     }
 
@@ -54,21 +59,22 @@ impl<'a> Budget<'a> {
         float: FloatMode,
         limits: &Limits,
     ) -> Result<(), Reason> {
+        self.add_unless(next, float, limits, |_| false)
+    }
+
+    /// As [`add`](Self::add), where storage buffers that stay inside need no binding.
+    pub(crate) fn add_unless(
+        &mut self,
+        next: &'a Submission,
+        float: FloatMode,
+        limits: &Limits,
+        stays_inside: impl Fn(BufferId) -> bool,
+    ) -> Result<(), Reason> {
         self.take(next);
         if mutant!(IgnoreLimits) {
             return Ok(());
         }
-        let count = |kind: BindingKind| self.buffers.iter().filter(|b| b.0 == kind).count() as u32;
-        for &(kind, ..) in &self.buffers {
-            let limit = match kind {
-                BindingKind::StorageBuffer => limits.max_storage_buffers,
-                BindingKind::UniformBuffer => limits.max_uniform_buffers,
-                BindingKind::Other(_) => limits.max_images,
-            };
-            if count(kind) > limit {
-                return Err(Reason::Bindings { needed: count(kind), limit });
-            }
-        }
+        self.bindings(limits, stays_inside)?;
         // Members of different shapes get their counts as push constants: three and a total each.
         let counts = if self.shapes.len() > 1 { self.shapes.len() as u32 * 16 } else { 0 };
         let needs_zero =
@@ -76,7 +82,7 @@ impl<'a> Budget<'a> {
         let zero = if needs_zero { 4 } else { 0 };
         let (needed, limit) = (self.push.size() + counts + zero, limits.max_push_bytes);
         // What does not fit goes into a uniform buffer, if one more can be bound.
-        let is_bound = count(BindingKind::UniformBuffer) < limits.max_uniform_buffers;
+        let is_bound = self.count(BindingKind::UniformBuffer, |_| false) < limits.max_uniform_buffers;
         if needed > limit && !(is_bound && self.push.fits_with_buffer(counts + zero, limit)) {
             let no_buffer = if !is_bound {
                 NoPushBuffer::AllBound { limit: limits.max_uniform_buffers }
@@ -91,5 +97,32 @@ impl<'a> Budget<'a> {
             return Err(Reason::SharedMemory { needed: self.shared, limit: limits.max_shared_bytes });
         }
         Ok(())
+    }
+
+    /// Whether the device binds all buffers but those that stay inside.
+    pub(crate) fn bindings(
+        &self,
+        limits: &Limits,
+        stays_inside: impl Fn(BufferId) -> bool,
+    ) -> Result<(), Reason> {
+        for &(kind, ..) in &self.buffers {
+            let limit = match kind {
+                BindingKind::StorageBuffer => limits.max_storage_buffers,
+                BindingKind::UniformBuffer => limits.max_uniform_buffers,
+                BindingKind::Other(_) => limits.max_images,
+            };
+            // Mostly all of them can be bound.
+            let all = self.count(kind, |_| false);
+            let needed = if all > limit { self.count(kind, &stays_inside) } else { all };
+            if needed > limit {
+                return Err(Reason::Bindings { needed, limit });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, kind: BindingKind, stays_inside: impl Fn(BufferId) -> bool) -> u32 {
+        let is_bound = |buffer| kind != BindingKind::StorageBuffer || !stays_inside(buffer);
+        self.buffers.iter().filter(|b| b.0 == kind && is_bound(b.1)).count() as u32
     }
 }

@@ -145,7 +145,7 @@ pub enum AloneReason {
     },
     /// Loops that are done for one work-group after another would go round more often than the driver lets them, or it is not known
     /// how often they do.
-    #[error("the driver ends loops after {limit} rounds")]
+    #[error("the driver ends loops after {limit} iterations")]
     LoopRounds {
         /// Rounds after which it does.
         limit: u64,
@@ -337,7 +337,7 @@ impl std::fmt::Display for RewriteReport {
         }?;
         if self.rounds > 1 {
             let beside = if self.beside { ", side by side" } else { "" };
-            write!(f, ", each of {} rounds an item{beside}", self.rounds)?;
+            write!(f, ", each of {} iterations an element{beside}", self.rounds)?;
         }
         let Some((before, after)) = self.sectors else { return Ok(()) };
         write!(f, "; in squares 1000 items touch {after} sectors of 32 bytes, {before} in lines")

@@ -65,7 +65,7 @@ impl Looped {
             .find(|&index| cfg.loops[index].parent.is_none() && cfg.loops[index].blocks.contains(store.at.0))
             .ok_or("no loop around the store")?;
         let parts = Unrollable::with_continues(function, &cfg, index);
-        let parts = parts.filter(|parts| parts.round.repeatable).ok_or("no loop that can be written out")?;
+        let parts = parts.filter(|parts| parts.round.repeatable).ok_or("no loop that can be unrolled")?;
         let reader =
             Reader { normal, function, cfg: &cfg, index, parts: &parts, defs: Defs::new(&normal.module) };
         let header = *parts.prefix.first().ok_or("no header")?;
@@ -88,7 +88,7 @@ impl Looped {
             under.iter().all(is)
         });
         if !is_under && !mutant!(SkippedRoundsAct) {
-            return Err("a loop that does something in rounds that do not step a counter");
+            return Err("a loop with effects in iterations that do not step a counter");
         }
         let known = reader.constant_count(&counters);
         let count = match known {
@@ -99,12 +99,12 @@ impl Looped {
                 if accesses.iter().any(|access| parts.prefix.contains(&access.at.0)) {
                     return Err("a test that is made of what the loop loads");
                 }
-                most(index).ok_or("a loop whose rounds are not counted")?
+                most(index).ok_or("a loop whose iterations are not counted")?
             }
         };
         let count = count.saturating_sub(u32::from(mutant!(RoundsAreFewer)));
         if !(2..=MOST_ROUNDS).contains(&count) {
-            return Err("a loop of one round, or of many");
+            return Err("a loop of one iteration, or of too many");
         }
         reader.leaves_nothing()?;
         let is_tested = known.is_none();
@@ -195,7 +195,7 @@ fn ends(function: &Function, from: usize) -> Result<()> {
             _ => break,
         }
     }
-    Err("a loop that something comes behind, with rounds that end early")
+    Err("a loop with early exits that is followed by other work")
 }
 
 /// Has what goes to the next round return.

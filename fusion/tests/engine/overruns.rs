@@ -1,0 +1,77 @@
+//! A submission that certainly leaves what it is passed is an error; one that may is none.
+
+use vkfuse::{Accessor, ContextOptions, Error, Event, SubmitError};
+
+use crate::support::Rig;
+
+fn submit(
+    rig: &Rig,
+    kernel: &str,
+    [x, y, z]: [Accessor<'_>; 3],
+    (n, items): (u32, u32),
+) -> Result<Event, Error> {
+    let kernel = rig.kernel(kernel);
+    rig.queue.submit(|h| {
+        h.arg(0, x).arg(1, y).arg(2, z).push(&n).dispatch_items(&kernel, [items, 1, 1]);
+    })
+}
+
+#[test]
+fn a_range_too_short_for_the_invocations_is_an_error() {
+    let rig = rig!();
+    let long = rig.context.buffer::<f32>(1024).unwrap().named("long");
+    let short = rig.context.buffer::<f32>(1000).unwrap().named("short");
+    let all = || [long.read(), long.read(), long.write()];
+    submit(&rig, "chain/mul", all(), (1024, 1024)).unwrap();
+    // The guard keeps them inside.
+    let [x, y, _] = all();
+    submit(&rig, "chain/mul", [x, y, short.write()], (1000, 1024)).unwrap();
+    let [x, y, _] = all();
+    let error = submit(&rig, "chain/mul", [x, y, short.write()], (1001, 1024)).unwrap_err();
+    let Error::Submit { problem, .. } = &error else { panic!("{error}") };
+    let SubmitError::Overrun { at, len, invocation, writes, bytes, buffer, .. } = problem else {
+        panic!("{error}")
+    };
+    assert_eq!((*at, *len, *invocation, *writes), (2.into(), 4000, [1000, 0, 0], true));
+    assert_eq!((*bytes, &**buffer), ((4000, 4004), "short"));
+    // A range of a longer buffer, and a read; twice, because what was right once need not be looked at again.
+    for _ in 0..2 {
+        let [_, y, z] = all();
+        let error = submit(&rig, "chain/mul", [long.read().range(512, 500), y, z], (501, 512)).unwrap_err();
+        let is_it =
+            matches!(error, Error::Submit { problem: SubmitError::Overrun { writes: false, .. }, .. });
+        assert!(is_it, "{error}");
+        assert!(
+            error.to_string().contains("invocation [500, 0, 0] reads bytes 2000..2004 of the 2000"),
+            "{error}"
+        );
+    }
+    // In a list it is the same, and the list goes on without it.
+    let done = rig.queue.fuse(|_| {
+        let [x, y, _] = all();
+        submit(&rig, "chain/mul", [x, y, short.write()], (1024, 1024)).unwrap_err();
+        submit(&rig, "chain/mul", all(), (1024, 1024)).map(drop)
+    });
+    done.unwrap().wait().unwrap();
+    rig.assert_no_validation_messages();
+}
+
+/// A kernel that asks for the length itself, and one of which the device sees to it.
+#[test]
+fn what_is_guarded_or_robust_is_right() {
+    let rig = rig!();
+    let x = rig.context.buffer::<f32>(100).unwrap();
+    let kernel = rig.kernel("forms/length");
+    let event = rig.queue.submit(|h| {
+        h.arg(0, x.read()).arg(1, x.write()).dispatch_items(&kernel, [4096, 1, 1]);
+    });
+    event.unwrap();
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+    let robust = ContextOptions::from_env().validation_layer(true).robust_buffer_access(true);
+    let Ok(context) = vkfuse::Context::with(robust) else { return };
+    let rig = Rig::over(context);
+    let short = rig.context.buffer::<f32>(1000).unwrap();
+    submit(&rig, "chain/mul", [short.read(), short.read(), short.write()], (1024, 1024)).unwrap();
+    rig.queue.wait().unwrap();
+}

@@ -1,0 +1,318 @@
+//! What the elements of a kernel's buffers are made of, compared with those of the buffers that are bound.
+//!
+//! # Guarantees
+//! - what is refused differs: no scalar of the block has the kind and the size of the buffer's, or no number of elements of
+//!   the one takes as many bytes as some number of the other
+//! - a binding of which nothing is known (untyped pointers, say) takes everything
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::{Decoration, Op, StorageClass};
+
+use super::set_binding::SetBinding;
+use super::words::{Inst, instructions};
+
+/// A scalar in memory: integers with and without sign are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryScalar {
+    /// An IEEE float of so many bytes.
+    Float(u8),
+    /// An integer of so many bytes, or a device address of 8; also a float of another encoding (`bfloat16`), for which a host
+    /// has no type.
+    Int(u8),
+}
+
+impl MemoryScalar {
+    fn bytes(self) -> u32 {
+        match self {
+            Self::Float(bytes) | Self::Int(bytes) => bytes.into(),
+        }
+    }
+}
+
+/// The element type of a buffer, as the host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// Bytes (`u8`), which may be anything.
+    Bytes,
+    /// A scalar, or an array of them.
+    Scalars {
+        /// Kind and size.
+        scalar: MemoryScalar,
+        /// Whether it is an integer with a sign, which makes no difference but in messages.
+        signed: bool,
+        /// How many.
+        count: u32,
+    },
+    /// A complex number: two floats of so many bytes, which no kernel takes for two elements.
+    Complex(u8),
+    /// A boolean of one byte.
+    Bool,
+    /// A structure of so many bytes.
+    Struct(u32),
+    /// What no kernel has, such as text: of so many bytes.
+    Other(u32),
+}
+
+impl ElementType {
+    /// A float of so many bytes.
+    #[must_use]
+    pub fn float(bytes: u8) -> Self {
+        Self::Scalars { scalar: MemoryScalar::Float(bytes), signed: false, count: 1 }
+    }
+
+    /// An integer of so many bytes.
+    #[must_use]
+    pub fn int(bytes: u8, signed: bool) -> Self {
+        Self::Scalars { scalar: MemoryScalar::Int(bytes), signed, count: 1 }
+    }
+
+    /// An array of so many of a scalar.
+    #[must_use]
+    pub fn array(self, len: u32) -> Self {
+        match self {
+            Self::Scalars { scalar, signed, count } => Self::Scalars { scalar, signed, count: count * len },
+            other => other,
+        }
+    }
+
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes | Self::Bool => 1,
+            Self::Scalars { scalar, count, .. } => u64::from(scalar.bytes()) * u64::from(count),
+            Self::Complex(bytes) => u64::from(bytes) * 2,
+            Self::Struct(bytes) | Self::Other(bytes) => bytes.into(),
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |scalar, signed| match (scalar, signed) {
+            (MemoryScalar::Float(bytes), _) => format!("f{}", u32::from(bytes) * 8),
+            (MemoryScalar::Int(bytes), true) => format!("i{}", u32::from(bytes) * 8),
+            (MemoryScalar::Int(bytes), false) => format!("u{}", u32::from(bytes) * 8),
+        };
+        match *self {
+            Self::Bytes => f.write_str("bytes"),
+            Self::Scalars { scalar, signed, count: 1 } => f.write_str(&name(scalar, signed)),
+            Self::Scalars { scalar, signed, count } => write!(f, "[{}; {count}]", name(scalar, signed)),
+            Self::Complex(bytes) => write!(f, "complex numbers of two f{}", u32::from(bytes) * 8),
+            Self::Bool => f.write_str("bool"),
+            Self::Struct(bytes) => write!(f, "structures of {bytes} bytes"),
+            Self::Other(bytes) => write!(f, "{bytes} bytes that are no numbers"),
+        }
+    }
+}
+
+/// What a kernel declares in one place: its variables there, which may see the same bytes in several ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    at: SetBinding,
+    views: Vec<View>,
+}
+
+/// A block, as one variable sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct View {
+    /// The scalars in it, wherever they are.
+    scalars: BTreeSet<MemoryScalar>,
+    /// From one element to the next, of a block that is one array.
+    stride: Option<u32>,
+    /// In words: the element of a block that is one array, else the block.
+    text: String,
+}
+
+impl View {
+    fn takes(&self, element: ElementType) -> bool {
+        // So many elements of the one are so many of the other.
+        let fits = |stride: u32| {
+            let (stride, bytes) = (u64::from(stride).max(1), element.bytes().max(1));
+            bytes.is_multiple_of(stride) || stride.is_multiple_of(bytes)
+        };
+        let fits = self.stride.is_none_or(fits);
+        match element {
+            ElementType::Bytes => true,
+            ElementType::Scalars { scalar, .. } => self.scalars.contains(&scalar) && fits,
+            ElementType::Complex(bytes) => {
+                let pairs =
+                    self.stride.is_none_or(|stride| u64::from(stride).is_multiple_of(element.bytes()));
+                self.scalars.contains(&MemoryScalar::Float(bytes)) && pairs
+            }
+            ElementType::Bool => self.scalars.contains(&MemoryScalar::Int(1)),
+            ElementType::Struct(_) => fits,
+            ElementType::Other(_) => false,
+        }
+    }
+}
+
+impl Declared {
+    /// Whether a buffer with such elements can be bound there.
+    #[must_use]
+    pub fn takes(&self, element: ElementType) -> bool {
+        self.views.is_empty() || self.views.iter().any(|view| view.takes(element))
+    }
+}
+
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: BTreeSet<&str> = self.views.iter().map(|view| &*view.text).collect();
+        f.write_str(&texts.into_iter().collect::<Vec<_>>().join(" or "))
+    }
+}
+
+/// What a kernel declares at a binding, if it is one of those.
+pub(crate) fn at(all: &[Declared], at: SetBinding) -> Option<&Declared> {
+    all.iter().find(|declared| declared.at == at.whole())
+}
+
+/// What a module declares of its buffers.
+pub(crate) fn declared(module: &[u32]) -> Vec<Declared> {
+    let mut types = Types::default();
+    let mut places: AHashMap<u32, SetBinding> = AHashMap::new();
+    let mut found: Vec<Declared> = Vec::new();
+    for inst in instructions(module) {
+        match inst.op() {
+            Some(Op::Decorate) => {
+                let (place, value) = (places.entry(inst.at(0)).or_default(), inst.at(2));
+                if inst.at(1) == Decoration::DescriptorSet as u32 {
+                    place.set = value;
+                } else if inst.at(1) == Decoration::Binding as u32 {
+                    place.binding = value;
+                } else if inst.at(1) == Decoration::ArrayStride as u32 {
+                    types.strides.insert(inst.at(0), value);
+                }
+            }
+            Some(
+                Op::TypeInt
+                | Op::TypeFloat
+                | Op::TypeVector
+                | Op::TypeMatrix
+                | Op::TypeArray
+                | Op::TypeRuntimeArray
+                | Op::TypeStruct
+                | Op::TypePointer,
+            ) => {
+                types.insts.insert(inst.at(0), inst);
+            }
+            Some(Op::Constant) => {
+                types.constants.insert(inst.at(1), inst.at(2));
+            }
+            Some(Op::Variable)
+                if [StorageClass::StorageBuffer as u32, StorageClass::Uniform as u32]
+                    .contains(&inst.at(2)) =>
+            {
+                let at = places.get(&inst.at(1)).copied().unwrap_or_default();
+                let Some(view) = types.view(inst.at(0)) else { continue };
+                match found.iter_mut().find(|one| one.at == at) {
+                    Some(one) => one.views.push(view),
+                    None => found.push(Declared { at, views: vec![view] }),
+                }
+            }
+            Some(Op::Function) => break,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[derive(Default)]
+struct Types<'a> {
+    insts: AHashMap<u32, Inst<'a>>,
+    strides: AHashMap<u32, u32>,
+    constants: AHashMap<u32, u32>,
+}
+
+/// Structures inside of structures that are written out in a message.
+const DEPTH: u32 = 2;
+
+/// Members of a structure that are written out in a message.
+const MEMBERS: usize = 4;
+
+impl Types<'_> {
+    fn op(&self, ty: u32) -> Option<Op> {
+        self.insts.get(&ty)?.op()
+    }
+
+    fn is_array(&self, ty: u32) -> bool {
+        matches!(self.op(ty), Some(Op::TypeArray | Op::TypeRuntimeArray))
+    }
+
+    /// The block that a pointer points to, or an array of descriptors of it.
+    fn view(&self, pointer: u32) -> Option<View> {
+        let mut block = self.insts.get(&pointer)?.at(2);
+        while self.is_array(block) {
+            block = self.insts.get(&block)?.at(1);
+        }
+        let inst = self.insts.get(&block).filter(|inst| inst.op() == Some(Op::TypeStruct))?;
+        let mut scalars = BTreeSet::new();
+        self.scalars(block, &mut AHashSet::new(), &mut scalars);
+        let array = match inst.from(1) {
+            [only] if self.is_array(*only) => Some(*only),
+            _ => None,
+        };
+        let element = array.and_then(|array| self.insts.get(&array)).map_or(block, |array| array.at(1));
+        Some(View {
+            scalars,
+            stride: array.and_then(|array| self.strides.get(&array).copied()),
+            text: self.text(element, DEPTH),
+        })
+    }
+
+    fn scalars(&self, ty: u32, seen: &mut AHashSet<u32>, into: &mut BTreeSet<MemoryScalar>) {
+        let Some(inst) = self.insts.get(&ty).filter(|_| seen.insert(ty)) else { return };
+        let bytes = u8::try_from(inst.at(1) / 8).unwrap_or(u8::MAX);
+        match inst.op() {
+            Some(Op::TypeInt) => drop(into.insert(MemoryScalar::Int(bytes))),
+            // With an encoding it is another than IEEE's.
+            Some(Op::TypeFloat) if inst.from(2).is_empty() => {
+                into.insert(MemoryScalar::Float(bytes));
+            }
+            Some(Op::TypeFloat) => drop(into.insert(MemoryScalar::Int(bytes))),
+            Some(Op::TypePointer) => drop(into.insert(MemoryScalar::Int(8))),
+            Some(Op::TypeStruct) => {
+                inst.from(1).iter().for_each(|member| self.scalars(*member, seen, into));
+            }
+            _ => self.scalars(inst.at(1), seen, into),
+        }
+    }
+
+    fn text(&self, ty: u32, depth: u32) -> String {
+        let Some(inst) = self.insts.get(&ty) else { return "?".to_owned() };
+        let part = || self.text(inst.at(1), depth);
+        match inst.op() {
+            Some(Op::TypeInt) if inst.at(2) == 0 => format!("u{}", inst.at(1)),
+            Some(Op::TypeInt) => format!("i{}", inst.at(1)),
+            Some(Op::TypeFloat) if inst.from(2).is_empty() => format!("f{}", inst.at(1)),
+            Some(Op::TypeFloat) => format!("floats of {} bits of another encoding", inst.at(1)),
+            Some(Op::TypePointer) => "addresses".to_owned(),
+            Some(Op::TypeVector) => format!("vec{}<{}>", inst.at(2), part()),
+            Some(Op::TypeMatrix) => {
+                let column = self.insts.get(&inst.at(1));
+                let (rows, scalar) = column.map_or((0, 0), |column| (column.at(2), column.at(1)));
+                format!("mat{}x{rows}<{}>", inst.at(2), self.text(scalar, depth))
+            }
+            Some(Op::TypeArray) => {
+                let len = self.constants.get(&inst.at(2)).map_or("_".to_owned(), u32::to_string);
+                format!("[{}; {len}]", part())
+            }
+            Some(Op::TypeRuntimeArray) => format!("[{}]", part()),
+            Some(Op::TypeStruct) if depth == 0 => "struct".to_owned(),
+            Some(Op::TypeStruct) => {
+                let members = inst.from(1);
+                let mut texts: Vec<String> =
+                    members.iter().take(MEMBERS).map(|member| self.text(*member, depth - 1)).collect();
+                if members.len() > MEMBERS {
+                    texts.push("…".to_owned());
+                }
+                format!("struct {{ {} }}", texts.join(", "))
+            }
+            _ => "?".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

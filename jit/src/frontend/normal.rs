@@ -1,0 +1,103 @@
+//! Makes one function in SSA of a module, on the IR.
+//!
+//! # Requires
+//! - copies of memory are expanded; the size was checked
+//!
+//! # Guarantees
+//! - exactly one function, no call
+//! - values flow through ids, not through variables, except where an array is indexed at run time or an address is taken
+//! - instructions stand in the order in which they stood; arithmetic is exactly the kernel's: no pass rewrites, reorders or folds it
+//! - every access chain starts at a variable, or at a pointer that is a value
+//!
+//! # Refuses
+//! - recursion, and control flow that merge instructions do not describe
+//!
+//! # Leaves alone
+//! - early returns of the entry point: rewriting them would bury its guard under flags
+//!
+//! The passes are the files of this folder; each starts with its contract.
+
+mod branches;
+mod copy;
+mod dce;
+mod inline;
+mod private;
+mod returns;
+mod split;
+mod straighten;
+mod trivial;
+mod values;
+
+use rspirv::dr;
+
+use super::reason::KernelReason;
+use crate::ir::entity::Func;
+use crate::ir::{self, Function, Module};
+
+/// A pass over the only function.
+type Pass = fn(&mut Module, &mut Function);
+
+/// The passes behind inlining, in run order.
+const PASSES: &[(&str, Pass)] = &[
+    ("restore-returns", |_, f| returns::restore(f)),
+    ("private", private::run),
+    ("branches", |module, f| {
+        branches::run(module, f);
+    }),
+    ("split", split::run),
+    ("values", values::run),
+    ("fold", fold),
+    ("straighten", |_, f| straighten::run(f)),
+    ("dce", |module, f| dce::run(module, f)),
+];
+
+/// Most rounds of [`fold`].
+const MOST_FOLDS: usize = 8;
+
+/// Removes what carries one value, and branches on what turns out to be a constant then.
+fn fold(module: &mut Module, f: &mut Function) {
+    trivial::run(f);
+    for _ in 0..MOST_FOLDS {
+        if !branches::run(module, f) || !trivial::run(f) {
+            return;
+        }
+    }
+}
+
+/// Makes one function in SSA of a module.
+///
+/// # Errors
+/// Why it has no such form.
+pub fn run(module: &mut dr::Module) -> Result<(), KernelReason> {
+    let refused = |reason: ir::Unsupported| KernelReason::Optimizer(reason.to_string());
+    let mut form = ir::import(module).map_err(refused)?;
+    check("import", &form)?;
+    let entry = inline::run(&mut form)?;
+    for (name, pass) in PASSES {
+        on(&mut form, entry, *pass);
+        if cfg!(debug_assertions) {
+            check(name, &form)?;
+        }
+    }
+    check("dce", &form)?;
+    *module = ir::export(&form);
+    Ok(())
+}
+
+/// Runs a pass on a function.
+fn on(module: &mut Module, func: Func, pass: Pass) {
+    let place = &module.functions[func];
+    let empty = Function::new(place.ty, place.result, place.control);
+    let mut f = std::mem::replace(&mut module.functions[func], empty);
+    pass(module, &mut f);
+    module.functions[func] = f;
+}
+
+/// Checks the invariants of the IR behind a pass.
+fn check(pass: &str, module: &Module) -> Result<(), KernelReason> {
+    ir::verify(module).map_err(|fault| {
+        let detail = format!("pass {pass} left unsound code: {fault}");
+        tracing::debug!(detail);
+        KernelReason::Optimizer(detail)
+    })
+}

@@ -1,0 +1,207 @@
+//! Dead code elimination in one function.
+//!
+//! # Guarantees
+//! - atomic operations, barriers, volatile accesses, unknown instructions, and stores to what others see or what is loaded here stay, and so do the
+//!   constructs that decide whether they are executed
+//! - every other instruction, construct and variable is used by one of these, directly or not
+
+use ahash::AHashSet;
+use rspirv::spirv::{Op, StorageClass};
+
+use super::branches::exits;
+use crate::ir::entity::{Construct, Inst, Place, Region, SecondaryMap, Value};
+use crate::ir::{ConstructKind, Def, Effect, End, Function, Module, Node, Operation, Root};
+
+/// Removes dead code.
+pub(super) fn run(module: &Module, f: &mut Function) {
+    let mut marker = Marker {
+        module,
+        f,
+        loaded: AHashSet::new(),
+        insts: SecondaryMap::of(&f.insts),
+        values: SecondaryMap::of(&f.values),
+        constructs: SecondaryMap::of(&f.constructs),
+        is_done: false,
+    };
+    while !std::mem::replace(&mut marker.is_done, true) {
+        marker.region(f.body, None);
+    }
+    let Marker { loaded, insts, values, constructs, .. } = marker;
+    f.variables.retain(|&local| loaded.contains(&Root::Local(local)));
+    f.retain_carried(|value| values[value]);
+    for data in f.regions.values_mut() {
+        data.nodes.retain(|node| match node {
+            Node::Inst(inst) => insts[*inst],
+            Node::Construct(construct) => constructs[*construct],
+        });
+    }
+}
+
+/// Marks what is live, from the last instruction to the first, until nothing is new.
+struct Marker<'m> {
+    module: &'m Module,
+    f: &'m Function,
+    /// Variables of the invocation that something reads.
+    loaded: AHashSet<Root>,
+    insts: SecondaryMap<Inst, bool>,
+    values: SecondaryMap<Value, bool>,
+    constructs: SecondaryMap<Construct, bool>,
+    is_done: bool,
+}
+
+impl Marker<'_> {
+    /// Whether something in a region has to be executed.
+    fn region(&mut self, region: Region, own: Option<Construct>) -> bool {
+        let f = self.f;
+        let data = &f.regions[region];
+        let mut stays = self.end(region, own);
+        for node in data.nodes.iter().rev() {
+            stays |= match *node {
+                Node::Inst(inst) => self.inst(inst),
+                Node::Construct(construct) => self.construct(construct),
+            };
+        }
+        stays
+    }
+
+    /// Whether the end of a region decides where control goes on behind the construct that it belongs to.
+    fn end(&mut self, region: Region, own: Option<Construct>) -> bool {
+        let f = self.f;
+        match (&f.regions[region].end, own.map(|own| &f.constructs[own])) {
+            (End::Exit { to, args }, _) => {
+                self.edge(args, &f.constructs[*to].results);
+                Some(*to) != own && self.constructs[*to]
+            }
+            (End::Continue { to, args }, _) => {
+                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
+                    self.edge(args, &f.regions[continuing].params);
+                }
+                self.constructs[*to]
+            }
+            (End::Repeat { args, until }, Some(own)) => {
+                if let ConstructKind::Loop { body, .. } = own.kind {
+                    self.edge(args, &f.regions[body].params);
+                }
+                until.iter().for_each(|until| self.edge(&until.args, &own.results));
+                false
+            }
+            (End::Fall { to, args }, _) => {
+                self.edge(args, &f.regions[*to].params);
+                true
+            }
+            // Control does not come here.
+            (End::Unreachable, _) => false,
+            (end, _) => {
+                end.values().for_each(|value| self.value(value));
+                true
+            }
+        }
+    }
+
+    /// What an edge carries to values that are live.
+    fn edge(&mut self, args: &[Value], to: &[Value]) {
+        for (&arg, &to) in args.iter().zip(to) {
+            if self.values[to] {
+                self.value(arg);
+            }
+        }
+    }
+
+    fn construct(&mut self, construct: Construct) -> bool {
+        let f = self.f;
+        let data = &f.constructs[construct];
+        let mut stays = self.constructs[construct] || data.results.iter().any(|&result| self.values[result]);
+        // What comes behind an endless loop is not executed.
+        stays |= matches!(data.kind, ConstructKind::Loop { .. }) && exits(f, construct).is_empty();
+        for region in data.kind.regions().into_iter().rev() {
+            stays |= self.region(region, Some(construct));
+        }
+        if !stays {
+            return false;
+        }
+        self.is_done &= self.constructs.replace(construct, true);
+        match &data.kind {
+            ConstructKind::If { condition, .. } => self.value(*condition),
+            ConstructKind::Switch { selector, cases, .. } => {
+                self.value(*selector);
+                cases.iter().for_each(|case| self.edge(&case.args, &f.regions[case.region].params));
+            }
+            ConstructKind::Loop { args, body, continuing, .. } => {
+                self.edge(args, &f.regions[*body].params);
+                if let End::Repeat { until: Some(until), .. } = &f.regions[*continuing].end {
+                    self.value(until.condition);
+                }
+            }
+        }
+        true
+    }
+
+    fn inst(&mut self, inst: Inst) -> bool {
+        let f = self.f;
+        let operation = &f.insts[inst].operation;
+        let has_effects = match operation.effect() {
+            Effect::None | Effect::Reads(_) => false,
+            Effect::Writes(place) => self.own(place).is_none_or(|root| self.loaded.contains(&root)),
+            Effect::Anything => !reads_texels(operation),
+        };
+        if !has_effects && !f.insts[inst].result.is_some_and(|result| self.values[result]) {
+            return false;
+        }
+        if !self.insts.replace(inst, true) {
+            self.is_done = false;
+            operation.values().for_each(|value| self.value(value));
+            operation.place().into_iter().for_each(|place| self.place(place));
+        }
+        has_effects
+    }
+
+    fn value(&mut self, value: Value) {
+        if let Def::Address(place) = self.f.values[value].def {
+            self.place(place);
+        }
+        self.is_done &= self.values.replace(value, true);
+    }
+
+    fn place(&mut self, place: Place) {
+        let data = &self.f.places[place];
+        data.path.iter().for_each(|&index| self.value(index));
+        if let Root::Pointer(pointer) = data.root {
+            self.value(pointer);
+        }
+        if let Some(root) = self.own(place) {
+            self.is_done &= !self.loaded.insert(root);
+        }
+    }
+
+    /// The variable of the invocation that a place lies in.
+    fn own(&self, place: Place) -> Option<Root> {
+        match self.f.places[place].root {
+            root @ Root::Global(global) => {
+                (self.module.globals[global].class == StorageClass::Private).then_some(root)
+            }
+            root @ Root::Local(_) => Some(root),
+            Root::Pointer(_) => None,
+        }
+    }
+}
+
+/// Whether it does nothing but read a texel, or a property of an image.
+fn reads_texels(operation: &Operation) -> bool {
+    let Operation::Other { op, .. } = operation else { return false };
+    matches!(
+        op,
+        Op::Image
+            | Op::SampledImage
+            | Op::ImageFetch
+            | Op::ImageRead
+            | Op::ImageGather
+            | Op::ImageDrefGather
+            | Op::ImageSampleImplicitLod
+            | Op::ImageSampleExplicitLod
+            | Op::ImageQuerySize
+            | Op::ImageQuerySizeLod
+            | Op::ImageQueryLevels
+            | Op::ImageQuerySamples
+            | Op::CopyLogical
+    )
+}

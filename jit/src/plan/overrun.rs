@@ -1,0 +1,190 @@
+//! Finds an access that certainly goes beyond what is bound.
+//!
+//! Such a submission is undefined without robust access, so it is a mistake of its arguments or of its numbers: a range that is too short for
+//! the number of invocations, most often.
+//!
+//! # Guarantees
+//! - what is found happens: an invocation is named, and every condition on the way to the access was worked out for it
+//!
+//! # Refuses
+//! - to say anything of accesses in loops, under conditions that are not followed, or of which bytes may be padding
+
+use smallvec::SmallVec;
+
+use crate::analysis::KernelAnalysis;
+use crate::analysis::access::Access;
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
+use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
+use crate::kernel::SetBinding;
+use crate::plan::input::submission::Submission;
+
+/// An access beyond what is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overrun {
+    /// The binding.
+    pub at: SetBinding,
+    /// Whether it writes there.
+    pub writes: bool,
+    /// The global id of an invocation that does it.
+    pub invocation: [u32; 3],
+    /// The first byte and the one behind the last, counted from the start of the range that is bound. The first may be negative.
+    pub bytes: (i64, i64),
+}
+
+/// Most rounds of all loops of an invocation together, where they are known: what counts against
+/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds).
+#[must_use]
+pub fn loop_rounds(one: &Submission) -> Option<u128> {
+    evaluated(one, |atoms, _, evaluator| evaluator.loop_rounds(atoms).ok())
+}
+
+/// An access of a submission that certainly goes beyond the range of its argument, if one is found.
+#[must_use]
+pub fn overrun(one: &Submission) -> Option<Overrun> {
+    evaluated(one, |atoms, analysis, evaluator| find(one, atoms, analysis, evaluator))
+}
+
+/// Asks something of a submission by itself, of which the ids are those of its kernel.
+fn evaluated<R>(
+    one: &Submission,
+    ask: impl FnOnce(&mut Atoms, &KernelAnalysis, &mut Evaluator<'_>) -> Option<R>,
+) -> Option<R> {
+    // What two bindings have in common makes no difference to where each is accessed.
+    let normal = one.kernel.normal.as_ref().ok().filter(|_| one.runs() && one.base == [0; 3])?;
+    let analysis = &normal.analysis;
+    let size = one.kernel.interface.local_size;
+    let mut atoms = Atoms::default();
+    let group: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Group(d as u8), one.groups[d]));
+    let local: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Local(d as u8), size[d]));
+    let mut global: [Affine; 3] = Default::default();
+    for d in 0..3 {
+        global[d] = local[d].plus(&group[d], i128::from(size[d]))?;
+    }
+    let sizes = one.sizes();
+    let env = Environment {
+        member: 0,
+        group,
+        local,
+        global,
+        groups: one.groups,
+        local_size: size,
+        push: &one.push,
+        sizes: &sizes,
+        constants: &[],
+        facts: Vec::new(),
+    };
+    let mut evaluator = Evaluator::new(&atoms, analysis, &env);
+    ask(&mut atoms, analysis, &mut evaluator)
+}
+
+fn find(
+    one: &Submission,
+    atoms: &mut Atoms,
+    analysis: &KernelAnalysis,
+    evaluator: &mut Evaluator<'_>,
+) -> Option<Overrun> {
+    let size = one.kernel.interface.local_size;
+    let counts = std::array::from_fn(|d| one.groups[d].checked_mul(size[d]));
+    let is_plain =
+        |access: &&Access| access.texel.is_none() && access.loops.is_empty() && access.exact_guards;
+    for access in analysis.accesses.iter().filter(is_plain) {
+        // What is touched last: of a structure this may be less than all of it.
+        let Some(&(first, end)) = access.pieces.as_ref().and_then(|pieces| pieces.last()) else { continue };
+        let form = evaluator.access(atoms, access, 0);
+        if form.unknown || form.never || !form.certain || !form.begun.is_empty() {
+            continue;
+        }
+        let search = Search { atoms, form: &form, counts, size };
+        let piece = (i128::from(first), i128::from(end));
+        if let Some((invocation, bytes)) = search.beyond(piece) {
+            let arg = one.args.get(access.binding)?;
+            return Some(Overrun { at: arg.at, writes: access.kind.writes(), invocation, bytes });
+        }
+    }
+    None
+}
+
+fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
+    let id = atoms.intern(atom, i128::from(count) - 1);
+    if count <= 1 { Affine::default() } else { Affine::atom(id) }
+}
+
+struct Search<'a> {
+    atoms: &'a Atoms,
+    form: &'a AccessForm,
+    /// Invocations of each dimension; nothing where they are too many for a global id.
+    counts: [Option<u32>; 3],
+    size: [u32; 3],
+}
+
+impl Search<'_> {
+    /// An invocation whose access leaves the range, with these bytes of what it touches.
+    fn beyond(&self, (first, end): (i128, i128)) -> Option<([u32; 3], (i64, i64))> {
+        let [x, y, z] = self.counts;
+        let counts = [x?, y?, z?];
+        let mut tried: SmallVec<[[u32; 3]; 4]> = SmallVec::new();
+        // A guard turns away the last ones most often, and sometimes the first.
+        for from in [[0; 3], [1; 3], counts.map(|count| count / 2), counts.map(|count| count - 1)] {
+            let from: [u32; 3] = std::array::from_fn(|d| from[d].min(counts[d] - 1));
+            if tried.contains(&from) || !self.happens(from) {
+                continue;
+            }
+            tried.push(from);
+            for orders in [[0, 1, 2], [2, 1, 0]] {
+                let at = orders.into_iter().fold(from, |at, d| self.last(at, d, counts[d]));
+                for at in [from, at] {
+                    let offset = self.number(&self.form.offset, at)?;
+                    let (low, high) = (offset + first, offset + end);
+                    let (start, behind) = self.form.accessor;
+                    if low < start || high > behind {
+                        let byte = |byte: i128| i64::try_from(byte - start).ok();
+                        return Some((at, (byte(low)?, byte(high)?)));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The last invocation along a dimension whose access happens, if those that do are in one piece from here.
+    fn last(&self, from: [u32; 3], d: usize, count: u32) -> [u32; 3] {
+        let with = |value| {
+            let mut at = from;
+            at[d] = value;
+            at
+        };
+        let (mut yes, mut no) = (from[d], count);
+        while no - yes > 1 {
+            let middle = yes + (no - yes) / 2;
+            match self.happens(with(middle)) {
+                true => yes = middle,
+                false => no = middle,
+            }
+        }
+        with(yes)
+    }
+
+    /// Whether the access certainly happens in an invocation.
+    fn happens(&self, at: [u32; 3]) -> bool {
+        let mut conditions = self.form.conditions.iter();
+        conditions.all(|condition| self.number(condition, at).is_some_and(|number| number <= 0))
+    }
+
+    /// What a form is in an invocation; nothing where it is made of more than ids.
+    fn number(&self, form: &Affine, at: [u32; 3]) -> Option<i128> {
+        form.terms.iter().try_fold(form.constant, |sum, &(id, times)| {
+            sum.checked_add(self.atom(id, at)?.checked_mul(times)?)
+        })
+    }
+
+    fn atom(&self, id: AtomId, at: [u32; 3]) -> Option<i128> {
+        match self.atoms.get(id) {
+            Atom::Group(d) => Some((at[usize::from(*d)] / self.size[usize::from(*d)]).into()),
+            Atom::Local(d) => Some((at[usize::from(*d)] % self.size[usize::from(*d)]).into()),
+            Atom::Global(d) => Some(at[usize::from(*d)].into()),
+            Atom::Quotient(of, by) => self.number(of, at).filter(|of| *of >= 0).map(|of| of / by),
+            Atom::Remainder(of, by) => self.number(of, at).filter(|of| *of >= 0).map(|of| of % by),
+            _ => None,
+        }
+    }
+}
