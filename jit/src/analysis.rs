@@ -30,6 +30,7 @@ pub(crate) mod layout;
 mod loops;
 pub(crate) mod numbers;
 mod recurrence;
+pub(crate) mod resolved_branches;
 mod rounds;
 pub(crate) mod size;
 mod skipped;

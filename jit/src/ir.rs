@@ -62,7 +62,7 @@ mod types;
 mod verify;
 
 pub use build::Builder;
-pub use export::export;
+pub use export::{export, positions};
 pub use function::{Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
 pub use import::{Unsupported, import};
 pub use inst::{Access, Arg, Args, Effect, Flags, InstData, Operation};

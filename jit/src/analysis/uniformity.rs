@@ -5,12 +5,9 @@
 //! that the work-group decides, or what was loaded, may go one way for one and another for the next: the construct that it
 //! begins is done for one work-group after another, and there must be no barrier in it.
 //!
-//! # Requires
-//! - structured control flow
-//!
 //! # Guarantees
 //! - outside of the constructs that are apart, no branch depends on a value that varies
-//! - control enters a construct that is apart from one place and leaves it for its merge block alone, and no barrier lies in it
+//! - control leaves a construct that is apart for its end alone, and no barrier lies in it
 //!
 //! # Refuses
 //! - a barrier under a condition that varies: what one work-group has to wait for, another does not
@@ -24,14 +21,14 @@ mod shared;
 mod side;
 
 use ahash::{AHashMap, AHashSet};
-use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass, Word};
+use rspirv::dr::Operand;
+use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass};
 
-use super::cfg::Cfg;
-use crate::frontend::opcodes;
+use crate::ir::entity::{Construct, Func, Global, Inst, Place, Region, SecondaryMap, Value};
+use crate::ir::{ConstructKind, Def, End, Function, Module, Node, Operation, Root, TypeKind};
 use components::{ALL, Mask};
 pub(crate) use ends::join_ends;
-pub(crate) use shared::{Manners, manners};
+pub(crate) use shared::manners;
 pub(crate) use side::loads_by_side;
 
 /// Why work-groups, or invocations, are not coarsened.
@@ -56,6 +53,9 @@ pub enum Alone {
     /// Variables of the invocation or the work-group that start with a value.
     #[error("variables that start with values")]
     Initialized,
+    /// Control flow, or an instruction, that the intermediate representation has no form for.
+    #[error("a module without a typed form")]
+    Unsupported,
 }
 
 /// What is coarsened.
@@ -70,30 +70,22 @@ pub(crate) enum Sides {
     Invocations,
 }
 
-/// What the global ids of a module are.
+/// What the variables of a module are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
-    /// Variables of which each work-group has its own.
-    pub(crate) own: AHashSet<Word>,
+    /// Variables of which each work-group has its own, but for those in `common`.
+    own: AHashSet<Global>,
     /// Those of them that are shared memory.
-    shared: AHashSet<Word>,
+    shared: AHashSet<Global>,
     /// Shared memory that holds the same in all work-groups, of which they have one copy.
-    pub(crate) common: AHashSet<Word>,
+    pub(crate) common: AHashSet<Global>,
     /// Inputs that differ between work-groups, or are others in a dispatch of fewer.
-    pub(crate) ids: AHashMap<Word, BuiltIn>,
+    pub(crate) ids: AHashMap<Global, BuiltIn>,
     sides: Sides,
-    /// Numbers of 32 bits.
-    constants: AHashMap<Word, u32>,
-    /// Types of vectors, and how many components they have.
-    vectors: AHashMap<Word, u32>,
-    /// Types of the variables.
-    variables: AHashMap<Word, Word>,
-    /// Types of pointers into memory that somebody may write.
-    memory: AHashSet<Word>,
     /// Variables of buffers that nothing writes while the kernel runs, as far as that is known: a single member does not know it.
-    pub(crate) frozen: AHashSet<Word>,
-    /// Types of pointers into shared memory and the invocation's own: no other work-group sees what is there.
-    inside: AHashSet<Word>,
+    pub(crate) frozen: AHashSet<Global>,
+    /// Uniform buffers may be written: once, storage buffers were these with a decoration.
+    uniforms_change: bool,
     initialized: bool,
     /// Something asks for sub-groups.
     subgroups: bool,
@@ -101,107 +93,62 @@ pub(crate) struct Globals {
     images: bool,
 }
 
-/// A construct that is done for one work-group after another: blocks by their index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Construct {
-    /// The block that begins it. That of a loop is part of it; a selection begins behind it.
-    pub(crate) header: usize,
-    pub(crate) is_loop: bool,
-    /// Its blocks, in the order of the module.
-    pub(crate) blocks: Vec<usize>,
-    pub(crate) merge: usize,
-}
-
 /// How a function is done.
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
     /// Jammed: instruction by instruction for all of them, but for some constructs. `varying` are the values that each work-group has its own of.
-    Together { apart: Vec<Construct>, varying: AHashSet<Word> },
+    Together { apart: Vec<Construct>, varying: SecondaryMap<Value, bool> },
     /// Serialized: all of it for one work-group after another; there is no barrier in it.
     InTurn,
 }
 
 impl Globals {
-    pub(crate) fn of<'a>(
-        globals: impl Iterator<Item = &'a Instruction>,
-        annotations: impl Iterator<Item = &'a Instruction>,
-        sides: Sides,
-    ) -> Self {
+    pub(crate) fn of(module: &Module, sides: Sides) -> Self {
         let mut found = Self { sides, ..Self::default() };
         let of_invocations = sides == Sides::Invocations;
-        let mut builtins: AHashMap<Word, BuiltIn> = AHashMap::new();
-        // Once storage buffers were uniform ones with a decoration.
-        let mut uniforms_change = false;
-        for inst in annotations {
-            uniforms_change |= inst.operands.contains(&Operand::Decoration(Decoration::BufferBlock));
-            if let [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)] =
-                inst.operands.as_slice()
-            {
-                builtins.insert(*id, *builtin);
-            }
+        for (_, data) in module.types.iter() {
+            let buffer = Operand::Decoration(Decoration::BufferBlock);
+            found.uniforms_change |= data.decorations.iter().any(|one| one.contains(&buffer));
+            found.addresses |= matches!(
+                data.kind,
+                TypeKind::Pointer { class, .. } | TypeKind::Forward { class }
+                    if class == StorageClass::PhysicalStorageBuffer
+            );
         }
-        for inst in globals {
-            match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
-                (Op::Constant, Some(id), [Operand::LiteralBit32(number)]) => {
-                    found.constants.insert(id, *number);
-                }
-                (Op::TypeVector, Some(id), [_, Operand::LiteralBit32(count)]) => {
-                    found.vectors.insert(id, *count);
-                }
-                _ => {}
-            }
-            let (Some(id), Some(Operand::StorageClass(class))) = (inst.result_id, inst.operands.first())
-            else {
-                continue;
-            };
-            if let (Op::Variable, Some(ty)) = (inst.class.opcode, inst.result_type) {
-                found.variables.insert(id, ty);
-            }
-            match (inst.class.opcode, class) {
-                (Op::TypePointer, StorageClass::StorageBuffer) => {
-                    found.memory.insert(id);
-                }
-                (Op::TypePointer, StorageClass::Uniform) if uniforms_change => {
-                    found.memory.insert(id);
-                }
-                // What one invocation has stored there, another loads.
-                (Op::TypePointer, StorageClass::Workgroup) if of_invocations => {
-                    found.memory.insert(id);
-                }
-                (Op::TypePointer, StorageClass::PhysicalStorageBuffer) => found.addresses = true,
-                (Op::Variable, StorageClass::UniformConstant) => found.images = true,
-                (
-                    Op::TypePointer,
-                    StorageClass::Workgroup | StorageClass::Private | StorageClass::Function,
-                ) => {
-                    found.inside.insert(id);
-                }
-                (Op::Variable, StorageClass::Workgroup | StorageClass::Private) => {
-                    let is_private = *class == StorageClass::Private;
+        for global in module.declared() {
+            let data = &module.globals[global];
+            match data.class {
+                StorageClass::UniformConstant => found.images = true,
+                StorageClass::Workgroup | StorageClass::Private => {
+                    let is_private = data.class == StorageClass::Private;
                     if is_private || !of_invocations {
-                        found.own.insert(id);
+                        found.own.insert(global);
                     }
                     if is_private == of_invocations {
-                        found.shared.insert(id);
+                        found.shared.insert(global);
                     }
-                    found.initialized |= inst.operands.len() > 1;
+                    found.initialized |= data.initializer.is_some();
                 }
-                (Op::Variable, StorageClass::Input) => {
-                    let differs = |builtin: &&BuiltIn| match builtin {
+                StorageClass::Input => {
+                    let Some([Operand::BuiltIn(builtin)]) = module.decoration(global, Decoration::BuiltIn)
+                    else {
+                        continue;
+                    };
+                    let differs = match builtin {
                         BuiltIn::GlobalInvocationId => true,
                         BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => !of_invocations,
                         BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex => of_invocations,
                         _ => false,
                     };
-                    let counted = [
-                        BuiltIn::SubgroupId,
-                        BuiltIn::NumSubgroups,
-                        BuiltIn::SubgroupSize,
-                        BuiltIn::SubgroupLocalInvocationId,
-                    ];
-                    found.subgroups |= builtins.get(&id).is_some_and(|builtin| counted.contains(builtin));
-                    if let Some(builtin) = builtins.get(&id).filter(differs) {
-                        found.ids.insert(id, *builtin);
+                    found.subgroups |= matches!(
+                        builtin,
+                        BuiltIn::SubgroupId
+                            | BuiltIn::NumSubgroups
+                            | BuiltIn::SubgroupSize
+                            | BuiltIn::SubgroupLocalInvocationId
+                    );
+                    if differs {
+                        found.ids.insert(global, *builtin);
                     }
                 }
                 _ => {}
@@ -210,34 +157,60 @@ impl Globals {
         found
     }
 
-    pub(crate) fn of_module(module: &Module) -> Self {
-        Self::of(module.types_global_values.iter(), module.annotations.iter(), Sides::Groups)
+    /// Variables of which each work-group has its own.
+    pub(crate) fn is_own(&self, global: Global) -> bool {
+        self.own.contains(&global) && !self.common.contains(&global)
+    }
+
+    /// Whether another work-group, or invocation, may write to memory of a class.
+    fn is_memory(&self, class: StorageClass) -> bool {
+        match class {
+            StorageClass::StorageBuffer => true,
+            StorageClass::Uniform => self.uniforms_change,
+            // What one invocation has stored there, another loads.
+            StorageClass::Workgroup => self.sides == Sides::Invocations,
+            _ => false,
+        }
+    }
+
+    /// Which components of an id differ between work-groups.
+    fn of_id(&self, builtin: BuiltIn) -> Mask {
+        match self.sides {
+            Sides::Groups | Sides::GroupsAlong(_) if mutant!(WorkGroupsAreOne) => 0,
+            Sides::Groups => ALL,
+            Sides::GroupsAlong(_) if builtin == BuiltIn::NumWorkgroups => 0,
+            Sides::GroupsAlong(axis) if mutant!(AnotherSideIsWoven) => 1 << ((axis + 1) % 3),
+            Sides::GroupsAlong(axis) => 1 << axis,
+            Sides::Invocations if builtin == BuiltIn::LocalInvocationIndex => ALL,
+            Sides::Invocations => 1,
+        }
     }
 }
 
 /// Whether there is a barrier in a function, itself or in those of `calls` that it calls.
-pub(crate) fn has_barrier(function: &Function, calls: &AHashSet<Word>) -> bool {
-    function.all_inst_iter().any(|inst| is_barrier(inst, calls))
+pub(crate) fn has_barrier(f: &Function, calls: &[Func]) -> bool {
+    let mut found = false;
+    f.visit(f.body, &mut |node| found |= is_barrier(f, node, calls));
+    found
 }
 
-fn is_barrier(inst: &Instruction, calls: &AHashSet<Word>) -> bool {
-    match inst.class.opcode {
-        Op::ControlBarrier => true,
-        Op::FunctionCall => {
-            inst.operands.first().and_then(Operand::id_ref_any).is_some_and(|f| calls.contains(&f))
-        }
+fn is_barrier(f: &Function, node: Node, calls: &[Func]) -> bool {
+    let Node::Inst(inst) = node else { return false };
+    match f.insts[inst].operation {
+        Operation::Barrier { execution, .. } => execution.is_some(),
+        Operation::Call { function, .. } => calls.contains(&function),
         _ => false,
     }
 }
 
-/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier, `resolved` blocks that end
-/// in a branch that goes one way in every invocation.
+/// How a function can be done for several work-groups; `calls` are the functions in which there is a barrier.
 pub(crate) fn manner(
-    function: &Function,
+    module: &Module,
+    func: Func,
     globals: &Globals,
-    calls: &AHashSet<Word>,
-    resolved: &AHashSet<usize>,
+    calls: &[Func],
 ) -> Result<Manner, Alone> {
+    let f = &module.functions[func];
     if globals.addresses {
         return Err(Alone::Addresses);
     }
@@ -251,47 +224,56 @@ pub(crate) fn manner(
     if of_invocations && globals.subgroups && !mutant!(SubgroupsStay) {
         return Err(Alone::Subgroup);
     }
-    let types: AHashMap<Word, Word> =
-        function.all_inst_iter().filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
-    for inst in function.all_inst_iter() {
-        let op = inst.class.opcode;
-        if is_subgroup(op) || of_invocations && waits_for_others(inst, globals) {
-            return Err(Alone::Subgroup);
-        }
-        if opcodes::has(op, opcodes::ATOMIC) {
-            let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
-            let inside = globals.own.contains(&pointer)
-                || types.get(&pointer).is_some_and(|ty| globals.inside.contains(ty));
-            if !inside || of_invocations {
-                return Err(Alone::Atomic);
+    let class = |place: Place| module.types.pointer(f.places[place].pointer).map(|(class, _)| class);
+    for data in f.insts.values() {
+        match &data.operation {
+            Operation::Other { op, .. } | Operation::Pure { op, .. } if is_subgroup(*op) => {
+                return Err(Alone::Subgroup);
             }
+            Operation::Barrier { execution: Some(scope), .. }
+                if of_invocations && *scope != Scope::Workgroup =>
+            {
+                return Err(Alone::Subgroup);
+            }
+            Operation::Atomic { place, .. } => {
+                // No other work-group sees what is there.
+                let is_inside = matches!(
+                    class(*place),
+                    Some(StorageClass::Workgroup | StorageClass::Private | StorageClass::Function)
+                );
+                if !is_inside || of_invocations {
+                    return Err(Alone::Atomic);
+                }
+            }
+            _ => {}
         }
     }
-    let mut frozen = globals.frozen.clone();
-    for inst in function.all_inst_iter() {
-        let from = inst.operands.first().and_then(Operand::id_ref_any);
-        let leads = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject);
-        if let (Some(id), true, Some(true)) = (inst.result_id, leads, from.map(|from| frozen.contains(&from)))
-        {
-            frozen.insert(id);
-        }
-    }
-    let flow = Flow { function, globals, cfg: Cfg::new(function), types, frozen, resolved };
-    let mut apart: Vec<Construct> = Vec::new();
+    let mut flow =
+        Flow { module, f, globals, masks: SecondaryMap::of(&f.values), apart: Vec::new(), is_done: false };
     // Each time round there is a construct more.
-    for _ in 0..=function.blocks.len() {
-        let varying = flow.varying(&apart);
-        let Some(block) = flow.parting(&apart, &varying) else {
-            return Ok(Manner::Together { apart, varying });
+    for _ in 0..=f.constructs.len() {
+        flow.follow();
+        let Some(around) = flow.parting(f.body, &mut Vec::new()) else {
+            let mut varying = SecondaryMap::of(&f.values);
+            f.values.keys().for_each(|value| varying[value] = flow.masks[value] != 0);
+            return Ok(Manner::Together { apart: flow.apart, varying });
         };
-        let Some(around) = flow.closed_around(block) else { break };
-        if flow.blocks(&around).any(|inst| is_barrier(inst, calls)) && !mutant!(BarriersMayPart) {
+        let Some(around) = around else { break };
+        let (mut waits, mut inner) = (false, Vec::new());
+        f.visit_construct(around, &mut |node| {
+            waits |= is_barrier(f, node, calls);
+            match node {
+                Node::Construct(construct) => inner.push(construct),
+                Node::Inst(_) => {}
+            }
+        });
+        if waits && !mutant!(BarriersMayPart) {
             return Err(Alone::Barrier);
         }
-        apart.retain(|inner| !around.blocks.contains(&inner.header));
-        apart.push(around);
+        flow.apart.retain(|one| !inner.contains(one));
+        flow.apart.push(around);
     }
-    match has_barrier(function, calls) {
+    match has_barrier(f, calls) {
         true => Err(Alone::Barrier),
         false => Ok(Manner::InTurn),
     }
@@ -302,169 +284,187 @@ fn is_subgroup(op: Op) -> bool {
     matches!(op as u32, 261..=272 | 333..=366 | 4421..=4432 | 5571..=5580 | 6401..=6408)
 }
 
-/// Whether an instruction is a barrier of other invocations than those of a work-group.
-fn waits_for_others(inst: &Instruction, globals: &Globals) -> bool {
-    let scope = inst.operands.first().and_then(Operand::id_ref_any);
-    let scope = scope.and_then(|id| globals.constants.get(&id).copied());
-    inst.class.opcode == Op::ControlBarrier && scope != Some(Scope::Workgroup as u32)
-}
-
 struct Flow<'a> {
-    function: &'a Function,
+    module: &'a Module,
+    f: &'a Function,
     globals: &'a Globals,
-    cfg: Cfg,
-    /// Types of the values of the function.
-    types: AHashMap<Word, Word>,
-    /// Pointers into buffers that nothing writes while the kernel runs.
-    frozen: AHashSet<Word>,
-    /// Blocks whose branches go one way.
-    resolved: &'a AHashSet<usize>,
+    /// What differs between work-groups.
+    masks: SecondaryMap<Value, Mask>,
+    apart: Vec<Construct>,
+    is_done: bool,
 }
 
 impl Flow<'_> {
-    fn instructions(&self, block: usize) -> &[Instruction] {
-        &self.function.blocks[block].instructions
+    /// Finds the values that may differ between work-groups.
+    fn follow(&mut self) {
+        self.masks = SecondaryMap::of(&self.f.values);
+        while !std::mem::replace(&mut self.is_done, true) {
+            self.region(self.f.body, None, false);
+        }
+        self.is_done = false;
     }
 
-    fn blocks<'a>(&'a self, construct: &'a Construct) -> impl Iterator<Item = &'a Instruction> {
-        construct.blocks.iter().flat_map(|&block| self.instructions(block))
+    fn grow(&mut self, value: Value, mask: Mask) {
+        let known = self.masks[value];
+        self.masks[value] = known | mask;
+        self.is_done &= known | mask == known;
     }
 
-    /// The values that may differ between work-groups, with these constructs apart.
-    fn varying(&self, apart: &[Construct]) -> AHashSet<Word> {
-        let mut varying: AHashMap<Word, Mask> = AHashMap::new();
-        loop {
-            let mut grown = false;
-            for block in 0..self.function.blocks.len() {
-                let inside = apart.iter().any(|construct| construct.blocks.contains(&block));
-                let meets = apart.iter().any(|construct| construct.merge == block);
-                for inst in self.instructions(block) {
-                    let Some(id) = inst.result_id else { continue };
-                    let parts =
-                        inside || meets && inst.class.opcode == Op::Phi && !mutant!(WhatPartsIsCommon);
-                    let mask = if parts { ALL } else { self.varies(inst, &varying) };
-                    let known = varying.get(&id).copied().unwrap_or(0);
-                    if known | mask != known {
-                        varying.insert(id, known | mask);
-                        grown = true;
+    /// Follows a region of a construct; what is made `inside` of constructs that are apart differs.
+    fn region(&mut self, region: Region, own: Option<Construct>, inside: bool) {
+        let f = self.f;
+        let data = &f.regions[region];
+        for node in &data.nodes {
+            match *node {
+                Node::Inst(inst) => self.inst(inst, inside),
+                Node::Construct(construct) => {
+                    let data = &f.constructs[construct];
+                    let is_apart = self.apart.contains(&construct);
+                    let within = inside || is_apart;
+                    match &data.kind {
+                        ConstructKind::If { .. } => {}
+                        ConstructKind::Switch { cases, .. } => {
+                            for case in cases {
+                                self.edge(&case.args, &f.regions[case.region].params, within);
+                            }
+                        }
+                        ConstructKind::Loop { args, body, .. } => {
+                            self.edge(args, &f.regions[*body].params, within);
+                        }
+                    }
+                    for region in data.kind.regions() {
+                        self.region(region, Some(construct), within);
+                    }
+                    if inside || is_apart && !mutant!(WhatPartsIsCommon) {
+                        data.results.iter().for_each(|&result| self.grow(result, ALL));
                     }
                 }
             }
-            if !grown {
-                return varying.into_keys().collect();
+        }
+        match (&data.end, own.map(|own| &f.constructs[own])) {
+            (End::Exit { to, args }, _) => self.edge(args, &f.constructs[*to].results, false),
+            (End::Continue { to, args }, _) => {
+                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
+                    self.edge(args, &f.regions[continuing].params, inside);
+                }
             }
+            (End::Repeat { args, until }, Some(own)) => {
+                if let ConstructKind::Loop { body, .. } = own.kind {
+                    self.edge(args, &f.regions[body].params, inside);
+                }
+                until.iter().for_each(|until| self.edge(&until.args, &own.results, false));
+            }
+            (End::Fall { to, args }, _) => self.edge(args, &f.regions[*to].params, inside),
+            _ => {}
         }
     }
 
-    fn varies(&self, inst: &Instruction, varying: &AHashMap<Word, Mask>) -> Mask {
-        let of = |id: Word| {
-            let own = self.globals.own.contains(&id) && !self.globals.common.contains(&id);
-            let inside = varying.get(&id).copied().unwrap_or(0) | if own { ALL } else { 0 };
-            inside | self.globals.ids.get(&id).map_or(0, |&builtin| self.of_id(builtin))
-        };
-        let op = inst.class.opcode;
-        // What is loaded may differ even where the place is one: by when it is loaded, if nothing else; but not of what nobody writes.
-        let pointer = inst.operands.first().and_then(Operand::id_ref_any);
-        let is_plain = inst.operands.len() == 1 && pointer.is_some_and(|at| self.frozen.contains(&at));
-        if op == Op::Load && is_plain && mutant!(FrozenPlacesAreOne) {
-            return 0;
-        }
-        let loads = op == Op::Load && !is_plain && {
-            let ty = pointer.and_then(|at| self.types.get(&at).or_else(|| self.globals.variables.get(&at)));
-            ty.is_none_or(|ty| self.globals.memory.contains(ty))
-        };
-        let always = matches!(op, Op::Variable | Op::FunctionCall)
-            || loads && !mutant!(MemoryIsCommon)
-            || opcodes::has(op, opcodes::ATOMIC);
-        let Globals { constants, vectors, .. } = self.globals;
-        let components = |id: Word| vectors.get(self.types.get(&id)?).copied();
-        if always { ALL } else { components::of_result(inst, constants, vectors, of, components) }
-    }
-
-    /// Which components of an id differ between work-groups.
-    fn of_id(&self, builtin: BuiltIn) -> Mask {
-        match self.globals.sides {
-            Sides::Groups | Sides::GroupsAlong(_) if mutant!(WorkGroupsAreOne) => 0,
-            Sides::Groups => ALL,
-            Sides::GroupsAlong(_) if builtin == BuiltIn::NumWorkgroups => 0,
-            Sides::GroupsAlong(axis) if mutant!(AnotherSideIsWoven) => 1 << ((axis + 1) % 3),
-            Sides::GroupsAlong(axis) => 1 << axis,
-            Sides::Invocations if builtin == BuiltIn::LocalInvocationIndex => ALL,
-            Sides::Invocations => 1,
+    fn edge(&mut self, args: &[Value], to: &[Value], inside: bool) {
+        for (&arg, &to) in args.iter().zip(to) {
+            let mask = if inside { ALL } else { self.of(arg) };
+            self.grow(to, mask);
         }
     }
 
-    /// The first block that ends in a branch on a value that varies, and is in no construct that is apart already or begins one.
-    fn parting(&self, apart: &[Construct], varying: &AHashSet<Word>) -> Option<usize> {
-        (0..self.function.blocks.len()).find(|block| {
-            let done = apart.iter().any(|construct| {
-                construct.blocks.contains(block) || !construct.is_loop && construct.header == *block
-            });
-            let last = self.instructions(*block).last();
-            let parts = last.is_some_and(|last| {
-                matches!(last.class.opcode, Op::BranchConditional | Op::Switch)
-                    && last
-                        .operands
-                        .first()
-                        .and_then(Operand::id_ref_any)
-                        .is_some_and(|id| varying.contains(&id))
-            });
-            parts && !done && !self.resolved.contains(block)
-        })
+    fn inst(&mut self, inst: Inst, inside: bool) {
+        let data = &self.f.insts[inst];
+        if let Some(result) = data.result {
+            let mask = if inside { ALL } else { self.of_operation(&data.operation, result) };
+            self.grow(result, mask);
+        }
     }
 
-    /// The innermost construct that a block begins, or lies in, and that control leaves for its merge block alone.
-    fn closed_around(&self, block: usize) -> Option<Construct> {
-        let mut constructs: Vec<Construct> =
-            (0..self.function.blocks.len()).filter_map(|header| self.construct(header)).collect();
-        constructs.retain(|one| one.blocks.contains(&block) || one.header == block);
-        constructs.sort_by_key(|one| one.blocks.len());
-        constructs.into_iter().find(|one| self.is_closed(one))
+    /// What of a value differs.
+    fn of(&self, value: Value) -> Mask {
+        match self.f.values[value].def {
+            Def::Const(_) => 0,
+            Def::Address(place) => self.of_place(place),
+            Def::Param(_) => ALL,
+            _ => self.masks[value],
+        }
     }
 
-    fn construct(&self, header: usize) -> Option<Construct> {
-        let mut found = self.instructions(header).iter().rev();
-        let merge = found.find(|inst| matches!(inst.class.opcode, Op::SelectionMerge | Op::LoopMerge))?;
-        let is_loop = merge.class.opcode == Op::LoopMerge;
-        let merge = self.cfg.block_of_label(merge.operands.first()?.id_ref_any()?)?;
-        let inside = |&block: &usize| {
-            self.cfg.dominates(header, block)
-                && !self.cfg.dominates(merge, block)
-                && (is_loop || block != header)
+    /// What of the contents of a place differs because of where it is.
+    fn of_place(&self, place: Place) -> Mask {
+        let data = &self.f.places[place];
+        let root = match data.root {
+            Root::Global(global) if self.globals.is_own(global) => ALL,
+            Root::Global(global) => {
+                self.globals.ids.get(&global).map_or(0, |&builtin| self.globals.of_id(builtin))
+            }
+            Root::Local(_) => ALL,
+            Root::Pointer(value) => self.of(value),
         };
-        let blocks = (0..self.function.blocks.len()).filter(inside).collect();
-        Some(Construct { header, is_loop, blocks, merge })
+        let all = data.path.iter().fold(root, |all, &index| all | self.of(index));
+        match data.path.as_slice() {
+            [] => root,
+            [index] => {
+                let constant = self.f.as_const(*index).and_then(|index| self.module.number(index));
+                constant.map_or(components::any(all), |index| components::component(root, index))
+            }
+            _ => components::any(all),
+        }
     }
 
-    /// Whether control enters a construct by its header and leaves it for its merge block, and nothing names one of its blocks
-    /// from outside.
-    fn is_closed(&self, one: &Construct) -> bool {
-        let inside = |block: usize| one.blocks.contains(&block);
-        let stays =
-            |label: Word| self.cfg.block_of_label(label).is_none_or(|to| inside(to) || to == one.merge);
-        let ends = |block: usize| {
-            let leaves = |inst: &Instruction| match inst.class.opcode {
-                Op::Return | Op::ReturnValue | Op::Kill => true,
-                Op::Phi => false,
-                _ => !inst.operands.iter().filter_map(Operand::id_ref_any).all(stays),
-            };
-            self.instructions(block).iter().any(leaves)
-        };
-        let header_stays = one.is_loop || {
-            let last = self.instructions(one.header).last();
-            last.is_some_and(|last| last.operands.iter().filter_map(Operand::id_ref_any).all(stays))
-        };
-        let entries = self.cfg.predecessors[one.header].iter().filter(|&&before| !inside(before)).count();
-        let met_from_inside = |&before: &usize| inside(before) || before == one.header;
-        header_stays
-            && (!one.is_loop || entries == 1)
-            && one.merge != one.header
-            && !one.blocks.iter().any(|&block| ends(block))
-            && !self.cfg.predecessors[one.merge].is_empty()
-            && self.cfg.predecessors[one.merge].iter().all(met_from_inside)
-            // A block of the construct has no way in but the header.
-            && one.blocks.iter().all(|&block| {
-                block == one.header || self.cfg.predecessors[block].iter().all(met_from_inside)
-            })
+    fn of_operation(&self, operation: &Operation, result: Value) -> Mask {
+        match operation {
+            Operation::Load { place, access } => {
+                // What is loaded may differ even where the place is one: by when it is loaded, if nothing else; but not of what nothing writes.
+                let data = &self.f.places[*place];
+                let is_frozen =
+                    matches!(data.root, Root::Global(root) if self.globals.frozen.contains(&root));
+                let is_frozen = is_frozen && access.is_plain();
+                if is_frozen && mutant!(FrozenPlacesAreOne) {
+                    return 0;
+                }
+                let class = self.module.types.pointer(data.pointer).map(|(class, _)| class);
+                let is_memory = class.is_none_or(|class| self.globals.is_memory(class));
+                if !is_frozen && is_memory && !mutant!(MemoryIsCommon) { ALL } else { self.of_place(*place) }
+            }
+            Operation::Atomic { .. } | Operation::Call { .. } => ALL,
+            Operation::Length { place, .. } => components::any(self.of_place(*place)),
+            Operation::Pure { op, args, literals } => {
+                let count = |value: Value| match *self.module.types.kind(self.f.values[value].ty) {
+                    TypeKind::Vector { count, .. } => Some(count),
+                    _ => None,
+                };
+                components::of_result(*op, args, literals, count(result), |value| self.of(value), count)
+            }
+            _ => components::any(operation.values().fold(0, |all, value| all | self.of(value))),
+        }
+    }
+
+    /// The first branch on a value that varies, and that is in no construct that is apart already: the innermost construct that it begins, or lies in, and that
+    /// control leaves for its end alone, if there is one.
+    fn parting(&self, region: Region, around: &mut Vec<Construct>) -> Option<Option<Construct>> {
+        let f = self.f;
+        let closed =
+            |around: &[Construct]| Some(around.iter().rev().copied().find(|&one| f.always_ends(one)));
+        for node in &f.regions[region].nodes {
+            let Node::Construct(construct) = *node else { continue };
+            if self.apart.contains(&construct) {
+                continue;
+            }
+            around.push(construct);
+            let kind = &f.constructs[construct].kind;
+            match kind {
+                ConstructKind::If { condition, control, .. } if self.of(*condition) != 0 => {
+                    let outer = around.len() - usize::from(control.is_none());
+                    return closed(&around[..outer]);
+                }
+                ConstructKind::Switch { selector, .. } if self.of(*selector) != 0 => return closed(around),
+                _ => {}
+            }
+            for region in kind.regions() {
+                if let Some(found) = self.parting(region, around) {
+                    return Some(found);
+                }
+            }
+            around.pop();
+        }
+        match &f.regions[region].end {
+            End::Repeat { until: Some(until), .. } if self.of(until.condition) != 0 => closed(around),
+            _ => None,
+        }
     }
 }

@@ -9,8 +9,9 @@ use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
 use super::trace::{Actor, FrameId, ROOT, Trace, World};
 use crate::analysis::AccessKind;
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::plan::Internalization;
-use crate::plan::recipe::{ResolvedBranch, SlotOf};
+use crate::plan::recipe::SlotOf;
 
 /// An access to a buffer that stays inside.
 #[derive(Clone, Copy, Debug)]

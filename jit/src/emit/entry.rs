@@ -138,17 +138,19 @@ fn has_texels(recipe: &Recipe) -> bool {
 /// A work-group barrier that hands over buffers and shared memory, and texels if it is said.
 pub(super) fn barrier(builder: &mut Builder, code: &mut Code, texels: bool) {
     let scope = builder.constant(Scope::Workgroup as u32);
-    let mut bits = MemorySemantics::ACQUIRE_RELEASE
-        | MemorySemantics::UNIFORM_MEMORY
-        | MemorySemantics::WORKGROUP_MEMORY;
-    if texels {
-        bits |= MemorySemantics::IMAGE_MEMORY;
-    }
-    let semantics = builder.constant(bits.bits());
+    let semantics = builder.constant(semantics(texels).bits());
     code.effect(
         Op::ControlBarrier,
         vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
     );
+}
+
+/// What a barrier orders that hands over buffers and shared memory, and texels if it is said.
+pub(super) fn semantics(texels: bool) -> MemorySemantics {
+    let all = MemorySemantics::ACQUIRE_RELEASE
+        | MemorySemantics::UNIFORM_MEMORY
+        | MemorySemantics::WORKGROUP_MEMORY;
+    if texels { all | MemorySemantics::IMAGE_MEMORY } else { all }
 }
 
 /// Blocks of the entry point; the last is still open.

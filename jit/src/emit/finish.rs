@@ -27,8 +27,10 @@ pub(super) fn run(emission: Emission<'_>) -> Result<Module, JitError> {
     let version = kernels.iter().map(|kernel| version_of(kernel)).max().unwrap_or((1, 3));
     let ordered = entry::ordered(recipe, kernels);
     bindings.decorate(&mut builder, &recipe.bindings, &ordered);
-    let total = recipe.schedule.packing().and_then(|how| how.total);
-    for slot in [total, recipe.zero.filter(|_| recipe.shuffles)].into_iter().flatten() {
+    // What passes on the IR load.
+    let packed = recipe.schedule.packing().and_then(|how| how.total);
+    let jammed = recipe.schedule.block_coarsening().and_then(|how| how.total);
+    for slot in [packed, jammed, recipe.zero.filter(|_| recipe.shuffles)].into_iter().flatten() {
         push.reserve_u32(&mut builder, slot);
     }
     push.declare(&mut builder, recipe)?;

@@ -23,7 +23,7 @@ use super::ids::{Inputs, VirtualIds};
 use super::interface::Bindings;
 use super::internal::InternalVariable;
 use super::push::PushVariable;
-use super::settled;
+use crate::analysis::resolved_branches;
 use crate::frontend::opcodes::instruction;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
@@ -199,7 +199,7 @@ impl Linker<'_> {
             self.unrolled(function)?
         };
         if !self.member.resolved.is_empty() {
-            settled::sweep(&mut blocks);
+            resolved_branches::sweep(&mut blocks);
         }
         self.load_zero(&mut blocks);
         self.body_decorations(&body_ids)?;
@@ -225,7 +225,7 @@ impl Linker<'_> {
             self.at = (number, position);
             self.instruction(inst, &mut code)?;
         }
-        self.settle(number, &mut code.0);
+        resolved_branches::resolve(&self.member.resolved, number, &mut code.0);
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
         Ok(Block { label: Some(instruction(Op::Label, None, label, Vec::new())), instructions: code.0 })
     }

@@ -12,25 +12,24 @@ use rspirv::binary::Assemble as _;
 use rspirv::dr::Module;
 
 use super::emission::Emission;
-use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids};
+use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
 use super::{JitError, finish};
-use super::{coarsening, entry, interleave, link, lockstep, narrow};
+use super::{coarsening, entry, link, lockstep};
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
 /// From the members' kernels to the module of the fused one.
 ///
-/// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`narrow`]), and then the passes on what it
+/// What some passes find depends on the code: a kernel may have no way for fewer invocations ([`unroll_and_jam`]), and then the passes on what it
 /// leaves do nothing.
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
     pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
     pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
-    pass("interleave", |recipe| recipe.schedule.block_coarsening().is_some(), Build(interleave::run)),
-    pass("narrow", |recipe| recipe.schedule.thread_coarsening().is_some(), Build(narrow::run)),
     pass("lockstep", |recipe| recipe.schedule.superword().is_some(), Build(lockstep::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
+    pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
     pass("shuffle_promotion", |recipe| recipe.shuffles, Change(shuffle_promotion::run)),
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
     pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),

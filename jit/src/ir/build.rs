@@ -7,8 +7,9 @@ use smallvec::SmallVec;
 use super::entity::{Func, Place, Region, Type, Value};
 use super::function::{Function, PlaceData, Root};
 use super::inst::{Access, Operation};
-use super::module::{GlobalData, Module};
+use super::module::{ConstData, ConstKind, GlobalData, Module};
 use super::region::{ConstructData, ConstructKind, End, Node};
+use super::types::TypeKind;
 
 /// Instructions of a function that are to stand in a region.
 pub struct Builder<'m> {
@@ -108,17 +109,25 @@ impl<'m> Builder<'m> {
         self.nodes.push(Node::Inst(inst));
     }
 
-    /// Adds a selection, and returns its region where a condition holds.
-    pub fn when(&mut self, condition: Value) -> Region {
+    /// The value of a truth.
+    pub fn truth(&mut self, truth: bool) -> Value {
+        let ty = self.module.ty(TypeKind::Bool);
+        let constant =
+            self.module.constant(ConstData { ty, kind: ConstKind::Bool(truth), decorations: None });
+        self.function().constant(constant, ty)
+    }
+
+    /// Adds a selection, and returns its regions: where a condition holds, and where not. Without a `control`, one of them is to leave a construct.
+    pub fn branch(&mut self, condition: Value, control: Option<SelectionControl>) -> [Region; 2] {
         let f = self.function();
-        let (accept, reject, control) = (f.region(), f.region(), Some(SelectionControl::NONE));
+        let (accept, reject) = (f.region(), f.region());
         let kind = ConstructKind::If { condition, accept, reject, control, weights: None };
         let construct = f.constructs.push(ConstructData { kind, results: Vec::new() });
         for region in [accept, reject] {
             f.regions[region].end = End::Exit { to: construct, args: SmallVec::new() };
         }
         self.nodes.push(Node::Construct(construct));
-        accept
+        [accept, reject]
     }
 
     /// Puts the code at the beginning of the function.

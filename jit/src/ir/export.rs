@@ -16,7 +16,7 @@ use rspirv::dr;
 
 use super::module::Module;
 use declarations::Exporter;
-pub(super) use places::positions;
+pub use places::positions;
 
 /// The module of an IR.
 pub fn export(module: &Module) -> dr::Module {

@@ -9,7 +9,7 @@ use super::entity::{
     Value,
 };
 use super::inst::{InstData, Operation};
-use super::region::{ConstructData, ConstructKind, EdgeArgs, End, RegionData};
+use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node, RegionData};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,6 +191,38 @@ impl Function {
             Def::Const(constant) => Some(constant),
             _ => None,
         }
+    }
+
+    /// Visits the nodes of a region and of those nested there, in order; a construct before its nodes.
+    pub fn visit(&self, region: Region, visit: &mut dyn FnMut(Node)) {
+        for &node in &self.regions[region].nodes {
+            visit(node);
+            if let Node::Construct(construct) = node {
+                self.visit_construct(construct, visit);
+            }
+        }
+    }
+
+    /// Visits the nodes of a construct.
+    pub fn visit_construct(&self, construct: Construct, visit: &mut dyn FnMut(Node)) {
+        self.constructs[construct].kind.regions().into_iter().for_each(|region| self.visit(region, visit));
+    }
+
+    /// Whether all ways out of a construct lead to its end.
+    pub fn always_ends(&self, construct: Construct) -> bool {
+        let mut regions = self.constructs[construct].kind.regions().to_vec();
+        let mut inside = vec![construct];
+        self.visit_construct(construct, &mut |node| {
+            if let Node::Construct(inner) = node {
+                inside.push(inner);
+                regions.extend(self.constructs[inner].kind.regions());
+            }
+        });
+        regions.into_iter().all(|region| match &self.regions[region].end {
+            End::Exit { to, .. } | End::Continue { to, .. } => inside.contains(to),
+            End::Repeat { .. } | End::Fall { .. } | End::Unreachable => true,
+            End::Return(_) | End::Terminate(_) => false,
+        })
     }
 
     /// Removes parameters of regions and results of constructs, and what edges give them.

@@ -172,6 +172,12 @@ pub struct InstData {
 }
 
 impl Operation {
+    /// A copy of a value.
+    pub fn copy(value: Value) -> Self {
+        let (args, literals) = (SmallVec::from_slice(&[value]), SmallVec::new());
+        Self::Pure { op: Op::CopyObject, args, literals }
+    }
+
     /// What it may do besides giving a result. Volatile accesses may do anything, and so may calls.
     pub fn effect(&self) -> Effect {
         match self {
@@ -224,5 +230,24 @@ impl Operation {
             Arg::Type(_) | Arg::Literal(_) => None,
         });
         args.iter().copied().chain(one).chain(other)
+    }
+
+    /// Changes the values that it takes; not those of its place.
+    pub fn values_mut(&mut self, change: &mut dyn FnMut(&mut Value)) {
+        match self {
+            Self::Pure { args, .. }
+            | Self::Ext { args, .. }
+            | Self::Atomic { args, .. }
+            | Self::Call { args, .. } => args.iter_mut().for_each(change),
+            Self::Store { value, .. } => change(value),
+            Self::Other { operands, .. } => {
+                for arg in operands {
+                    if let Arg::Value(value) | Arg::Scope(value) | Arg::Semantics(value) = arg {
+                        change(value);
+                    }
+                }
+            }
+            Self::Load { .. } | Self::Length { .. } | Self::Barrier { .. } => {}
+        }
     }
 }

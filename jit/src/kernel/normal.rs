@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use ahash::AHashSet;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{Op, StorageClass};
 
@@ -14,8 +13,10 @@ use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
 use crate::analysis::layout::Types;
+use crate::analysis::resolved_branches::{ResolvedBranch, resolve, sweep};
 use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::{self, KernelAnalysis};
+use crate::ir;
 
 /// A kernel in the form that can be fused, and what is known of its accesses.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct NormalKernel {
     pub(crate) push_block: Option<u32>,
     /// Its execution modes.
     pub(crate) modes: Modes,
+    /// The module on the IR, if it has that form. Imported when it is first asked for.
+    ir: OnceLock<Option<ir::Module>>,
     /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
     coarsened: OnceLock<Result<bool, Alone>>,
     /// The same if its invocations can be. Computed when it is first asked for.
@@ -69,6 +72,7 @@ impl NormalKernel {
             floats,
             push_block,
             modes,
+            ir: OnceLock::new(),
             coarsened: OnceLock::new(),
             coarsened_invocations: OnceLock::new(),
             loads_by_side: OnceLock::new(),
@@ -79,41 +83,51 @@ impl NormalKernel {
 
     /// Whether there is a barrier in it, if its work-groups can be coarsened.
     pub(crate) fn waits_in_coarsened_blocks(&self) -> Result<bool, Alone> {
-        *self.coarsened.get_or_init(kept!(|| self.waits_without(std::iter::empty())))
+        *self.coarsened.get_or_init(kept!(|| self.waits_without(&[])))
     }
 
     /// The same where these blocks end in branches that go one way in every invocation.
-    pub(crate) fn waits_without(&self, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
+    pub(crate) fn waits_without(&self, resolved: &[ResolvedBranch]) -> Result<bool, Alone> {
         self.waits(Sides::Groups, resolved)
     }
 
     /// Whether there is a barrier in it, if several invocations of a work-group, which is a line, can be done by one.
-    pub(crate) fn waits_in_coarsened_threads(&self, resolved: &[usize]) -> Result<bool, Alone> {
-        let plainly = *self
-            .coarsened_invocations
-            .get_or_init(kept!(|| self.waits(Sides::Invocations, std::iter::empty())));
+    pub(crate) fn waits_in_coarsened_threads(&self, resolved: &[ResolvedBranch]) -> Result<bool, Alone> {
+        let plainly = *self.coarsened_invocations.get_or_init(kept!(|| self.waits(Sides::Invocations, &[])));
         match resolved {
             [] => plainly,
-            _ => plainly.or_else(|_| self.waits(Sides::Invocations, resolved.iter().copied())),
+            _ => plainly.or_else(|_| self.waits(Sides::Invocations, resolved)),
         }
     }
 
-    fn waits(&self, sides: Sides, resolved: impl Iterator<Item = usize>) -> Result<bool, Alone> {
-        let Some(function) = self.module.functions.first() else { return Ok(false) };
-        let mut function = Cow::Borrowed(function);
+    fn waits(&self, sides: Sides, resolved: &[ResolvedBranch]) -> Result<bool, Alone> {
+        let mut module = if resolved.is_empty() {
+            Cow::Borrowed(self.ir().ok_or(Alone::Unsupported)?)
+        } else {
+            let mut module = self.module.clone();
+            for function in &mut module.functions {
+                for (number, block) in function.blocks.iter_mut().enumerate() {
+                    resolve(resolved, number, &mut block.instructions);
+                }
+                sweep(&mut function.blocks);
+            }
+            Cow::Owned(ir::import(&module).map_err(|_| Alone::Unsupported)?)
+        };
+        let Some(&func) = module.defined.first() else { return Ok(false) };
         if sides == Sides::Invocations {
-            join_ends(function.to_mut());
+            join_ends(&mut module.to_mut().functions[func]);
         }
-        let none = AHashSet::new();
-        let module = &self.module;
-        let globals = Globals::of(module.types_global_values.iter(), module.annotations.iter(), sides);
-        manner(&function, &globals, &none, &resolved.collect())?;
-        Ok(has_barrier(&function, &none))
+        manner(&module, func, &Globals::of(&module, sides), &[])?;
+        Ok(has_barrier(&module.functions[func], &[]))
+    }
+
+    fn ir(&self) -> Option<&ir::Module> {
+        self.ir.get_or_init(|| ir::import(&self.module).ok()).as_ref()
     }
 
     /// What loads of shared memory cost, by the dimension along which work-groups are coarsened.
     pub(crate) fn loads_by_side(&self) -> [u32; 3] {
-        *self.loads_by_side.get_or_init(kept!(|| loads_by_side(&self.module)))
+        *self.loads_by_side.get_or_init(kept!(|| self.ir().map_or([0; 3], loads_by_side)))
     }
 
     /// By binding, of `count`: whether control can come from an access that writes to it to one that reads from it.

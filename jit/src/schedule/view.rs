@@ -98,6 +98,11 @@ impl Schedule {
         })
     }
 
+    /// Block or thread coarsening: one of the two.
+    pub(crate) fn is_jammed(&self) -> bool {
+        self.block_coarsening().is_some() || self.thread_coarsening().is_some()
+    }
+
     /// Superword code.
     pub(crate) fn superword(&self) -> Option<Superword> {
         if self.domain == Domain::LinearItems || self.tail != Tail::Guarded {

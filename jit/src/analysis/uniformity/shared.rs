@@ -4,118 +4,118 @@
 //! common place, and stored by all of them together: then they find the same there at every step.
 //!
 //! # Guarantees
-//! - a variable that is one is loaded from and stored to, plainly, through access chains that begin at it, and nothing else
+//! - a variable that is one is loaded from and stored to, plainly, and nothing else
 
 use ahash::{AHashMap, AHashSet};
-use rspirv::dr::{Function, Instruction, Operand};
-use rspirv::spirv::{Op, Word};
 
 use super::{Alone, Globals, Manner, has_barrier, manner};
-
-/// How functions are done.
-pub(crate) struct Manners {
-    pub(crate) of: AHashMap<Word, Manner>,
-    /// Pointers to shared memory that all work-groups have one copy of.
-    pub(crate) one: AHashSet<Word>,
-}
+use crate::ir::entity::{Func, Global, Place, Region, Value};
+use crate::ir::{Def, Module, Node, Operation, Root};
 
 /// How the functions of a module, callees before their callers, can be done for several work-groups.
-pub(crate) fn manners(functions: &[Function], globals: &mut Globals) -> Result<Manners, Alone> {
-    let roots = roots(functions, globals);
+pub(crate) fn manners(module: &Module, globals: &mut Globals) -> Result<AHashMap<Func, Manner>, Alone> {
     globals.common = globals.shared.clone();
-    for inst in functions.iter().flat_map(Function::all_inst_iter) {
-        let odd = |root: &Word| !mutant!(AnyUseIsPlain) || !globals.shared.contains(root);
-        let used = used_otherwise(inst).filter_map(|id| roots.get(&id)).filter(|root| odd(root));
-        used.for_each(|root| {
-            globals.common.remove(root);
-        });
+    if !mutant!(AnyUseIsPlain) {
+        let odd = used_otherwise(module);
+        globals.common.retain(|variable| !odd.contains(variable));
     }
     // Each time round there is a variable less.
     loop {
-        let (mut calls, mut of) = (AHashSet::new(), AHashMap::new());
-        for function in functions {
-            let id = function.def_id().unwrap_or(0);
-            of.insert(id, manner(function, globals, &calls, &AHashSet::new())?);
-            if has_barrier(function, &calls) {
-                calls.insert(id);
+        let (mut calls, mut found) = (Vec::new(), AHashMap::new());
+        for &func in &module.defined {
+            found.insert(func, manner(module, func, globals, &calls)?);
+            if has_barrier(&module.functions[func], &calls) {
+                calls.push(func);
             }
         }
-        let differing = differing(functions, &of, &roots);
+        let differing = differing(module, &found, globals);
         let known = globals.common.len();
         globals.common.retain(|variable| !differing.contains(variable));
         if globals.common.len() == known {
-            let one =
-                roots.iter().filter(|(_, root)| globals.common.contains(*root)).map(|(&id, _)| id).collect();
-            return Ok(Manners { of, one });
+            return Ok(found);
         }
     }
 }
 
-/// Shared variables by the pointers that lead to them, their own among these.
-pub(super) fn roots(functions: &[Function], globals: &Globals) -> AHashMap<Word, Word> {
-    let mut roots: AHashMap<Word, Word> = globals.shared.iter().map(|&id| (id, id)).collect();
-    for inst in functions.iter().flat_map(Function::all_inst_iter).filter(|inst| leads_on(inst)) {
-        let root =
-            inst.operands.first().and_then(Operand::id_ref_any).and_then(|base| roots.get(&base).copied());
-        if let (Some(id), Some(root)) = (inst.result_id, root) {
-            roots.insert(id, root);
+/// Variables that something does not plainly load from or store to.
+fn used_otherwise(module: &Module) -> AHashSet<Global> {
+    let mut found = AHashSet::new();
+    for &func in &module.defined {
+        let f = &module.functions[func];
+        let mut note = |place: Place| match f.places[place].root {
+            Root::Global(global) => drop(found.insert(global)),
+            Root::Local(_) | Root::Pointer(_) => {}
+        };
+        for data in f.insts.values() {
+            match &data.operation {
+                Operation::Load { access, .. } | Operation::Store { access, .. } if access.is_plain() => {}
+                operation => operation.place().into_iter().for_each(&mut note),
+            }
+        }
+        for data in f.values.values() {
+            if let Def::Address(place) = data.def {
+                note(place);
+            }
         }
     }
-    roots
-}
-
-pub(super) fn leads_on(inst: &Instruction) -> bool {
-    matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject)
-}
-
-/// Operands of an instruction that are no pointers which it plainly loads from, stores to or leads on.
-fn used_otherwise(inst: &Instruction) -> impl Iterator<Item = Word> {
-    let plainly = match inst.class.opcode {
-        Op::Load => inst.operands.len() == 1,
-        Op::Store => inst.operands.len() == 2,
-        _ => leads_on(inst),
-    };
-    inst.operands.iter().skip(usize::from(plainly)).filter_map(Operand::id_ref_any)
+    found
 }
 
 /// Variables that may hold one thing in one work-group and another in the next.
-fn differing(
-    functions: &[Function],
-    manners: &AHashMap<Word, Manner>,
-    roots: &AHashMap<Word, Word>,
-) -> AHashSet<Word> {
-    let mut differing = AHashSet::new();
-    // Functions that are called for one work-group after another; callers come behind their callees.
-    let mut in_turn: AHashSet<Word> = AHashSet::new();
-    for function in functions.iter().rev() {
-        let id = function.def_id().unwrap_or(0);
-        let none = AHashSet::new();
-        let (apart, varying) = match &manners[&id] {
-            Manner::Together { apart, varying } if !in_turn.contains(&id) => (Some(apart), varying),
-            Manner::Together { varying, .. } => (None, varying),
-            Manner::InTurn => (None, &none),
+fn differing(module: &Module, manners: &AHashMap<Func, Manner>, globals: &Globals) -> AHashSet<Global> {
+    let mut search = Search { module, manners, globals, differing: AHashSet::new(), in_turn: Vec::new() };
+    // Callers come behind their callees.
+    for &func in module.defined.iter().rev() {
+        let together = !search.in_turn.contains(&func);
+        search.region(func, module.functions[func].body, together);
+    }
+    search.differing
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    manners: &'a AHashMap<Func, Manner>,
+    globals: &'a Globals,
+    differing: AHashSet<Global>,
+    /// Functions that are called for one work-group after another.
+    in_turn: Vec<Func>,
+}
+
+impl Search<'_> {
+    fn region(&mut self, func: Func, region: Region, together: bool) {
+        let f = &self.module.functions[func];
+        let manner = &self.manners[&func];
+        let together = together && matches!(manner, Manner::Together { .. });
+        let varies = |value: Value| match manner {
+            Manner::Together { varying, .. } => varying[value],
+            Manner::InTurn => false,
         };
-        for (number, block) in function.blocks.iter().enumerate() {
-            let together = apart.is_some_and(|apart| !apart.iter().any(|one| one.blocks.contains(&number)));
-            for inst in &block.instructions {
-                let mut ids = inst.operands.iter().filter_map(Operand::id_ref_any);
-                match (inst.class.opcode, ids.next(), ids.next()) {
-                    (Op::FunctionCall, Some(callee), _) if !together => {
-                        in_turn.insert(callee);
-                    }
-                    (Op::Store, Some(place), Some(value)) => {
-                        let Some(&root) = roots.get(&place) else { continue };
+        for node in &f.regions[region].nodes {
+            match *node {
+                Node::Inst(inst) => match &f.insts[inst].operation {
+                    Operation::Call { function, .. } if !together => self.in_turn.push(*function),
+                    Operation::Store { place, value, .. } => {
+                        let data = &f.places[*place];
+                        let Root::Global(root) = data.root else { continue };
                         let parts = !together && !mutant!(StoresMayPart);
-                        let place = varying.contains(&place) && !mutant!(StoredPlacesAreOne);
-                        let value = varying.contains(&value) && !mutant!(StoredValuesAreOne);
+                        let is_own = self.globals.is_own(root);
+                        let place = is_own || data.path.iter().any(|&index| varies(index));
+                        let place = place && !mutant!(StoredPlacesAreOne);
+                        let value = varies(*value) && !mutant!(StoredValuesAreOne);
                         if parts || place || value {
-                            differing.insert(root);
+                            self.differing.insert(root);
                         }
                     }
                     _ => {}
+                },
+                Node::Construct(construct) => {
+                    let is_apart =
+                        matches!(manner, Manner::Together { apart, .. } if apart.contains(&construct));
+                    for region in f.constructs[construct].kind.regions() {
+                        self.region(func, region, together && !is_apart);
+                    }
                 }
             }
         }
     }
-    differing
 }

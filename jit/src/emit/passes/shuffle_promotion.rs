@@ -22,7 +22,6 @@ use std::rc::Rc;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, Capability, MemorySemantics, Op, Scope, StorageClass};
-use smallvec::SmallVec;
 
 use super::slots::Slot;
 use crate::emit::{JitError, hide};
@@ -277,8 +276,7 @@ impl Writer<'_> {
                 (_, Some(result)) if how.from != From::Own => {
                     let key = (taken, variable, how);
                     if let Some(&known) = known.get(&key) {
-                        let (args, literals) = (SmallVec::from_slice(&[known]), SmallVec::new());
-                        Operation::Pure { op: Op::CopyObject, args, literals }
+                        Operation::copy(known)
                     } else {
                         let size = self.size;
                         let mut code = self.code();

@@ -17,9 +17,10 @@
 //! - of several work-groups in one, each has a slice of shared memory; sub-groups that are behind the last work-group do nothing
 
 use ahash::AHashMap;
-use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Capability, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
+use super::inputs;
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
@@ -94,7 +95,7 @@ fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
     let (own, total) = (code.linear(x, several, subgroup), total.load(&mut code));
     let boolean = code.module.ty(TypeKind::Bool);
     let condition = code.pure(Op::ULessThan, boolean, &[own, total], &[]);
-    let accept = code.when(condition);
+    let [accept, _] = code.branch(condition, Some(SelectionControl::NONE));
     let f = code.function();
     let (call, _) = f.inst(Operation::Call { function: called, args: SmallVec::new() }, Some(result), None);
     f.regions[accept].nodes.push(Node::Inst(call));
@@ -164,11 +165,6 @@ fn redirect(module: &mut Module, builtins: &[BuiltIn]) -> Vec<(BuiltIn, Global)>
     variables
 }
 
-fn uvec3(module: &mut Module) -> Type {
-    let element = module.u32();
-    module.ty(TypeKind::Vector { element, count: 3 })
-}
-
 /// The value of an input that is a number.
 fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
     code.module.capability(Capability::GroupNonUniform);
@@ -178,20 +174,16 @@ fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
 
 /// The components of an input as numbers without a sign.
 fn components(code: &mut Builder<'_>, builtin: BuiltIn) -> [Value; 3] {
-    let (number, uvec3) = (code.module.u32(), uvec3(code.module));
-    let value = code.input(builtin, uvec3);
-    let value = code.cast(value, uvec3);
+    let (number, value) = (code.module.u32(), inputs::vector(code, builtin));
     [0, 1, 2].map(|dim| code.pure(Op::CompositeExtract, number, &[value], &[dim]))
 }
 
 /// Sets the variable that is read instead of an input.
 fn set(code: &mut Builder<'_>, builtin: BuiltIn, variable: Global, parts: &[Value; 3]) {
-    let uvec3 = uvec3(code.module);
-    let value = match builtin {
-        BuiltIn::LocalInvocationIndex => parts[0],
-        _ => code.pure(Op::CompositeConstruct, uvec3, parts, &[]),
-    };
     let Some((_, ty)) = code.module.types.pointer(code.module.globals[variable].pointer) else { return };
-    let value = code.cast(value, ty);
+    let value = match builtin {
+        BuiltIn::LocalInvocationIndex => code.cast(parts[0], ty),
+        _ => inputs::made(code, parts, ty),
+    };
     code.store(Root::Global(variable), &[], value);
 }

@@ -5,7 +5,7 @@ use crate::ir::function::{Def, Function};
 use crate::ir::region::{Node, Position};
 
 /// The positions of all places with a path.
-pub(in crate::ir) fn positions(f: &Function) -> SecondaryMap<Place, Option<Position>> {
+pub fn positions(f: &Function) -> SecondaryMap<Place, Option<Position>> {
     let mut finder = Finder { f, stack: Vec::new(), found: SecondaryMap::of(&f.places) };
     finder.region(f.body);
     let mut positions = SecondaryMap::of(&f.places);

@@ -6,6 +6,7 @@ use ahash::AHashSet;
 use smallvec::SmallVec;
 
 use crate::Reason;
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidates::{self, Candidate, Propose};
 use crate::plan::dispatch::context::Context;
@@ -23,8 +24,7 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::{
-    Converges, Hidden, Internal, KeptAccess, Member, Recipe, Remap, ResolvedBranch, Target, UnifiedBinding,
-    Unroll,
+    Converges, Hidden, Internal, KeptAccess, Member, Recipe, Remap, Target, UnifiedBinding, Unroll,
 };
 use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};

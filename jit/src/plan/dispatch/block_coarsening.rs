@@ -1,4 +1,4 @@
-//! Block coarsening: how many work-groups of a group with barriers one work-group does (`emit::interleave`).
+//! Block coarsening: how many work-groups of a group with barriers one work-group does (`emit::passes::unroll_and_jam`).
 //!
 //! A kernel by rows waits at each barrier until the slowest of its work-group has come. Several rows in one work-group wait
 //! together, and the loads of one are in flight while those of another are waited for.
@@ -46,7 +46,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
         let branches = resolved.get(submission - group.start).map_or(&[][..], Vec::as_slice);
         let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
             [] => Err(alone),
-            _ => normal.waits_without(branches.iter().map(|one| one.block as usize)),
+            _ => normal.waits_without(branches),
         });
         let own = own.map_err(why)?;
         if own && is_guarded(&group.layout, member) && !mutant!(BarriersMayPart) {

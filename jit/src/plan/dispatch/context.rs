@@ -1,11 +1,12 @@
 //! What the schedule of a finished group is chosen by.
 
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::plan::dispatch::shape::Chosen;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
 use crate::plan::output::push::PushBlock;
-use crate::plan::output::recipe::{ResolvedBranch, Unroll};
+use crate::plan::output::recipe::Unroll;
 use crate::plan::promotion::internalize::Granted;
 use crate::plan::promotion::kept_results::Kept;
 use crate::schedule::{Demands, Schedule};

@@ -19,11 +19,11 @@ use crate::analysis::KernelAnalysis;
 use crate::analysis::access::Guard;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::Evaluator;
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
-use crate::plan::output::recipe::ResolvedBranch;
 
 /// Most branches of one member that are asked about.
 const MOST: usize = 16;

@@ -13,6 +13,7 @@
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::Atom;
 use crate::analysis::evaluate::AccessForm;
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::NormalKernel;
 use crate::plan::dispatch::block_coarsening;
 use crate::plan::dispatch::context::Context;
@@ -57,7 +58,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     let (mut waits, mut loaded) = (barriers, 0);
     for (number, member) in members.iter().enumerate() {
         let branches = resolved.get(number).map_or(&[][..], Vec::as_slice);
-        let own = waits_for_others(member, shape.local, branches.iter().map(|one| one.block as usize))?;
+        let own = waits_for_others(member, shape.local, branches)?;
         let loops = unrolled.get(number).map_or(&[][..], Vec::as_slice);
         loaded = loaded.max(in_flight(member, loops));
         let is_waited_for = member.kernel.interface.has_barrier || keeps(granted, group.start + number);
@@ -99,17 +100,13 @@ pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Op
 }
 
 /// Whether a member has barriers, if several of its invocations can be done by one.
-fn waits_for_others(
-    member: &Submission,
-    local: [u32; 3],
-    resolved: impl Iterator<Item = usize>,
-) -> Option<bool> {
+fn waits_for_others(member: &Submission, local: [u32; 3], resolved: &[ResolvedBranch]) -> Option<bool> {
     let interface = &member.kernel.interface;
     let normal = member.kernel.normal.as_ref().ok()?;
     if interface.uses_device_addresses || interface.local_size != local || member.base != [0; 3] {
         return None;
     }
-    normal.waits_in_coarsened_threads(&resolved.collect::<Vec<_>>()).ok()
+    normal.waits_in_coarsened_threads(resolved).ok()
 }
 
 /// Bytes that rounds of a loop of a member load from a buffer where they stand one after another: they are in flight together, in registers.

@@ -4,6 +4,7 @@
 //! buffer, no address, no size and no value of a push constant unless that value was built into the
 //! code. Its canonical bytes are what the cache key is made of.
 
+use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::BindingKind;
 use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::Internalization;
@@ -69,15 +70,6 @@ pub(crate) struct Member {
     pub(crate) kept: Vec<KeptAccess>,
     /// Branches that go one way in every invocation.
     pub(crate) resolved: Vec<ResolvedBranch>,
-}
-
-/// A branch that goes one way in every invocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ResolvedBranch {
-    /// The block that ends in it, by its number in the kernel's function.
-    pub(crate) block: u32,
-    /// What its condition always is.
-    pub(crate) taken: bool,
 }
 
 /// How a loop is unrolled; `index` is its number among the kernel's loops.

@@ -93,7 +93,7 @@ impl<'m> Flow<'m> {
                         self.around[inner] = Some(((region, number), construct));
                         self.region(inner, is_uniform && chooses, in_loop || is_loop);
                     }
-                    if is_uniform && !always_ends(f, construct) && !(chooses && has_one_way(f, construct)) {
+                    if is_uniform && !f.always_ends(construct) && !(chooses && has_one_way(f, construct)) {
                         until = Some(number);
                     }
                 }
@@ -167,19 +167,29 @@ impl<'m> Flow<'m> {
     /// What may be executed between a position and a later one in its region, or in regions nested there.
     pub(super) fn between(&self, from: Position, mut to: Position) -> AHashSet<Inst> {
         let (f, mut found) = (self.f, AHashSet::new());
+        let mut collect = |node: Node| match node {
+            Node::Inst(inst) => drop(found.insert(inst)),
+            Node::Construct(_) => {}
+        };
         loop {
             let start = if to.0 == from.0 { from.1 } else { 0 };
-            f.regions[to.0].nodes[start..to.1].iter().for_each(|node| collect(f, *node, &mut found));
-            if to.0 == from.0 {
-                return found;
+            for &node in &f.regions[to.0].nodes[start..to.1] {
+                collect(node);
+                if let Node::Construct(construct) = node {
+                    f.visit_construct(construct, &mut collect);
+                }
             }
-            let Some((at, construct)) = self.around[to.0] else { return found };
+            if to.0 == from.0 {
+                break;
+            }
+            let Some((at, construct)) = self.around[to.0] else { break };
             // What stands behind may have been executed in an earlier iteration, or case.
             if !matches!(f.constructs[construct].kind, ConstructKind::If { .. }) {
-                collect(f, Node::Construct(construct), &mut found);
+                f.visit_construct(construct, &mut collect);
             }
             to = at;
         }
+        found
     }
 
     /// Whether a position lies in the region of another, or in regions nested there.
@@ -190,43 +200,6 @@ impl<'m> Flow<'m> {
         }
         true
     }
-}
-
-/// All instructions of a node.
-fn collect(f: &Function, node: Node, found: &mut AHashSet<Inst>) {
-    match node {
-        Node::Inst(inst) => drop(found.insert(inst)),
-        Node::Construct(construct) => {
-            for region in f.constructs[construct].kind.regions() {
-                f.regions[region].nodes.iter().for_each(|&node| collect(f, node, found));
-            }
-        }
-    }
-}
-
-/// Whether all ways out of a construct lead to its end.
-fn always_ends(f: &Function, construct: Construct) -> bool {
-    fn stays(f: &Function, inside: &mut Vec<Construct>) -> bool {
-        let Some(&own) = inside.last() else { return true };
-        f.constructs[own].kind.regions().into_iter().all(|region| {
-            let data = &f.regions[region];
-            let ends = match &data.end {
-                End::Exit { to, .. } | End::Continue { to, .. } => inside.contains(to),
-                End::Repeat { .. } | End::Fall { .. } | End::Unreachable => true,
-                End::Return(_) | End::Terminate(_) => false,
-            };
-            ends && data.nodes.iter().all(|node| match node {
-                Node::Inst(_) => true,
-                Node::Construct(inner) => {
-                    inside.push(*inner);
-                    let stays = stays(f, inside);
-                    inside.pop();
-                    stays
-                }
-            })
-        })
-    }
-    stays(f, &mut vec![construct])
 }
 
 /// Whether a selection has one way to its end, which is empty.

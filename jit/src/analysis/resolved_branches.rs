@@ -1,4 +1,4 @@
-//! Branches that go one way in every invocation, without their question.
+//! Resolved branches: those that go one way in every invocation become plain ones.
 //!
 //! # Requires
 //! - branches whose other way is empty (`plan::dispatch::resolved_branches`)
@@ -11,18 +11,23 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::link::Linker;
+/// A branch that goes one way in every invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedBranch {
+    /// The block that ends in it, by its number in the kernel's function.
+    pub(crate) block: u32,
+    /// What its condition always is.
+    pub(crate) taken: bool,
+}
 
-impl Linker<'_> {
-    /// Ends a copy of block `number` in a plain branch, if it is one of those.
-    pub(super) fn settle(&self, number: usize, code: &mut Vec<Instruction>) {
-        let Some(one) = self.member.resolved.iter().find(|one| one.block as usize == number) else { return };
-        let Some(last) = code.pop() else { return };
-        let side = if one.taken { 1 } else { 2 };
-        code.pop_if(|merge| merge.class.opcode == Op::SelectionMerge);
-        let target = last.operands.get(side).cloned().into_iter().collect();
-        code.push(Instruction::new(Op::Branch, None, None, target));
-    }
+/// Ends block `number` in a plain branch, if it ends in one of these.
+pub(crate) fn resolve(resolved: &[ResolvedBranch], number: usize, code: &mut Vec<Instruction>) {
+    let Some(one) = resolved.iter().find(|one| one.block as usize == number) else { return };
+    let Some(last) = code.pop() else { return };
+    let side = if one.taken { 1 } else { 2 };
+    code.pop_if(|merge| merge.class.opcode == Op::SelectionMerge);
+    let target = last.operands.get(side).cloned().into_iter().collect();
+    code.push(Instruction::new(Op::Branch, None, None, target));
 }
 
 /// Labels that an instruction names as places to go, or where constructs end.
@@ -36,7 +41,7 @@ fn labels(inst: &Instruction) -> impl Iterator<Item = Word> + '_ {
 }
 
 /// Takes out blocks that nothing leads to, and what phis say of ways that are gone.
-pub(super) fn sweep(blocks: &mut Vec<Block>) {
+pub(crate) fn sweep(blocks: &mut Vec<Block>) {
     let label = |block: &Block| block.label_id().unwrap_or(0);
     let at: AHashMap<Word, usize> = blocks.iter().enumerate().map(|(n, block)| (label(block), n)).collect();
     let mut open: Vec<usize> = vec![0];

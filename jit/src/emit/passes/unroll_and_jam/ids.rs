@@ -1,0 +1,175 @@
+//! Which work-groups an invocation does: their ids, and the last ones of the dispatch.
+
+use rspirv::spirv::{BuiltIn, FunctionControl, LoopControl, Op, Scope, SelectionControl};
+
+use super::jam::{Body, Jam, One, Several};
+use crate::emit::entry;
+use crate::emit::passes::inputs;
+use crate::ir::entity::{Func, Global, Place, Type, Value};
+use crate::ir::{
+    Args, Builder, ConstructData, ConstructKind, EdgeArgs, End, Function, Node, Operation, Root, TypeKind,
+};
+
+impl Jam<'_> {
+    /// Loads an id of one of the work-groups, or invocations: three numbers, or one of them.
+    pub(super) fn load_id(
+        &mut self,
+        body: &mut Body<'_>,
+        (id, place): (Global, Place),
+        ty: Type,
+        at: usize,
+    ) -> Value {
+        let (builtin, one) = (self.globals.ids[&id], body.ones[at]);
+        let path = &body.original.f.places[place].path;
+        let component = path.first().map(|&index| self.value(body, index, at));
+        let mut code = Builder::new(self.module, body.func);
+        let (mut range, number) = (None, code.module.u32());
+        let parts = match self.what {
+            Several::Groups(how) => {
+                let axis = usize::from(how.axis);
+                let mut parts = [0, 1, 2].map(|dim| inputs::component(&mut code, builtin, dim));
+                let groups = code.word(how.groups);
+                parts[axis] = match (builtin, self.total) {
+                    (BuiltIn::NumWorkgroups, Some(total)) => total.load(&mut code),
+                    (BuiltIn::NumWorkgroups, None) => {
+                        code.pure(Op::IMul, number, &[parts[axis], groups], &[])
+                    }
+                    _ => {
+                        let group = match (one, self.rest) {
+                            (One::Rest, Some(rest)) => code.load(Root::Global(rest), &[]),
+                            _ => {
+                                let first =
+                                    inputs::component(&mut code, BuiltIn::WorkgroupId, how.axis.into());
+                                let copy = code.word(one.number());
+                                code.linear(first, how.groups, copy)
+                            }
+                        };
+                        if builtin == BuiltIn::WorkgroupId {
+                            group
+                        } else {
+                            let local = code.word(self.local);
+                            let start = code.pure(Op::IMul, number, &[group, local], &[]);
+                            let inside =
+                                inputs::component(&mut code, BuiltIn::LocalInvocationId, how.axis.into());
+                            code.pure(Op::IAdd, number, &[start, inside], &[])
+                        }
+                    }
+                };
+                parts
+            }
+            // Invocation `l` of those that are left does the kernel's invocations `l`, `l + left`, and so on.
+            Several::Invocations { left } => {
+                let copy = if mutant!(InvocationsAreOne) { 0 } else { one.number() };
+                let below = if mutant!(FewerAreLeft) { left / 2 } else { left };
+                range = Some((copy * left, copy * left + below.saturating_sub(1)));
+                let inside = inputs::component(&mut code, BuiltIn::LocalInvocationId, 0);
+                let (first, zero) = (code.word(copy * left), code.word(0));
+                let own = code.pure(Op::IAdd, number, &[inside, first], &[]);
+                match builtin {
+                    BuiltIn::GlobalInvocationId => {
+                        let groups =
+                            [0, 1, 2].map(|dim| inputs::component(&mut code, BuiltIn::WorkgroupId, dim));
+                        [code.linear(groups[0], self.local, own), groups[1], groups[2]]
+                    }
+                    _ => [own, zero, zero],
+                }
+            }
+        };
+        let value = if builtin == BuiltIn::LocalInvocationIndex {
+            let word = code.cast(parts[0], ty);
+            if word == parts[0] { code.value(Operation::copy(word), ty) } else { word }
+        } else {
+            let pointer = code.module.globals[id].pointer;
+            let vector = code.module.types.pointer(pointer).map_or(ty, |(_, pointee)| pointee);
+            let whole = inputs::made(&mut code, &parts, vector);
+            let known = |code: &mut Builder<'_>, index| {
+                code.function().as_const(index).and_then(|index| code.module.number(index))
+            };
+            match component.map(|index| (index, known(&mut code, index))) {
+                None => code.value(Operation::copy(whole), ty),
+                Some((_, Some(number))) => {
+                    range = range.filter(|_| number == 0);
+                    code.pure(Op::CompositeExtract, ty, &[whole], &[number])
+                }
+                Some((index, None)) => {
+                    range = None;
+                    code.pure(Op::VectorExtractDynamic, ty, &[whole, index], &[])
+                }
+            }
+        };
+        body.nodes.append(&mut code.nodes);
+        match (range, builtin) {
+            (Some(range), BuiltIn::LocalInvocationId) if component.is_none() => {
+                body.ranges.note_id(value, range)
+            }
+            (Some(range), BuiltIn::LocalInvocationId | BuiltIn::LocalInvocationIndex) => {
+                body.ranges.note(value, range);
+            }
+            _ => {}
+        }
+        value
+    }
+
+    /// The entry point that does `G` work-groups side by side, or the last ones one by one.
+    pub(super) fn choose(&mut self, together: Func, alone: Func) -> Func {
+        let (Some(total), Some(rest), Several::Groups(how)) = (self.total, self.rest, self.what) else {
+            return together;
+        };
+        let Function { ty, result, .. } = self.module.functions[together];
+        let entry = self.module.functions.push(Function::new(ty, result, FunctionControl::NONE));
+        self.module.defined.push(entry);
+        let call = |code: &mut Builder<'_>, function: Func| {
+            let operation = Operation::Call { function, args: Args::new() };
+            Node::Inst(code.function().inst(operation, Some(result), None).0)
+        };
+        let mut code = Builder::new(self.module, entry);
+        let (number, boolean) = (code.module.u32(), code.module.ty(TypeKind::Bool));
+        let total = total.load(&mut code);
+        let group = inputs::component(&mut code, BuiltIn::WorkgroupId, how.axis.into());
+        let groups = code.word(self.several);
+        let first = code.pure(Op::IMul, number, &[group, groups], &[]);
+        let behind = code.pure(Op::IAdd, number, &[first, groups], &[]);
+        let mut full = code.pure(Op::ULessThanEqual, boolean, &[behind, total], &[]);
+        if mutant!(LastGroupIsFull) {
+            full = code.truth(true);
+        }
+        let [side_by_side, one_by_one] = code.branch(full, Some(SelectionControl::NONE));
+        let f = code.function();
+        let (body, continuing) = (f.region(), f.region());
+        let count = f.param(body, number, None);
+        let args = EdgeArgs::from_slice(&[first]);
+        let (control, operands) = (LoopControl::DONT_UNROLL, Vec::new());
+        let kind = ConstructKind::Loop { args, body, continuing, control, operands };
+        let repeat = f.constructs.push(ConstructData { kind, results: Vec::new() });
+        f.regions[one_by_one].nodes.push(Node::Construct(repeat));
+        f.regions[f.body].end = End::Return(None);
+        let jammed = call(&mut code, together);
+        code.function().regions[side_by_side].nodes.push(jammed);
+        code.begin();
+
+        let mut code = Builder::new(self.module, entry);
+        let more = code.pure(Op::ULessThan, boolean, &[count, total], &[]);
+        let [_, done] = code.branch(more, None);
+        code.function().regions[done].end = End::Exit { to: repeat, args: EdgeArgs::new() };
+        code.store(Root::Global(rest), &[], count);
+        let serial = call(&mut code, alone);
+        code.nodes.push(serial);
+        if !mutant!(LastGroupsNeedNoBarrier) {
+            // Never with images: those of several work-groups are not done side by side.
+            let (scope, semantics) = (Scope::Workgroup, entry::semantics(false));
+            let barrier = Operation::Barrier { execution: Some(scope), memory: scope, semantics };
+            let (barrier, _) = code.function().inst(barrier, None, None);
+            code.nodes.push(Node::Inst(barrier));
+        }
+        let nodes = std::mem::take(&mut code.nodes);
+        let data = &mut code.function().regions[body];
+        (data.nodes, data.end) = (nodes, End::Continue { to: repeat, args: EdgeArgs::new() });
+        let one = code.word(1);
+        let following = code.pure(Op::IAdd, number, &[count, one], &[]);
+        let nodes = std::mem::take(&mut code.nodes);
+        let data = &mut code.function().regions[continuing];
+        data.nodes = nodes;
+        data.end = End::Repeat { args: EdgeArgs::from_slice(&[following]), until: None };
+        entry
+    }
+}
