@@ -15,6 +15,7 @@ use super::emission::Emission;
 use super::passes::{dce, sink_stores, subgroup_ids};
 use super::{JitError, finish};
 use super::{coarsening, entry, interleave, link, lockstep, narrow, registers};
+use crate::frontend::single_returns;
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
@@ -35,6 +36,7 @@ const PIPELINE: &[Pass] = &[
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
     pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
     pass("dce", |_| true, Change(dce::run)),
+    pass("merge_returns", |recipe| recipe.converges.is_some(), Change(merge_returns)),
     pass("export", |_| true, Export),
 ];
 
@@ -84,6 +86,14 @@ fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
         linked.push(link::link(shared, recipe, member, kernel)?);
     }
     Ok(())
+}
+
+/// Gives each function a single return, behind all of its constructs.
+fn merge_returns(module: &mut ir::Module, _: &Recipe) -> Result<(), JitError> {
+    if mutant!(ReturnsStayApart) {
+        return Ok(());
+    }
+    single_returns(module).map_err(|reason| JitError::new("merge_returns", reason.to_string()))
 }
 
 impl<'a> Code<'a> {
