@@ -58,15 +58,7 @@ fn emit_observed(
     let demands = Demands::of(kernels, !recipe.barriers.is_empty(), recipe.behind.is_some());
     let illegal = |why| JitError::new("schedule", format!("{}: {why}", recipe.schedule));
     recipe.schedule.legal(demands).map_err(illegal)?;
-    let mut words = pipeline::run(Emission::new(recipe, kernels, floats), observer)?.assemble();
-    if recipe.converges.is_some() && !mutant!(ReturnsStayApart) {
-        words = match tools::merge_returns(&words) {
-            Ok(merged) => merged,
-            Err(complaint) => {
-                return Err(JitError { words, ..JitError::new("merge-return", complaint.detail) });
-            }
-        };
-    }
+    let words = pipeline::run(Emission::new(recipe, kernels, floats), observer)?.assemble();
     verify(&words)?;
     Ok(words)
 }

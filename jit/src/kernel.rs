@@ -27,7 +27,7 @@ pub use crate::frontend::{
     FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, MemoryScalar, Mode,
     Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant,
     SpecConstant, SpecType, SpecValue, TextKind, TextureKind, artifact_is_valid, artifact_tools,
-    inline_and_promote, observe_passes, on_the_ir, tool_runs,
+    inline_and_promote, observe_passes, tool_runs,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;

@@ -23,20 +23,17 @@ fn observer_sees_every_pass_in_run_order() {
         Pass::ExpandCopies,
         Pass::MemoryModel,
         Pass::Extend,
-        Pass::Inline,
+        Pass::Normal,
         Pass::ByMember,
-        Pass::Sroa,
-        Pass::RestoreReturns,
         Pass::RaiseVersion,
         Pass::StorageClass,
         Pass::OrderTypes,
-        Pass::TrivialPhis,
         Pass::CopyPropagation,
         Pass::Dce,
     ];
     assert_eq!(passes, [&unfused[..], &normal].concat());
     assert!(
-        seen.iter().skip_while(|(_, pass, _)| *pass != Pass::Inline).all(|(.., functions)| *functions == 1)
+        seen.iter().skip_while(|(_, pass, _)| *pass != Pass::Normal).all(|(.., functions)| *functions == 1)
     );
     assert!(!observe_passes(|_| {}), "there is one already");
 }

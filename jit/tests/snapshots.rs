@@ -3,10 +3,6 @@
 //!
 //! A difference is to be read: does the new text do what the old one did? `BLESS=1` writes the files anew. Where the text of a
 //! list changes and its key does not, `CODE_VERSION` has to be raised, or stores go on giving out what they have.
-//!
-//! Installed SPIRV-Tools number ids otherwise from one version to the next, so the texts are those of the pinned ones.
-
-#![cfg(feature = "compiled-spirv-tools")]
 
 #[path = "list/fixed.rs"]
 mod fixed;

@@ -1,4 +1,4 @@
-//! What the tools make of kernels, in the persistent store: a later process runs neither spirv-val nor spirv-opt.
+//! Normal forms of kernels, in the persistent store: a later process does not run spirv-val.
 //!
 //! # Guarantees
 //! - an artifact is found under everything it follows from, compared in full, or not at all

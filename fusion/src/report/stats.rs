@@ -29,8 +29,8 @@ macro_rules! counters {
             pub driver_compiles: u64,
             /// Errors and warnings of the validation layer; 0 where it is not active.
             pub validation_messages: u64,
-            /// Kernels, with one set of constants each, whose normal form the persistent store had: neither spirv-val nor
-            /// spirv-opt was run for them.
+            /// Kernels, with one set of constants each, whose normal form the persistent store had: spirv-val was not
+            /// run for them.
             pub kernel_hits: u64,
             /// Kernels whose normal form was made and is kept there.
             pub kernel_misses: u64,

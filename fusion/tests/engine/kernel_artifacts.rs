@@ -101,12 +101,12 @@ fn a_tool_that_was_replaced_is_another_one() {
         return;
     }
     let path = std::env::var_os("PATH").unwrap();
-    let known = std::env::split_paths(&path).find(|at| at.join("spirv-opt").is_file()).expect("spirv-opt");
+    let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
     let first = std::iter::once(tools.path().to_owned()).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(first).unwrap();
     let with = |remark: &str| {
-        let text = format!("#!/bin/sh\n# {remark}\nexec {}/spirv-opt \"$@\"\n", known.display());
-        let program = tools.path().join("spirv-opt");
+        let text = format!("#!/bin/sh\n# {remark}\nexec {}/spirv-val \"$@\"\n", known.display());
+        let program = tools.path().join("spirv-val");
         std::fs::write(&program, text).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         process(folder.path(), |command| {

@@ -16,6 +16,7 @@ use super::link::Linked;
 use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
 use super::{JitError, finish};
 use super::{coarsening, entry, link, lockstep};
+use crate::frontend::single_returns;
 use crate::ir;
 use crate::plan::recipe::Recipe;
 
@@ -35,6 +36,7 @@ const PIPELINE: &[Pass] = &[
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
     pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
     pass("dce", |_| true, Change(dce::run)),
+    pass("merge_returns", |recipe| recipe.converges.is_some(), Change(merge_returns)),
     pass("export", |_| true, Export),
 ];
 
@@ -85,6 +87,14 @@ fn link_all(emission: &mut Emission<'_>) -> Result<(), JitError> {
         linked.push(Linked { fenced: entry::needs_fence(recipe, kernels, number), ..one });
     }
     Ok(())
+}
+
+/// Gives each function a single return, behind all of its constructs.
+fn merge_returns(module: &mut ir::Module, _: &Recipe) -> Result<(), JitError> {
+    if mutant!(ReturnsStayApart) {
+        return Ok(());
+    }
+    single_returns(module).map_err(|reason| JitError::new("merge_returns", reason.to_string()))
 }
 
 impl<'a> Code<'a> {

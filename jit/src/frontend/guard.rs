@@ -4,7 +4,7 @@
 //! - native byte order, header plausible, every instruction delimited, strings that are read here
 //!   terminated
 //! - type nesting and id bound are small enough for the recursive and id-indexed code of the
-//!   validator and the optimizer, control flow for the validator's cubic one
+//!   validator and the passes, control flow for the validator's cubic one
 //! - decoration groups are expanded ([`groups`])
 //!
 //! # Refuses

@@ -84,6 +84,19 @@ pub fn run(module: &mut dr::Module) -> Result<(), KernelReason> {
     Ok(())
 }
 
+/// Gives each function of a module a single return, behind all of its constructs.
+pub(crate) fn single_returns(module: &mut Module) -> Result<(), KernelReason> {
+    for func in module.defined.clone() {
+        let place = &module.functions[func];
+        let empty = Function::new(place.ty, place.result, place.control);
+        let mut f = std::mem::replace(&mut module.functions[func], empty);
+        let result = returns::single(module, &mut f);
+        module.functions[func] = f;
+        result?;
+    }
+    Ok(())
+}
+
 /// Runs a pass on a function.
 fn on(module: &mut Module, func: Func, pass: Pass) {
     let place = &module.functions[func];

@@ -11,9 +11,10 @@ use std::sync::OnceLock;
 use rspirv::binary::{Assemble, Disassemble};
 use rspirv::dr::Module;
 
+use super::normal;
 use super::passes::{
-    by_member, check_size, copy_propagation, dce, expand_copies, extend, formulas, inline, memory_model,
-    no_contraction, order_types, raise_version, refuse, restore_returns, sroa, storage_class, trivial_phis,
+    by_member, check_size, copy_propagation, dce, expand_copies, extend, formulas, memory_model,
+    no_contraction, order_types, raise_version, refuse, storage_class,
 };
 use super::reason::KernelReason;
 use super::tools;
@@ -27,50 +28,16 @@ const PIPELINE: &[Pass] = &[
     Pass::ExpandCopies,
     Pass::MemoryModel,
     Pass::Extend,
-    Pass::Inline,
-    Pass::ByMember,
-    Pass::Sroa,
-    Pass::RestoreReturns,
-    Pass::RaiseVersion,
-    Pass::StorageClass,
-    Pass::OrderTypes,
-    Pass::TrivialPhis,
-    Pass::CopyPropagation,
-    Pass::Dce,
-    Pass::CheckDeclarations,
-    Pass::CheckInstructions,
-];
-
-/// The same with the passes of `normal` instead of the optimizer's.
-const ON_THE_IR: &[Pass] = &[
-    Pass::CheckDeclarations,
-    Pass::CheckSize,
-    Pass::ExpandCopies,
-    Pass::MemoryModel,
-    Pass::Extend,
     Pass::Normal,
     Pass::ByMember,
     Pass::RaiseVersion,
     Pass::StorageClass,
     Pass::OrderTypes,
-    Pass::TrivialPhis,
     Pass::CopyPropagation,
     Pass::Dce,
     Pass::CheckDeclarations,
     Pass::CheckInstructions,
 ];
-
-thread_local! {
-    static IS_ON_THE_IR: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Normal forms that `make` asks for in this thread are made on the IR.
-pub fn on_the_ir<T>(make: impl FnOnce() -> T) -> T {
-    IS_ON_THE_IR.set(true);
-    let made = make();
-    IS_ON_THE_IR.set(false);
-    made
-}
 
 /// From a module that is otherwise done to one whose floats have the same bits wherever it is compiled. Of unfused modules
 /// and of fused ones.
@@ -78,7 +45,7 @@ const STRICT: &[Pass] = &[Pass::Formulas, Pass::NoContraction];
 
 macro_rules! passes {
     ($($pass:ident $name:literal,)*) => {
-        /// A pass. `frontend/passes` has a file for each, which says what it takes and what it guarantees.
+        /// A pass. `frontend/passes` has a file for each, and `frontend/normal` a folder for one, which says what it takes and what it guarantees.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Pass {
@@ -105,15 +72,11 @@ passes! {
     ExpandCopies "expand-copies",
     MemoryModel "memory-model",
     Extend "extend",
-    Inline "inline",
     Normal "normal",
     ByMember "by-member",
-    Sroa "sroa",
-    RestoreReturns "restore-returns",
     RaiseVersion "raise-version",
     StorageClass "storage-class",
     OrderTypes "order-types",
-    TrivialPhis "trivial-phis",
     CopyPropagation "copy-propagation",
     Dce "dce",
     CheckInstructions "check-instructions",
@@ -132,18 +95,14 @@ impl Pass {
             Pass::CheckDeclarations => refuse::declarations(module)?,
             Pass::CheckSize => check_size::run(module)?,
             Pass::CheckInstructions => refuse::instructions(module)?,
-            Pass::Inline => inline::run(module)?,
-            Pass::Normal => super::normal::run(module)?,
-            Pass::Sroa => sroa::run(module)?,
+            Pass::Normal => normal::run(module)?,
             Pass::OrderTypes => order_types::run(module)?,
             Pass::MemoryModel => memory_model::run(module)?,
             Pass::ExpandCopies => expand_copies::run(module),
             Pass::Extend => extend::run(module),
             Pass::ByMember => by_member::run(module),
-            Pass::RestoreReturns => restore_returns::run(module),
             Pass::RaiseVersion => raise_version::run(module),
             Pass::StorageClass => storage_class::run(module),
-            Pass::TrivialPhis => trivial_phis::run(module),
             Pass::CopyPropagation => copy_propagation::run(module),
             Pass::Dce => drop(dce::run(module)),
             Pass::Formulas => formulas::run(module),
@@ -156,8 +115,7 @@ impl Pass {
 /// The normal form of a specialised, pruned module.
 pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelReason> {
     let mut module = plain.clone();
-    let passes = if IS_ON_THE_IR.get() { ON_THE_IR } else { PIPELINE };
-    for &pass in passes {
+    for &pass in PIPELINE {
         pass.run(&mut module)?;
         if !pass.is_check() {
             observe(kernel, pass, &module);

@@ -87,7 +87,7 @@ pub enum KernelReason {
         /// The parser or the validator, with its version.
         tool: String,
     },
-    /// The optimizer refused or spoiled it.
+    /// Its control flow is not structured, or it has another form that the passes to the normal form do not take.
     #[error("it could not be normalised: {0}")]
     Optimizer(String),
 }

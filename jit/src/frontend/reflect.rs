@@ -177,7 +177,7 @@ pub struct PushLayout {
 }
 
 /// Reflects a pruned module. `names` are debug names by id. `normal` is the kernel's normal form, if
-/// it has one: what the optimizer found unused there does not stand in the way of regrouping.
+/// it has one: what was found unused there does not stand in the way of regrouping.
 pub(super) fn reflect(
     kernel: &str,
     module: &Module,

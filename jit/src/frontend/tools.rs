@@ -1,4 +1,4 @@
-//! The two C++ tools: spirv-val and spirv-opt, behind functions that take and give words.
+//! The C++ tool spirv-val, behind functions that take words.
 
 use std::process::Command;
 use std::sync::{
@@ -8,7 +8,6 @@ use std::sync::{
 
 use spirv_tools::TargetEnv;
 use spirv_tools::error::SpirvResult;
-use spirv_tools::opt::{Optimizer, Options, Passes};
 use spirv_tools::val::{Validator, ValidatorOptions};
 
 use super::error::KernelError;
@@ -21,7 +20,7 @@ const ENV: TargetEnv = TargetEnv::Vulkan_1_3;
 const COMPILED: &str = "spirv-tools 0.13.3, spirv-tools-sys 0.13.3";
 
 /// The rules that the tools apply here.
-const RULES: &str = "Vulkan 1.3, scalar block layout, spirv-opt without floats";
+const RULES: &str = "Vulkan 1.3, scalar block layout";
 
 /// The tools, their version and the rules that they apply here, for what is kept of their work. Installed tools are asked
 /// for their versions, once in a process; `None` where they do not answer.
@@ -29,7 +28,7 @@ pub(super) fn identity() -> Option<&'static str> {
     static IDENTITY: OnceLock<Option<String>> = OnceLock::new();
     let tools = || match cfg!(feature = "compiled-spirv-tools") {
         true => Some(COMPILED.to_owned()),
-        false => Some(format!("{}; {}", installed_version("spirv-val")?, installed_version("spirv-opt")?)),
+        false => installed_version("spirv-val"),
     };
     IDENTITY.get_or_init(|| Some(format!("{}, {RULES}", tools()?))).as_deref()
 }
@@ -55,10 +54,10 @@ fn installed_version(tool: &str) -> Option<String> {
     Some(format!("{tool} {}, program {}", release.trim(), &program[..16]))
 }
 
-/// How many times either tool was run.
+/// How many times the tool was run.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// How many times this process has run spirv-val or spirv-opt through this crate.
+/// How many times this process has run spirv-val through this crate.
 pub fn tool_runs() -> u64 {
     RUNS.load(Relaxed)
 }
@@ -71,7 +70,7 @@ const UNIVERSAL: TargetEnv = TargetEnv::Universal_1_6;
 /// decorations there, so modules that break nothing else are accepted.
 const LAYOUT_OUTSIDE_BUFFERS: &str = "VUID-StandaloneSpirv-None-10684";
 
-/// What the validator or the optimizer objects to.
+/// What the validator objects to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
     /// Index that the tool gives, zero if it gives none.
@@ -157,37 +156,4 @@ fn check(env: TargetEnv, words: &[u32]) -> Result<(), Complaint> {
         };
         Complaint { not_run: not_run && cfg!(not(feature = "compiled-spirv-tools")), ..complaint }
     })
-}
-
-/// A module in which every function returns in one place, behind the merge blocks of all its constructs. Branches that are never taken
-/// go first, as that pass demands.
-pub(crate) fn merge_returns(words: &[u32]) -> Result<Vec<u32>, Complaint> {
-    optimize(words, &[Passes::DeadBranchElim, Passes::MergeReturn])
-}
-
-/// Runs spirv-opt passes, in order, on a module that [`validate`] accepts. The optimizer validates
-/// again, and cannot be told not to; SPIR-V's own rules are enough then.
-pub(super) fn optimize(words: &[u32], passes: &[Passes]) -> Result<Vec<u32>, Complaint> {
-    RUNS.fetch_add(1, Relaxed);
-    let mut optimizer = spirv_tools::opt::create(Some(UNIVERSAL));
-    for pass in passes {
-        optimizer.register_pass(*pass);
-    }
-    // Layout was checked before, and the installed spirv-opt does not take all the options that allow
-    // what devices may allow.
-    let options = Options {
-        validator_options: Some(ValidatorOptions { skip_block_layout: true, ..ValidatorOptions::default() }),
-        ..Options::default()
-    };
-    let mut first = None;
-    let mut listen = |message: spirv_tools::error::Message| {
-        if first.is_none() {
-            first = Some(Complaint::new(message.index, message.message));
-        }
-    };
-    let result = optimizer.optimize(words, &mut listen, Some(options));
-    match result {
-        Ok(binary) => Ok(binary.as_words().to_vec()),
-        Err(error) => Err(first.unwrap_or_else(|| Complaint::new(0, error.to_string()))),
-    }
 }

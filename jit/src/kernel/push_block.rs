@@ -1,6 +1,6 @@
 //! Gives push constants a type of their own.
 //!
-//! Front ends and spirv-opt make one type of two structs with the same members and decorations, so the block of the push constants may be
+//! Front ends and the import make one type of two structs with the same members and decorations, so the block of the push constants may be
 //! that of a buffer as well. Whoever changes it, to put it into another block or to add members, would change the buffer.
 //!
 //! # Requires

@@ -6,6 +6,7 @@ mod fixed;
 mod list;
 
 mod dce;
+mod forms;
 mod fused;
 mod generated;
 mod kernels;

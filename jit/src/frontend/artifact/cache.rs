@@ -1,8 +1,7 @@
-//! Where what the tools make of kernels may be kept from one process to the next.
+//! Where normal forms of kernels may be kept from one process to the next.
 //!
-//! Making a [`Specialized`](super::Specialized) kernel runs spirv-val once and spirv-opt two or three times, which is
-//! most of what loading a kernel costs. All of that follows from the module's words, the entry point, the constants, and
-//! the versions of this code and of the tools: an [`Origin`]. An [`ArtifactStore`] keeps the result under it.
+//! Making a [`Specialized`](super::Specialized) kernel runs spirv-val, which is most of what loading a kernel costs. All of that follows from the module's words, the entry point, the constants, and
+//! the versions of this code and of the validator: an [`Origin`]. An [`ArtifactStore`] keeps the result under it.
 //!
 //! # Guarantees
 //! - only what was made without an error is kept: a module that is refused is refused by the tools each time

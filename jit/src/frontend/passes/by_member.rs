@@ -13,7 +13,7 @@
 //! - members are loaded and stored where the whole was, with its memory operands; padding is neither read nor written
 //!
 //! # Leaves alone
-//! - values of more than 256 members, volatile accesses, a null that clears shared memory, variables of the invocation (`sroa` splits those)
+//! - values of more than 256 members, volatile accesses, a null that clears shared memory, variables of the invocation (`normal/split` splits those)
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Instruction, Module, Operand};

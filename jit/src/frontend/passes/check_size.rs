@@ -12,13 +12,12 @@
 //! - everything: this pass only looks
 
 use ahash::AHashMap;
-use rspirv::dr::{Function, Module};
+use rspirv::dr::{Function, Module, Operand};
 use rspirv::spirv::Op;
 
-use super::inline::entry_id;
 use crate::frontend::reason::KernelReason;
 
-/// Beyond this many instructions the optimizer takes seconds, which is no longer what a load may take.
+/// Beyond this many instructions the passes behind this one take longer than a load may.
 const MAX_INSTRUCTIONS: u64 = 30_000;
 /// What a block and what a call costs, in instructions.
 const WEIGHT: u64 = 8;
@@ -59,6 +58,10 @@ pub(in crate::frontend) fn run(module: &Module) -> Result<(), KernelReason> {
         Some(size) if *size > MAX_INSTRUCTIONS => Err(too_large(*size)),
         Some(_) => Ok(()),
     }
+}
+
+fn entry_id(module: &Module) -> Option<u32> {
+    module.entry_points.first()?.operands.get(1).and_then(Operand::id_ref_any)
 }
 
 fn callees(function: &Function) -> impl Iterator<Item = u32> + '_ {

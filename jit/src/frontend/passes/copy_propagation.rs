@@ -1,6 +1,5 @@
 //! Forwards copies and parts of composites to where they came from, and drops what nobody uses.
 //!
-//! The optimizer has this as part of a pass that also rewrites arithmetic, which must not happen here.
 //! Only moves of values are touched: no result of an operation changes.
 //!
 //! # Requires

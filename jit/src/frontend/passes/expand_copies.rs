@@ -1,4 +1,4 @@
-//! Brings what the optimizer's passes do not see through to what they do.
+//! Brings what the passes on the IR do not see through to what they do.
 //!
 //! # Requires
 //! - a specialised, pruned module, before inlining

@@ -1,4 +1,4 @@
-//! What the normal form cannot express, found before and after the optimizer runs.
+//! What the normal form cannot express, found before and after the passes on the IR run.
 //!
 //! # Requires
 //! - for [`instructions`]: one function
