@@ -9,8 +9,8 @@ use rspirv::spirv::{Op, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
-use super::coarsening::mirrored;
-use super::link::{Linked, Shared};
+use super::link::Linked;
+use super::shared::Shared;
 use crate::analysis::if_conversion::{Choice, StraightLine};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
@@ -346,5 +346,20 @@ impl<'a> Vectorizer<'a> {
                 builder.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
             }
         }
+    }
+}
+
+/// Instructions of SPIR-V that compare an item with a limit, the item on the left.
+fn mirrored(op: Op) -> Op {
+    match op {
+        Op::ULessThan => Op::UGreaterThan,
+        Op::ULessThanEqual => Op::UGreaterThanEqual,
+        Op::UGreaterThan => Op::ULessThan,
+        Op::UGreaterThanEqual => Op::ULessThanEqual,
+        Op::SLessThan => Op::SGreaterThan,
+        Op::SLessThanEqual => Op::SGreaterThanEqual,
+        Op::SGreaterThan => Op::SLessThan,
+        Op::SGreaterThanEqual => Op::SLessThanEqual,
+        other => other,
     }
 }

@@ -3,11 +3,11 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::seam::Hiding;
 use super::{Kept, Linker};
 use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
+use crate::emit::hide::Hiding;
 use crate::emit::internal::InternalVariable;
 use crate::plan::recipe::{SlotOf, Target};
 

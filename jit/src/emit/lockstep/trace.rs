@@ -20,7 +20,7 @@ use super::conditions::Conditions;
 use super::vectors::{Touch, Vectors};
 use super::words::Polynomial;
 use crate::emit::entry::Blocks;
-use crate::emit::link::Shared;
+use crate::emit::shared::Shared;
 use crate::frontend::opcodes;
 
 /// Most instructions that are written.
@@ -260,7 +260,7 @@ impl<'a> Tracer<'a> {
                     }
                     let merge = body.last().filter(|inst| inst.class.opcode == Op::SelectionMerge);
                     let meets = merge.and_then(|inst| inst.operands.first()?.id_ref_any());
-                    let ends = [yes, no].map(|side| ends_at_once(frame, side));
+                    let ends = [yes, no].map(|side| ends_at_once((&frame.function, &frame.blocks), side));
                     if ends[0] != ends[1] {
                         // Who is turned away has nothing left to do here.
                         for item in (0..self.items).filter(|_| !mutant!(NobodyIsTurnedAway)) {
@@ -301,7 +301,8 @@ impl<'a> Tracer<'a> {
     /// phis have their values, and a block before it of which no phi knows.
     fn sides(&mut self, frame: &mut Frame, at: Word, branch: &Branch, meets: Word) -> Traced<(Word, Word)> {
         let Branch { ref condition, yes, no } = *branch;
-        let computes = computes(frame, yes, meets) && computes(frame, no, meets);
+        let all = (&*frame.function, &frame.blocks);
+        let computes = computes(all, yes, meets) && computes(all, no, meets);
         let (mut labels, mut memories) = (Vec::new(), Vec::new());
         let [then, otherwise, end] = std::array::from_fn(|_| self.shared.builder.fresh());
         if !computes {

@@ -8,8 +8,9 @@ use super::{Passed, Value, Vectorizer};
 use crate::analysis::access::PushUse;
 use crate::emit::JitError;
 use crate::emit::builder::Code;
-use crate::emit::link::seam::Hiding;
-use crate::emit::link::{Role, Shared};
+use crate::emit::hide::Hiding;
+use crate::emit::link::Role;
+use crate::emit::shared::Shared;
 use crate::frontend::opcodes;
 use crate::plan::recipe::{SlotOf, Target};
 
