@@ -145,7 +145,7 @@ fn shape(builder: &Builder, ty: Word) -> Shape {
                 Some(width) if width * count <= 128 && (width * count) % 32 == 0 => {
                     Shape::Bits { width, count: *count }
                 }
-                _ => Shape::Parts(vec![part().unwrap_or(0); *count as usize]),
+                Some(_) => part().map_or(Shape::Other, |part| Shape::Parts(vec![part; *count as usize])),
             }
         }
         _ => builder.parts(ty).map_or(Shape::Other, Shape::Parts),

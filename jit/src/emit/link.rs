@@ -247,7 +247,7 @@ impl Linker<'_> {
                 if self.vanished(base).is_some() {
                     let (base, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                     indices.extend(inst.operands[1..].iter().filter_map(Operand::id_ref_any));
-                    self.chains.insert(inst.result_id.unwrap_or(0), (base, indices));
+                    self.chains.extend(inst.result_id.map(|id| (id, (base, indices))));
                     return Ok(());
                 }
                 if self.role(base) == Role::Virtual {
@@ -259,7 +259,7 @@ impl Linker<'_> {
                     && self.vanished(pointer).is_some()
                 {
                     let chain = self.chains.get(&pointer).cloned().unwrap_or((pointer, Vec::new()));
-                    self.chains.insert(inst.result_id.unwrap_or(0), chain);
+                    self.chains.extend(inst.result_id.map(|id| (id, chain)));
                     return Ok(());
                 }
             }
