@@ -28,7 +28,8 @@ use super::builder::Builder;
 use super::emission::Emission;
 use super::entry::{self, Blocks};
 use super::ids;
-use super::link::{Linked, Shared};
+use super::link::Linked;
+use super::shared::Shared;
 use super::vectorize::{Limit, Passed, Vectorizer};
 use crate::frontend::opcodes::instruction;
 use crate::kernel::Specialized;
@@ -356,20 +357,5 @@ impl Passed {
     fn number(&mut self, shared: &mut Shared, code: &mut super::builder::Code, slot: u16) -> Word {
         let ty = shared.builder.u32();
         self.push(shared, code, slot, ty)
-    }
-}
-
-/// Instructions of SPIR-V that compare an item with a limit, the item on the left.
-pub(super) fn mirrored(op: Op) -> Op {
-    match op {
-        Op::ULessThan => Op::UGreaterThan,
-        Op::ULessThanEqual => Op::UGreaterThanEqual,
-        Op::UGreaterThan => Op::ULessThan,
-        Op::UGreaterThanEqual => Op::ULessThanEqual,
-        Op::SLessThan => Op::SGreaterThan,
-        Op::SLessThanEqual => Op::SGreaterThanEqual,
-        Op::SGreaterThan => Op::SLessThan,
-        Op::SGreaterThanEqual => Op::SLessThanEqual,
-        other => other,
     }
 }

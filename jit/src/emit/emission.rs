@@ -6,7 +6,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, Word};
 
 use super::JitError;
-use super::link::{Linked, Shared};
+use super::link::Linked;
+use super::shared::Shared;
 use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 

@@ -11,7 +11,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, ExecutionModel, Op, StorageClass};
 
 use super::emission::Emission;
-use super::link::Shared;
+use super::shared::Shared;
 use super::{JitError, entry};
 use crate::frontend::controls;
 use crate::frontend::pipeline::make_strict;

@@ -6,9 +6,48 @@
 //! a value that was kept more precisely than its type is rounded to it. Which values are hidden says the plan (`plan::grouping::seam`).
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::{MemoryAccess, Op, Word};
 
 use super::builder::{Builder, Code};
+use crate::plan::recipe::Hidden;
+
+/// How what an access brings in is hidden.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::emit) enum Hiding {
+    /// It need not be.
+    None,
+    /// By an operation on its bits.
+    Word,
+    /// By having it loaded from memory, whatever the compiler knows of it: halves that only memory may hold have no
+    /// operation.
+    Volatile,
+}
+
+impl Hiding {
+    /// How a value is hidden that an access to a binding brings in. `matters` says whether it holds floats, `in_memory` that it holds
+    /// halves, which may be kept in memory and not be computed with.
+    pub(in crate::emit) fn of(hidden: &Hidden, binding: usize, matters: bool, in_memory: bool) -> Self {
+        let is_met = hidden.bindings.get(binding).copied().unwrap_or(false);
+        if !matters || !is_met {
+            Self::None
+        } else if in_memory {
+            Self::Volatile
+        } else {
+            Self::Word
+        }
+    }
+}
+
+/// Makes an access one that happens as it is written.
+pub(in crate::emit) fn make_volatile(operands: &mut Vec<Operand>) {
+    for operand in operands.iter_mut() {
+        if let Operand::MemoryAccess(access) = operand {
+            *access |= MemoryAccess::VOLATILE;
+            return;
+        }
+    }
+    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
+}
 
 /// Whether values of a type hold floats.
 pub(crate) fn holds_floats(builder: &Builder, ty: Word) -> bool {
@@ -106,7 +145,7 @@ fn shape(builder: &Builder, ty: Word) -> Shape {
                 Some(width) if width * count <= 128 && (width * count) % 32 == 0 => {
                     Shape::Bits { width, count: *count }
                 }
-                _ => Shape::Parts(vec![part().unwrap_or(0); *count as usize]),
+                Some(_) => part().map_or(Shape::Other, |part| Shape::Parts(vec![part; *count as usize])),
             }
         }
         _ => builder.parts(ty).map_or(Shape::Other, Shape::Parts),

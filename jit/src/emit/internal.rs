@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Op, StorageClass, Word};
 
 use super::builder::{Builder, Code};
-use super::ids::Inputs;
+use super::inputs::Inputs;
 use crate::plan::Internalization;
 use crate::plan::recipe::{Internal, SlotOf};
 

@@ -9,55 +9,25 @@
 //!   block remains
 //! - an early return of the member leaves only the member
 
+mod decorations;
 mod globals;
 mod inside;
-pub(crate) mod seam;
+mod seam;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageClass, Word};
 
 use super::JitError;
-use super::builder::{Builder, Code};
-use super::ids::{Inputs, VirtualIds};
-use super::interface::Bindings;
+use super::builder::Code;
+use super::hide::{Hiding, make_volatile};
+use super::ids::VirtualIds;
 use super::internal::InternalVariable;
-use super::push::PushVariable;
+use super::shared::Shared;
 use crate::analysis::resolved_branches;
 use crate::frontend::opcodes::instruction;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
-use seam::Hiding;
-
-/// What members share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) builder: Builder,
-    pub(crate) inputs: Inputs,
-    pub(crate) bindings: Bindings,
-    pub(crate) push: PushVariable,
-    pub(crate) internal: Vec<Option<InternalVariable>>,
-    pub(crate) kept: Vec<Option<InternalVariable>>,
-    /// Halves may be computed with, not only kept in memory.
-    pub(crate) halves: bool,
-}
-
-impl Shared {
-    /// Nothing but what the recipe itself says; `halves`: they may be computed with.
-    pub(super) fn new(recipe: &Recipe, halves: bool) -> Self {
-        let mut builder = Builder::new();
-        let push = PushVariable::new(&mut builder, recipe);
-        Self {
-            builder,
-            inputs: Inputs::default(),
-            bindings: Bindings::default(),
-            push,
-            internal: vec![None; recipe.internal.len()],
-            kept: vec![None; recipe.kept.len()],
-            halves,
-        }
-    }
-}
 
 /// A linked member.
 #[derive(Clone)]
@@ -133,7 +103,7 @@ pub(super) fn link(
         member,
         kernel,
         normal,
-        decorations: globals::decorations(&normal.module),
+        decorations: decorations::decorations(&normal.module),
         map: AHashMap::new(),
         roles: AHashMap::new(),
         ids: VirtualIds::default(),
@@ -246,7 +216,7 @@ impl Linker<'_> {
                 None => vec![self.mapped(*id)?],
             };
             for id in ids {
-                let mut operands = globals::claimless(&self.operands(&inst.operands)?);
+                let mut operands = decorations::claimless(&self.operands(&inst.operands)?);
                 operands[0] = Operand::IdRef(id);
                 let decoration = instruction(Op::Decorate, None, None, operands);
                 self.shared.builder.module.annotations.push(decoration);
@@ -279,7 +249,7 @@ impl Linker<'_> {
                 if self.vanished(base).is_some() {
                     let (base, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                     indices.extend(inst.operands[1..].iter().filter_map(Operand::id_ref_any));
-                    self.chains.insert(inst.result_id.unwrap_or(0), (base, indices));
+                    self.chains.extend(inst.result_id.map(|id| (id, (base, indices))));
                     return Ok(());
                 }
                 if self.role(base) == Role::Virtual {
@@ -291,7 +261,7 @@ impl Linker<'_> {
                     && self.vanished(pointer).is_some()
                 {
                     let chain = self.chains.get(&pointer).cloned().unwrap_or((pointer, Vec::new()));
-                    self.chains.insert(inst.result_id.unwrap_or(0), chain);
+                    self.chains.extend(inst.result_id.map(|id| (id, chain)));
                     return Ok(());
                 }
             }
@@ -347,7 +317,7 @@ impl Linker<'_> {
             return Ok(());
         }
         if hiding == Hiding::Volatile && inst.class.opcode == Op::Load {
-            seam::make_volatile(&mut operands);
+            make_volatile(&mut operands);
         }
         if hiding != Hiding::Word {
             code.0.push(instruction(inst.class.opcode, Some(ty), Some(result), operands));

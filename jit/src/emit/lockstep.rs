@@ -14,6 +14,7 @@
 //! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
 
 mod conditions;
+mod guard;
 mod trace;
 mod vectors;
 mod words;
@@ -28,7 +29,7 @@ use super::JitError;
 use super::builder::{Builder, Code};
 use super::emission::Emission;
 use super::entry::Blocks;
-use super::link::Shared;
+use super::shared::Shared;
 use crate::plan::recipe::Recipe;
 use crate::schedule::Superword;
 use trace::{Ids, Start, Tracer};
@@ -178,7 +179,7 @@ impl Job<'_> {
         let mut blocks = std::mem::replace(&mut tracer.blocks, Blocks::at(label)).finish();
         let needed: AHashSet<Word> = conditions.words().collect();
         hoist(&mut blocks, needed, &mut before);
-        let holds = (!conditions.is_empty()).then(|| conditions.write(&mut tracer, &mut before));
+        let holds = (!conditions.is_empty()).then(|| guard::write(&conditions, &mut tracer, &mut before));
         let spared = tracer.spared;
         let Tracer { met_clamps, annotations, touches, .. } = tracer;
         let of_items = items.iter().flat_map(|item| [item.global, item.local].concat());

@@ -39,7 +39,7 @@ impl Loop<'_> {
 
     fn ids(&self) -> impl Iterator<Item = Word> {
         let blocks = self.parts.blocks.iter();
-        blocks.flat_map(|&block| defined(self.function, block).chain([label(self.function, block)]))
+        blocks.flat_map(|&block| defined(self.function, block).chain(self.function.blocks[block].label_id()))
     }
 }
 
@@ -54,8 +54,8 @@ enum Ends {
     Stops,
 }
 
-fn label(function: &Function, block: usize) -> Word {
-    function.blocks[block].label_id().unwrap_or(0)
+fn label(function: &Function, block: usize) -> Result<Word, JitError> {
+    function.blocks[block].label_id().ok_or_else(|| JitError::new("link", "a block without a label"))
 }
 
 /// Ids that a block defines, its label left out.
@@ -84,7 +84,7 @@ impl Linker<'_> {
                 .ok_or_else(|| self.error(format!("loop {index} cannot be unrolled")))?;
             let header = parts.blocks[0];
             // Who comes from before the loop goes to the first round; who speaks of the header later means the last.
-            let name = label(function, header);
+            let name = label(function, header)?;
             let (first, last) = (self.shared.builder.fresh(), self.mapped(name)?);
             self.map.insert(name, first);
             loops.insert(header, Loop { how, parts, function, first, last });
@@ -133,9 +133,9 @@ impl Linker<'_> {
             let values: Vec<Word> = carried.iter().filter_map(|of| Some(of.first()?.0)).collect();
             self.rounds.insert(one.how.index(), round);
             let again = self.round(one, name, &values, ends, out)?;
-            let from = self.mapped(label(one.function, one.parts.latch))?;
+            let from = self.mapped(label(one.function, one.parts.latch)?)?;
             let test = one.parts.prefix.last().copied().unwrap_or(one.parts.blocks[0]);
-            let stopped = self.mapped(label(one.function, test))?;
+            let stopped = self.mapped(label(one.function, test)?)?;
             carried = again.into_iter().map(|value| vec![(value, from)]).collect();
             if tested {
                 carried.iter_mut().zip(values).for_each(|(of, value)| of.push((value, stopped)));
@@ -144,7 +144,7 @@ impl Linker<'_> {
         }
         // Only the test is passed once more.
         self.map.extend(meant);
-        self.map.insert(label(one.function, one.parts.blocks[0]), one.last);
+        self.map.insert(label(one.function, one.parts.blocks[0])?, one.last);
         self.rounds.insert(one.how.index(), most);
         for &block in &one.parts.prefix {
             let copy = self.copy(one, block, &carried, Ends::Stops)?;
@@ -170,8 +170,11 @@ impl Linker<'_> {
         let (number, boolean) = (builder.u32(), builder.bool());
         let [zero, by, limit] = [0, 1, times].map(|n| builder.constant(n));
         let values: Vec<Word> = before.iter().map(|_| builder.fresh()).collect();
-        let types: Vec<Word> =
-            one.phis().map(|phi| self.mapped(phi.result_type.unwrap_or(0))).collect::<Result<_, _>>()?;
+        let types = one.phis().map(|phi| match phi.result_type {
+            Some(ty) => self.mapped(ty),
+            None => Err(self.error("a phi without a type")),
+        });
+        let types: Vec<Word> = types.collect::<Result<_, _>>()?;
         out.push(block(one.first, vec![branch(header)]));
         let place = out.len();
         let mut name = begin;
@@ -201,11 +204,11 @@ impl Linker<'_> {
         out.push(block(rest, vec![branch(one.last)]));
         // The loop, which goes on with what these rounds have left.
         self.map.extend(meant);
-        self.map.insert(label(function, one.parts.blocks[0]), one.last);
+        self.map.insert(label(function, one.parts.blocks[0])?, one.last);
         for &number in &one.parts.blocks {
             let mut copy = self.block(function, number)?;
             if number == one.parts.blocks[0] {
-                let from = self.mapped(label(function, one.parts.latch))?;
+                let from = self.mapped(label(function, one.parts.latch)?)?;
                 let phis = copy.instructions.iter_mut().take_while(|inst| inst.class.opcode == Op::Phi);
                 for (phi, &value) in phis.zip(&values) {
                     for pair in phi.operands.chunks_mut(2) {
@@ -234,7 +237,7 @@ impl Linker<'_> {
             let new = self.shared.builder.fresh();
             self.map.insert(id, new);
         }
-        self.map.insert(label(one.function, one.parts.blocks[0]), name);
+        self.map.insert(label(one.function, one.parts.blocks[0])?, name);
         let carried: Vec<Vec<(Word, Word)>> = values.iter().map(|&value| vec![(value, 0)]).collect();
         for &block in &one.parts.blocks {
             let copy = self.copy(one, block, &carried, ends)?;
@@ -245,7 +248,7 @@ impl Linker<'_> {
 
     /// What the phis of the header are, coming from before the loop or from its latch.
     fn incoming(&self, one: &Loop<'_>, again: bool) -> Result<Vec<Word>, JitError> {
-        let latch = label(one.function, one.parts.latch);
+        let latch = label(one.function, one.parts.latch)?;
         one.phis()
             .map(|phi| {
                 let mut pairs = phi

@@ -9,8 +9,8 @@ use rspirv::spirv::{Op, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
-use super::coarsening::mirrored;
-use super::link::{Linked, Shared};
+use super::link::Linked;
+use super::shared::Shared;
 use crate::analysis::if_conversion::{Choice, StraightLine};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
@@ -225,7 +225,7 @@ impl<'a> Vectorizer<'a> {
         let id = pair.and_then(|pair| pair.first()?.id_ref_any());
         let id = id.ok_or_else(|| self.error("phi without the edge that is taken"))?;
         let value = self.value(id)?;
-        let result = inst.result_id.unwrap_or(0);
+        let result = inst.result_id.ok_or_else(|| self.error("phi without a result"))?;
         self.values.insert(result, value);
         Ok(())
     }
@@ -259,39 +259,46 @@ impl<'a> Vectorizer<'a> {
         inst: &Instruction,
         at: Option<(usize, usize)>,
     ) -> Result<(), JitError> {
-        let result = inst.result_id.unwrap_or(0);
-        if self.values.contains_key(&result) {
+        if inst.result_id.is_some_and(|id| self.values.contains_key(&id)) {
             return Ok(());
         }
+        let result =
+            |this: &Self| inst.result_id.ok_or_else(|| this.error("an instruction without a result"));
         match inst.class.opcode {
             Op::Branch | Op::BranchConditional | Op::SelectionMerge | Op::Return => Ok(()),
             Op::AccessChain | Op::InBoundsAccessChain => {
                 let base = Self::operand(inst, 0).ok_or_else(|| self.error("chain without a base"))?;
                 let (base, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                 indices.extend(inst.operands[1..].iter().filter_map(Operand::id_ref_any));
+                let result = result(self)?;
                 self.chains.insert(result, (base, indices));
                 Ok(())
             }
             Op::CopyObject => {
                 let id = Self::operand(inst, 0).ok_or_else(|| self.error("copy of nothing"))?;
                 if let Some(chain) = self.chains.get(&id).cloned() {
+                    let result = result(self)?;
                     self.chains.insert(result, chain);
                 } else if self.linked.roles.contains_key(&id) {
+                    let result = result(self)?;
                     self.chains.insert(result, (id, Vec::new()));
                 } else {
                     let value = self.value(id)?;
+                    let result = result(self)?;
                     self.values.insert(result, value);
                 }
                 Ok(())
             }
             Op::Load => {
                 let value = self.load(shared, code, passed, inst, at)?;
+                let result = result(self)?;
                 self.values.insert(result, value);
                 Ok(())
             }
             Op::Store => self.store(shared, code, passed, inst, at),
             Op::ArrayLength => {
                 let value = self.length(shared, code, passed, inst)?;
+                let result = result(self)?;
                 self.values.insert(result, Value::One(value));
                 Ok(())
             }
@@ -346,5 +353,20 @@ impl<'a> Vectorizer<'a> {
                 builder.module.annotations.push(Instruction::new(Op::Decorate, None, None, operands));
             }
         }
+    }
+}
+
+/// Instructions of SPIR-V that compare an item with a limit, the item on the left.
+fn mirrored(op: Op) -> Op {
+    match op {
+        Op::ULessThan => Op::UGreaterThan,
+        Op::ULessThanEqual => Op::UGreaterThanEqual,
+        Op::UGreaterThan => Op::ULessThan,
+        Op::UGreaterThanEqual => Op::ULessThanEqual,
+        Op::SLessThan => Op::SGreaterThan,
+        Op::SLessThanEqual => Op::SGreaterThanEqual,
+        Op::SGreaterThan => Op::SLessThan,
+        Op::SGreaterThanEqual => Op::SLessThanEqual,
+        other => other,
     }
 }

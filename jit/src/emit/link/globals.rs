@@ -1,60 +1,15 @@
 //! What a member declares: capabilities, imports, types, constants and variables, each in the fused module once.
 
-use ahash::AHashMap;
-use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
+use super::decorations::{asks_for_order, claimless, is_access_qualifier};
 use super::{Linker, Role};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::ids::VirtualIds;
 use crate::kernel::SetBinding;
 use crate::plan::recipe::Target;
-
-/// Decorations by id; member decorations start with the member's number.
-pub(super) fn decorations(module: &Module) -> AHashMap<Word, Vec<Vec<Operand>>> {
-    let mut map: AHashMap<Word, Vec<Vec<Operand>>> = AHashMap::new();
-    for inst in &module.annotations {
-        if !matches!(inst.class.opcode, Op::Decorate | Op::MemberDecorate) {
-            continue;
-        }
-        if let Some((Operand::IdRef(id), rest)) = inst.operands.split_first() {
-            map.entry(*id).or_default().push(rest.to_vec());
-        }
-    }
-    map
-}
-
-/// Whether a decoration says how memory may be accessed, which the fused module says anew.
-fn is_access_qualifier(decoration: &[Operand]) -> bool {
-    decoration.iter().any(|operand| {
-        matches!(
-            operand,
-            Operand::Decoration(
-                Decoration::NonWritable
-                    | Decoration::NonReadable
-                    | Decoration::Coherent
-                    | Decoration::Volatile
-                    | Decoration::Restrict
-                    | Decoration::Aliased
-            )
-        )
-    })
-}
-
-fn asks_for_order(decoration: &[Operand]) -> bool {
-    let order = |d: &Operand| matches!(d, Operand::Decoration(Decoration::Coherent | Decoration::Volatile));
-    decoration.iter().any(order)
-}
-
-/// The claim that memory is reached in no other way, taken back: other members may reach it.
-pub(super) fn claimless(decoration: &[Operand]) -> Vec<Operand> {
-    let claimless = |operand: &Operand| match operand {
-        Operand::Decoration(Decoration::RestrictPointer) => Operand::Decoration(Decoration::AliasedPointer),
-        other => other.clone(),
-    };
-    decoration.iter().map(claimless).collect()
-}
 
 /// An undefined value is zero in a fused kernel. Members that hand it on through memory have one value of it, whatever that is; in a
 /// register, each of its uses could have another.

@@ -3,11 +3,11 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::seam::Hiding;
 use super::{Kept, Linker};
 use crate::analysis::access::{ElementIndex, PushUse};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
+use crate::emit::hide::Hiding;
 use crate::emit::internal::InternalVariable;
 use crate::plan::recipe::{SlotOf, Target};
 
@@ -29,17 +29,15 @@ impl Linker<'_> {
     ) -> Result<(), JitError> {
         let (ty, result) = self.result(inst)?;
         let indices: Vec<Word> = indices.iter().map(|&i| self.mapped(i)).collect::<Result<_, _>>()?;
-        let mut number = 0;
-        let pointer = match &self.normal.analysis.push {
+        let (number, pointer) = match &self.normal.analysis.push {
             PushUse::Leaves(leaves) => {
                 let offset = self.push_offset(inst)?;
                 let signature = inst.result_type.map(|t| self.normal.types.signature(t)).unwrap_or_default();
                 let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
-                number = leaf.unwrap_or(0);
-                let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
-                let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
+                let slot = leaf.and_then(|leaf| Some((leaf, *self.member.push.get(leaf)?)));
+                let (leaf, slot) = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
                 let shared = &mut *self.shared;
-                shared.push.pointer(&mut shared.builder, code, slot, ty, &[], ty)
+                (leaf, shared.push.pointer(&mut shared.builder, code, slot, ty, &[], ty))
             }
             _ => {
                 let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
@@ -47,7 +45,7 @@ impl Linker<'_> {
                 let slot = self.member.push.first().copied();
                 let slot = slot.ok_or_else(|| self.error("push constants that were not planned"))?;
                 let shared = &mut *self.shared;
-                shared.push.pointer(&mut shared.builder, code, slot, block, &indices, ty)
+                (0, shared.push.pointer(&mut shared.builder, code, slot, block, &indices, ty))
             }
         };
         if self.hides_argument(number, ty) {
@@ -61,8 +59,8 @@ impl Linker<'_> {
 
     /// Byte offset of a load from the member's own block, all indices being constants.
     fn push_offset(&self, inst: &Instruction) -> Result<u32, JitError> {
-        let pointer = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
-        let indices = self.chains.get(&pointer).map(|c| c.1.as_slice()).unwrap_or(&[]);
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any);
+        let indices = pointer.and_then(|pointer| self.chains.get(&pointer)).map_or(&[][..], |chain| &chain.1);
         let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
         let offset = self.normal.types.constant_offset(block, indices);
         offset.ok_or_else(|| self.error("push constant at a varying offset"))
@@ -147,7 +145,8 @@ impl Linker<'_> {
         };
         let new = self.mapped(*index)?;
         let ty = self.value_types.get(index).copied();
-        let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type).unwrap_or(0);
+        let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type);
+        let ty = ty.ok_or_else(|| self.error("an index without a type"))?;
         let shared = &mut *self.shared;
         let mut path = variable.place(&mut shared.builder, code, &mut shared.inputs, &slot, (new, ty));
         for &id in rest {

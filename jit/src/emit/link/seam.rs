@@ -1,50 +1,12 @@
 //! Floats that come into a member and are hidden from the driver's compiler.
 
 use rspirv::dr::{Block, Instruction, Operand};
-use rspirv::spirv::{MemoryAccess, Op, Word};
+use rspirv::spirv::{Op, Word};
 
-use super::{Linker, Shared};
+use super::Linker;
 use crate::emit::builder::Code;
-use crate::emit::hide;
-use crate::plan::recipe::Hidden;
-
-/// How what an access brings in is hidden.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::emit) enum Hiding {
-    /// It need not be.
-    None,
-    /// By an operation on its bits.
-    Word,
-    /// By having it loaded from memory, whatever the compiler knows of it: halves that only memory may hold have no
-    /// operation.
-    Volatile,
-}
-
-impl Hiding {
-    /// How a value is hidden that an access to a binding brings in. `matters` says whether it holds floats, `in_memory` that it holds
-    /// halves, which may be kept in memory and not be computed with.
-    pub(in crate::emit) fn of(hidden: &Hidden, binding: usize, matters: bool, in_memory: bool) -> Self {
-        let is_met = hidden.bindings.get(binding).copied().unwrap_or(false);
-        if !matters || !is_met {
-            Self::None
-        } else if in_memory {
-            Self::Volatile
-        } else {
-            Self::Word
-        }
-    }
-}
-
-/// Makes an access one that happens as it is written.
-pub(in crate::emit) fn make_volatile(operands: &mut Vec<Operand>) {
-    for operand in operands.iter_mut() {
-        if let Operand::MemoryAccess(access) = operand {
-            *access |= MemoryAccess::VOLATILE;
-            return;
-        }
-    }
-    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
-}
+use crate::emit::hide::{self, Hiding};
+use crate::emit::shared::Shared;
 
 impl Linker<'_> {
     /// How the result, of type `ty`, of the present instruction is hidden.

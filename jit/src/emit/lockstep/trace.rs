@@ -20,7 +20,7 @@ use super::conditions::Conditions;
 use super::vectors::{Touch, Vectors};
 use super::words::Polynomial;
 use crate::emit::entry::Blocks;
-use crate::emit::link::Shared;
+use crate::emit::shared::Shared;
 use crate::frontend::opcodes;
 
 /// Most instructions that are written.
@@ -30,7 +30,7 @@ const MOST: usize = 4096;
 const MOST_STEPS: usize = 1 << 15;
 
 /// Why there is no such way: nothing is lost but time.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Other;
 
 type Traced<T> = Result<T, Other>;
@@ -260,7 +260,7 @@ impl<'a> Tracer<'a> {
                     }
                     let merge = body.last().filter(|inst| inst.class.opcode == Op::SelectionMerge);
                     let meets = merge.and_then(|inst| inst.operands.first()?.id_ref_any());
-                    let ends = [yes, no].map(|side| ends_at_once(frame, side));
+                    let ends = [yes, no].map(|side| ends_at_once((&frame.function, &frame.blocks), side));
                     if ends[0] != ends[1] {
                         // Who is turned away has nothing left to do here.
                         for item in (0..self.items).filter(|_| !mutant!(NobodyIsTurnedAway)) {
@@ -301,7 +301,8 @@ impl<'a> Tracer<'a> {
     /// phis have their values, and a block before it of which no phi knows.
     fn sides(&mut self, frame: &mut Frame, at: Word, branch: &Branch, meets: Word) -> Traced<(Word, Word)> {
         let Branch { ref condition, yes, no } = *branch;
-        let computes = computes(frame, yes, meets) && computes(frame, no, meets);
+        let all = (&*frame.function, &frame.blocks);
+        let computes = computes(all, yes, meets) && computes(all, no, meets);
         let (mut labels, mut memories) = (Vec::new(), Vec::new());
         let [then, otherwise, end] = std::array::from_fn(|_| self.shared.builder.fresh());
         if !computes {
@@ -459,8 +460,10 @@ impl<'a> Tracer<'a> {
         if let Some(fact) = self.facts.get(&id) {
             return fact.clone();
         }
-        let Some(inst) = self.shared.builder.definitions.get(&id).cloned() else { return Fact::default() };
-        let ty = inst.result_type.unwrap_or(0);
+        let inst = self.shared.builder.definitions.get(&id).cloned();
+        let Some((ty, inst)) = inst.and_then(|inst| Some((inst.result_type?, inst))) else {
+            return Fact::default();
+        };
         let words = match (inst.class.opcode, inst.operands.first()) {
             (Op::Constant, Some(Operand::LiteralBit32(value))) if self.is_word(ty) => {
                 Some(Polynomial::constant(*value))
@@ -520,12 +523,12 @@ impl<'a> Tracer<'a> {
 
     fn instruction(&mut self, frame: &mut Frame, inst: &Instruction) -> Traced<()> {
         let first = inst.operands.first().and_then(Operand::id_ref_any);
-        let result = inst.result_id.unwrap_or(0);
+        let result = inst.result_id.ok_or(Other);
         match inst.class.opcode {
             Op::SelectionMerge | Op::LoopMerge => Ok(()),
             Op::Variable if inst.operands.len() == 1 => {
                 let class = StorageClass::Function;
-                frame.pointers.insert(result, Pointer { variable: result, class, path: Vec::new() });
+                frame.pointers.insert(result?, Pointer { variable: result?, class, path: Vec::new() });
                 Ok(())
             }
             Op::AccessChain | Op::InBoundsAccessChain => {
@@ -534,16 +537,16 @@ impl<'a> Tracer<'a> {
                     let index = self.value(frame, index.id_ref_any().ok_or(Other)?)?;
                     pointer.path.push(index);
                 }
-                frame.pointers.insert(result, pointer);
+                frame.pointers.insert(result?, pointer);
                 Ok(())
             }
             Op::CopyObject => {
                 let id = first.ok_or(Other)?;
                 if let Some(pointer) = frame.pointers.get(&id).cloned() {
-                    frame.pointers.insert(result, pointer);
+                    frame.pointers.insert(result?, pointer);
                 } else {
                     let value = self.value(frame, id)?;
-                    frame.values.insert(result, value);
+                    frame.values.insert(result?, value);
                 }
                 Ok(())
             }
@@ -551,7 +554,7 @@ impl<'a> Tracer<'a> {
                 let ty = inst.result_type.ok_or(Other)?;
                 let pointer = self.pointer(frame, first.ok_or(Other)?, None)?;
                 let value = self.load(inst, &pointer, ty)?;
-                frame.values.insert(result, value);
+                frame.values.insert(result?, value);
                 Ok(())
             }
             Op::Store => {
@@ -563,7 +566,7 @@ impl<'a> Tracer<'a> {
             Op::ArrayLength => {
                 let ty = inst.result_type.ok_or(Other)?;
                 let id = self.write(Op::ArrayLength, ty, inst.operands.clone(), &[])?;
-                frame.values.insert(result, Value::One(id));
+                frame.values.insert(result?, Value::One(id));
                 Ok(())
             }
             Op::FunctionCall if inst.operands.len() == 1 => self.call(first.ok_or(Other)?),

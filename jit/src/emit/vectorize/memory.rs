@@ -8,8 +8,9 @@ use super::{Passed, Value, Vectorizer};
 use crate::analysis::access::PushUse;
 use crate::emit::JitError;
 use crate::emit::builder::Code;
-use crate::emit::link::seam::Hiding;
-use crate::emit::link::{Role, Shared};
+use crate::emit::hide::Hiding;
+use crate::emit::link::Role;
+use crate::emit::shared::Shared;
 use crate::frontend::opcodes;
 use crate::plan::recipe::{SlotOf, Target};
 
@@ -168,10 +169,10 @@ impl Vectorizer<'_> {
         let offset = offset.ok_or_else(|| self.error("push constant at a varying offset"))?;
         let signature = self.normal.types.signature(old);
         let leaf = leaves.iter().position(|l| l.offset == offset && l.ty == signature);
-        let slot = leaf.and_then(|n| self.member.push.get(n)).copied();
-        let slot = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
+        let slot = leaf.and_then(|leaf| Some((leaf, *self.member.push.get(leaf)?)));
+        let (leaf, slot) = slot.ok_or_else(|| self.error("push constant that was not analysed"))?;
         let value = Value::One(passed.push(shared, code, slot, ty));
-        match self.hides_argument(shared, leaf.unwrap_or(0), ty) {
+        match self.hides_argument(shared, leaf, ty) {
             true => self.hide(shared, code, passed, (value, ty)),
             false => Ok(value),
         }

@@ -7,8 +7,8 @@ use super::{Passed, Value, Vectorizer};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::hide;
-use crate::emit::link::Shared;
-use crate::emit::link::seam::Hiding;
+use crate::emit::hide::Hiding;
+use crate::emit::shared::Shared;
 
 impl Vectorizer<'_> {
     /// How what an access brings in, of type `ty`, is hidden.
@@ -68,6 +68,6 @@ impl Value {
 /// Operands of a load that happens as it is written.
 pub(super) fn volatile(pointer: Word) -> Vec<Operand> {
     let mut operands = vec![Operand::IdRef(pointer)];
-    crate::emit::link::seam::make_volatile(&mut operands);
+    crate::emit::hide::make_volatile(&mut operands);
     operands
 }

@@ -1,17 +1,19 @@
 //! What lies between the blocks of a function.
 
-use ahash::AHashSet;
-use rspirv::dr::{Instruction, Operand};
+use ahash::{AHashMap, AHashSet};
+use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::Frame;
 use crate::frontend::opcodes;
 
+/// A function, and its blocks by their labels.
+pub(super) type Blocks<'a> = (&'a Function, &'a AHashMap<Word, usize>);
+
 /// Whether nothing happens from a block to the end of the function.
-pub(super) fn ends_at_once(frame: &Frame, mut at: Word) -> bool {
-    for _ in 0..frame.function.blocks.len() {
-        let Some(&block) = frame.blocks.get(&at) else { return false };
-        let [last] = frame.function.blocks[block].instructions.as_slice() else { return false };
+pub(super) fn ends_at_once((function, blocks): Blocks<'_>, mut at: Word) -> bool {
+    for _ in 0..function.blocks.len() {
+        let Some(&block) = blocks.get(&at) else { return false };
+        let [last] = function.blocks[block].instructions.as_slice() else { return false };
         match (last.class.opcode, last.operands.first()) {
             (Op::Return, _) => return true,
             (Op::Branch, Some(Operand::IdRef(next))) => at = *next,
@@ -22,14 +24,14 @@ pub(super) fn ends_at_once(frame: &Frame, mut at: Word) -> bool {
 }
 
 /// Whether all that lies between a block and the one where sides meet only computes, and can be computed in vain.
-pub(super) fn computes(frame: &Frame, first: Word, meets: Word) -> bool {
+pub(super) fn computes((function, blocks): Blocks<'_>, first: Word, meets: Word) -> bool {
     let (mut open, mut seen) = (vec![first], AHashSet::new());
     while let Some(label) = open.pop() {
         if label == meets || !seen.insert(label) {
             continue;
         }
-        let Some(&block) = frame.blocks.get(&label) else { return false };
-        for inst in &frame.function.blocks[block].instructions {
+        let Some(&block) = blocks.get(&label) else { return false };
+        for inst in &function.blocks[block].instructions {
             let op = inst.class.opcode;
             let fits = match op {
                 Op::Phi | Op::SelectionMerge | Op::BranchConditional | Op::Branch | Op::CopyObject => true,
@@ -39,7 +41,7 @@ pub(super) fn computes(frame: &Frame, first: Word, meets: Word) -> bool {
             if !fits && !argument {
                 return false;
             }
-            if argument && !is_argument(frame, inst) {
+            if argument && !is_argument(function, inst) {
                 return false;
             }
             if matches!(op, Op::Branch | Op::BranchConditional) {
@@ -52,12 +54,12 @@ pub(super) fn computes(frame: &Frame, first: Word, meets: Word) -> bool {
 }
 
 /// Whether a chain or load has to do with variables of which each invocation has its own, or with arguments at a constant place.
-fn is_argument(frame: &Frame, inst: &Instruction) -> bool {
+fn is_argument(function: &Function, inst: &Instruction) -> bool {
     let Some(base) = inst.operands.first().and_then(Operand::id_ref_any) else { return false };
-    let body = || frame.function.blocks.iter().flat_map(|block| &block.instructions);
+    let body = || function.blocks.iter().flat_map(|block| &block.instructions);
     let own = |id: Word| body().find(|inst| inst.result_id == Some(id));
     match inst.class.opcode {
-        Op::Load => own(base).is_some_and(|chain| is_argument(frame, chain)),
+        Op::Load => own(base).is_some_and(|chain| is_argument(function, chain)),
         // A chain on a global, with no index of the function's own.
         _ => {
             own(base).is_none()
