@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn reads_names_of_passes() {
-        assert_eq!(parse_passes("sroa, dce"), [Pass::Sroa, Pass::Dce]);
-        assert_eq!(parse_passes("sroas,inline"), [Pass::Inline]);
+        assert_eq!(parse_passes("normal, dce"), [Pass::Normal, Pass::Dce]);
+        assert_eq!(parse_passes("normals,dce"), [Pass::Dce]);
         assert_eq!(parse_passes("all"), Pass::ALL);
     }
 
