@@ -101,6 +101,8 @@ fn functions_return_from_everywhere() {
     check(ways, "b[i] = f(x) + 100u * f(y);", 0);
     let endless = "fn f(x: u32) -> u32 { var k = x; loop { if k > 20u { return k; } k = k * 2u + 1u; } }";
     check(endless, "b[i] = f(x) + 100u * f(y);", 0);
+    let once = "fn f(x: u32) -> u32 { var k = x; loop { if k == 3u { return k; } k += 5u; if k < 40u { break; } continuing { k++; break if false; } } return k * 2u; }";
+    check(once, "b[i] = f(x) + 100u * f(y);", 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! - no selection on a constant, and no loop that goes round once, whose way is left at its end; no code behind a construct that nothing leaves
 //!
 //! # Leaves alone
-//! - ways that are left in the middle, conditions of loops
+//! - ways that are left in the middle, tests of loops that always hold
 
 use crate::ir::entity::{Const, Construct, Region, SecondaryMap, Value};
 use crate::ir::{ConstKind, ConstructKind, End, Function, Module, Node};
@@ -47,6 +47,7 @@ impl Folder<'_> {
             };
             let Some((way, args)) = self.way(construct) else {
                 self.stop(construct);
+                self.endless(construct);
                 for inner in self.f.constructs[construct].kind.regions() {
                     self.region(inner);
                 }
@@ -126,6 +127,23 @@ impl Folder<'_> {
             let args = self.f.regions[body].params.iter().copied().collect();
             self.f.regions[continuing].nodes.clear();
             self.f.regions[continuing].end = End::Repeat { args, until: None };
+        }
+    }
+
+    /// Drops the test at the end of a loop, if that never holds.
+    fn endless(&mut self, construct: Construct) {
+        let ConstructKind::Loop { continuing, .. } = self.f.constructs[construct].kind else { return };
+        let End::Repeat { until: Some(until), .. } = &self.f.regions[continuing].end else { return };
+        let never = |constant: Const| match self.module.const_data(constant).kind {
+            ConstKind::Bool(holds) => holds != until.is,
+            ConstKind::Null => until.is,
+            _ => false,
+        };
+        if self.constant(until.condition).is_some_and(never)
+            && let End::Repeat { until, .. } = &mut self.f.regions[continuing].end
+        {
+            *until = None;
+            self.folded = true;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Inlines every call of the entry point.
+//! Inlines every call of the entry point, after branches on constants were folded.
 //!
 //! # Guarantees
 //! - one function, no calls
@@ -8,6 +8,7 @@
 //! # Refuses
 //! - recursion, calls of functions without code, returns out of what continues a loop, too many constructs inside each other
 
+use super::branches;
 use super::copy::copy;
 use super::returns;
 use crate::frontend::reason::KernelReason;
@@ -74,18 +75,17 @@ fn callees_first(module: &Module, entry: Func) -> Result<Vec<Func>, KernelReason
     Ok(order)
 }
 
-/// Inlines the calls of one function. `single` keeps callees with a single return.
+/// Folds branches of one function, and inlines its calls. `single` keeps callees with a single return.
 fn function(
     module: &mut Module,
     func: Func,
     single: &mut SecondaryMap<Func, Option<Function>>,
 ) -> Result<(), KernelReason> {
-    if callees(&module.functions[func]).is_empty() {
-        return Ok(());
-    }
     let placeholder = &module.functions[func];
     let placeholder = Function::new(placeholder.ty, placeholder.result, placeholder.control);
     let mut f = std::mem::replace(&mut module.functions[func], placeholder);
+    // What is not executed needs no way out.
+    branches::run(module, &mut f);
     let mut renames: SecondaryMap<Value, Option<Value>> = SecondaryMap::default();
     for region in f.regions_in(f.body) {
         let calls = f.regions[region].nodes.iter().any(|&node| call(&f, node).is_some());
