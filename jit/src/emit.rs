@@ -17,13 +17,13 @@ mod inputs;
 mod interface;
 mod internal;
 mod link;
-mod lockstep;
 mod passes;
 mod pipeline;
 mod push;
 mod shared;
 mod stages;
 mod step;
+mod superword;
 mod unroll;
 mod vectorize;
 

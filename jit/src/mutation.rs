@@ -294,7 +294,7 @@ mutants! {
     AloneIsOpen: "a kernel alone is left as it is, whatever is hidden of it where it is fused",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
-    // Items in lockstep.
+    // Superword code.
     DifferencesAreSums: "a difference of words is their sum",
     StoredWordsAreShared: "what is loaded once stays, whoever stores to it",
     ItemsAreOne: "an invocation does one item several times",

@@ -15,7 +15,7 @@ use super::emission::Emission;
 use super::link::Linked;
 use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
 use super::{JitError, finish};
-use super::{coarsening, entry, link, lockstep};
+use super::{coarsening, entry, link, superword};
 use crate::frontend::single_returns;
 use crate::ir;
 use crate::plan::recipe::Recipe;
@@ -28,7 +28,7 @@ const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
     pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
     pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
-    pass("lockstep", |recipe| recipe.schedule.superword().is_some(), Build(lockstep::run)),
+    pass("superword", |recipe| recipe.schedule.superword().is_some(), Build(superword::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
     pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),

@@ -1,4 +1,4 @@
-//! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::lockstep`).
+//! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::superword`).
 //!
 //! Members that are not one straight line by element numbers, such as stencils over a grid, have no free shape ([`super::shape`]). But a work-group
 //! may have fewer invocations that do several of its items each. Then what neighbours load is loaded once.

@@ -398,10 +398,10 @@ fn redirect(builder: &mut Builder, input: Word, variable: Word) -> Result<(), Ji
                 let pointee = { inst.result_type }
                     .and_then(|ty| builder.definitions.get(&ty)?.operands.get(1)?.id_ref_any());
                 let pointee =
-                    pointee.ok_or_else(|| JitError::new("lockstep", "a chain that is no pointer"))?;
+                    pointee.ok_or_else(|| JitError::new("superword", "a chain that is no pointer"))?;
                 inst.result_type = Some(builder.pointer(StorageClass::Private, pointee));
             }
-            op => return Err(JitError::new("lockstep", format!("{op:?} of an id"))),
+            op => return Err(JitError::new("superword", format!("{op:?} of an id"))),
         }
         for operand in &mut inst.operands {
             if *operand == Operand::IdRef(input) {
