@@ -50,7 +50,8 @@ fn text(bytes: &[u8]) -> Option<TextKind> {
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&start[..error.valid_up_to()]).ok()?
         }
-        Err(_) => return None,
+        // Of another encoding, perhaps in a comment.
+        Err(_) => &String::from_utf8_lossy(start),
     };
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() || text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
@@ -81,7 +82,12 @@ pub(crate) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, 
             }
         }
         found => {
-            return Err(KernelError::NotSpirv { module: module.to_owned(), found });
+            let bytes: Vec<u8> = words.iter().take(1 << 14).flat_map(|word| word.to_le_bytes()).collect();
+            let module = module.to_owned();
+            return Err(match text(&bytes) {
+                Some(looks_like) => KernelError::Text { module, looks_like },
+                None => KernelError::NotSpirv { module, found },
+            });
         }
     }
     check_header(module, &words)?;
