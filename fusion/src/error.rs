@@ -39,9 +39,9 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// A submission that does not fit its kernel or the device. Nothing of it was recorded or run.
-    #[error("kernel `{kernel}`: {problem}")]
+    #[error("{}{problem}", of_kernel(kernel))]
     Submit {
-        /// The kernel's name, as it was loaded under.
+        /// The kernel's name, as it was loaded under; empty where there is none yet.
         kernel: String,
         /// What is wrong.
         #[source]
@@ -60,7 +60,7 @@ pub enum Error {
         problem: BufferError,
     },
     /// Code could not be made for a kernel or a fused group.
-    #[error("no code for `{kernel}`")]
+    #[error("no code could be made for `{kernel}`: {source}")]
     Build {
         /// The kernel, or the members of the group.
         kernel: String,
@@ -166,6 +166,11 @@ pub enum FusionError {
         #[source]
         reason: Reason,
     },
+}
+
+/// A kernel's name in front of what is wrong, if there is one.
+fn of_kernel(kernel: &str) -> String {
+    if kernel.is_empty() { String::new() } else { format!("kernel `{kernel}`: ") }
 }
 
 /// Why there is no code for a step.

@@ -263,7 +263,26 @@ impl Kernel {
             }
             table.entry(key.clone()).or_default().clone()
         };
-        slot.get_or_init(|| self.build(&key).map(Arc::new)).clone()
+        slot.get_or_init(|| self.build(&key).map(Arc::new).map_err(|error| self.of_values(&key, error)))
+            .clone()
+    }
+
+    /// An error that only these values make is about them, and not about the module.
+    fn of_values(&self, values: &[(u32, u64)], error: KernelError) -> KernelError {
+        let KernelError::Invalid { detail, .. } = &error else { return error };
+        if values.is_empty() || self.specialize(&[]).is_err() {
+            return error;
+        }
+        let one = |(id, bits): &(u32, u64)| {
+            let declared = self.spec_constants().iter().find(|one| one.id == *id);
+            let name = declared
+                .and_then(|one| one.name.as_ref())
+                .map_or(String::new(), |name| format!(" (`{name}`)"));
+            let value = declared.map_or(bits.to_string(), |one| one.ty.value(*bits).to_string());
+            format!("{value} for specialization constant {id}{name}")
+        };
+        let values = values.iter().map(one).collect::<Vec<_>>().join(", ");
+        KernelError::SpecializationValues { kernel: self.name().to_owned(), values, detail: detail.clone() }
     }
 
     fn build(&self, values: &[(u32, u64)]) -> Result<Specialized, KernelError> {

@@ -389,6 +389,20 @@ typedef struct VkfuseEvent {
 } VkfuseEvent;
 
 /**
+ * The value of a specialization constant.
+ */
+typedef struct VkfuseConstant {
+  /**
+   * Its `constant_id` (`SpecId`). What a kernel does not declare is ignored.
+   */
+  uint32_t id;
+  /**
+   * The bits of the value, of the constant's type, in the low bits: 0 or 1 of a boolean, of a float those in memory.
+   */
+  uint64_t bits;
+} VkfuseConstant;
+
+/**
  * One dispatch.
  */
 typedef struct VkfuseSubmission {
@@ -428,6 +442,14 @@ typedef struct VkfuseSubmission {
    * How many there are.
    */
   uint32_t after_count;
+  /**
+   * Values of specialization constants; all others keep their defaults.
+   */
+  const struct VkfuseConstant *constants;
+  /**
+   * How many there are.
+   */
+  uint32_t constant_count;
 } VkfuseSubmission;
 
 /**

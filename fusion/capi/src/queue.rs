@@ -1,6 +1,6 @@
 //! Queues, submissions and fusion mode.
 
-use vkfuse::{Accessor, FloatMode, FusionProperties, FusionWrapper, Queue, QueueOptions};
+use vkfuse::{Accessor, FloatMode, FusionProperties, FusionWrapper, Queue, QueueOptions, module::SpecValue};
 
 use crate::{
     VkfuseBuffer, VkfuseContext, VkfuseEvent, VkfuseKernel, VkfuseList, VkfuseQueue,
@@ -39,6 +39,16 @@ pub struct VkfuseArgument {
     pub access: u32,
 }
 
+/// The value of a specialization constant.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct VkfuseConstant {
+    /// Its `constant_id` (`SpecId`). What a kernel does not declare is ignored.
+    pub id: u32,
+    /// The bits of the value, of the constant's type, in the low bits: 0 or 1 of a boolean, of a float those in memory.
+    pub bits: u64,
+}
+
 /// One dispatch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +71,10 @@ pub struct VkfuseSubmission {
     pub after: *const VkfuseEvent,
     /// How many there are.
     pub after_count: u32,
+    /// Values of specialization constants; all others keep their defaults.
+    pub constants: *const VkfuseConstant,
+    /// How many there are.
+    pub constant_count: u32,
 }
 
 /// How a list may be fused. All zero are the defaults.
@@ -176,11 +190,12 @@ pub unsafe extern "C" fn vkfuse_queue_submit(
 unsafe fn submit(queue: &Queue, given: &VkfuseSubmission) -> Result<vkfuse::Event, Failure> {
     let kernel = given.kernel.get()?;
     // SAFETY: the caller's promise.
-    let (arguments, push, after) = unsafe {
+    let (arguments, push, after, constants) = unsafe {
         (
             several("arguments", given.arguments, given.argument_count as usize)?,
             several("push", given.push.cast::<u8>(), given.push_size as usize)?,
             several("after", given.after, given.after_count as usize)?,
+            several("constants", given.constants, given.constant_count as usize)?,
         )
     };
     let mut accessors = Vec::with_capacity(arguments.len());
@@ -192,6 +207,11 @@ unsafe fn submit(queue: &Queue, given: &VkfuseSubmission) -> Result<vkfuse::Even
     let event = queue.submit(|h| {
         for (at, accessor) in accessors {
             h.arg(at, accessor);
+        }
+        for VkfuseConstant { id, bits } in constants {
+            // The type of one that is ignored is no matter.
+            let declared = kernel.spec_constants().iter().find(|one| one.id == *id);
+            h.spec(*id, declared.map_or(SpecValue::U64(*bits), |one| one.ty.value(*bits)));
         }
         for event in &after {
             h.depends_on(event);

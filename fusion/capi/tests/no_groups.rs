@@ -58,6 +58,8 @@ fn they_do_nothing() {
             is_items,
             after: ptr::null(),
             after_count: 0,
+            constants: ptr::null(),
+            constant_count: 0,
         };
         let mut event = VkfuseEvent { id: 0 };
         // SAFETY: the pointers are to what the header says.

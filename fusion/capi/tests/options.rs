@@ -95,6 +95,8 @@ impl Rig {
             is_items: 0,
             after: ptr::null(),
             after_count: 0,
+            constants: ptr::null(),
+            constant_count: 0,
         };
         // SAFETY: the pointers are to what the header says.
         let result = unsafe { vkfuse_queue_submit(self.queue, &submission, ptr::null_mut()) };

@@ -159,6 +159,7 @@ fn step(random: &mut Random, world: &mut World) -> VkfuseResult {
                     access: random.below(4) as u32,
                 }];
                 let after = [event];
+                let constants = [VkfuseConstant { id: random.below(3) as u32, bits: random.number() }];
                 let submission = VkfuseSubmission {
                     kernel,
                     arguments: random.pointer(arguments.as_ptr()),
@@ -169,6 +170,8 @@ fn step(random: &mut Random, world: &mut World) -> VkfuseResult {
                     is_items: random.below(2) as u32,
                     after: random.pointer(after.as_ptr()),
                     after_count: u32::from(random.below(4) == 0),
+                    constants: random.pointer(constants.as_ptr()),
+                    constant_count: u32::from(random.below(4) == 0),
                 };
                 let result =
                     vkfuse_queue_submit(queue, random.pointer(&submission), random.place(&mut new_event));

@@ -5,7 +5,7 @@
 
 use crate::pipeline::check::Checked;
 use crate::pipeline::{Pipeline, Promotion};
-use crate::report::json::{BufferOutcome, Changed, Choice, Group, Rewrite, Split, Trusted};
+use crate::report::json::{BufferOutcome, Changed, Check, Choice, Group, Rewrite, Split, Trusted};
 use vkfuse::report::json::{List, Named};
 use vkfuse::{BufferId, FusionReport, Internalization, Outcome, Reason};
 use vkfuse_jit::plan::{has_work, unfused_schedule};
@@ -19,6 +19,7 @@ pub(crate) struct Gathered {
     pub(crate) trusted: Vec<Trusted>,
     pub(crate) changed: Vec<Changed>,
     pub(crate) rewrites: Vec<Rewrite>,
+    pub(crate) checks: Vec<Check>,
     pub(crate) choice: Option<Choice>,
     /// For each buffer of the file.
     pub(crate) buffers: Vec<BufferOutcome>,
@@ -46,6 +47,7 @@ pub(crate) fn fused(pipeline: &Pipeline, ids: &[BufferId], report: &FusionReport
         trusted: list.trusted,
         changed: list.changed,
         rewrites: list.rewrites,
+        checks: list.checks,
         choice: list.choice,
         buffers: ids
             .iter()
@@ -83,6 +85,7 @@ pub(crate) fn unfused(pipeline: &Pipeline, checked: &Checked) -> Gathered {
         trusted: Vec::new(),
         changed: Vec::new(),
         rewrites: Vec::new(),
+        checks: Vec::new(),
         choice: None,
         buffers: (0..pipeline.buffers.len()).map(|index| untouched(pipeline, index)).collect(),
         internalized: vec![false; pipeline.buffers.len()],

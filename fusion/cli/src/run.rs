@@ -195,6 +195,7 @@ fn report(
         trusted: gathered.trusted,
         changed: gathered.changed,
         rewrites: gathered.rewrites,
+        checks: gathered.checks,
         notes: session.notes().to_vec(),
         choice: gathered.choice,
         cache: first.cache,

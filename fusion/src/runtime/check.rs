@@ -40,7 +40,7 @@ pub(crate) struct Checked {
 /// Checks a submission.
 pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Result<Checked, Error> {
     let Some((kernel, size)) = &request.dispatch else {
-        return Err(Error::submit("?", SubmitError::NoDispatch));
+        return Err(Error::submit("", SubmitError::NoDispatch));
     };
     if !Arc::ptr_eq(&kernel.device, &context.device) {
         return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "kernel" }));

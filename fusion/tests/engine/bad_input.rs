@@ -415,3 +415,25 @@ fn a_sub_group_size_is_the_devices_or_an_error() {
         }
     }
 }
+
+/// What is said names what the caller gave: no kernel where there is none, the value and not the module, text as text.
+#[test]
+fn messages_are_about_what_was_given() {
+    let rig = rig!();
+    let nothing = rig.queue.submit(|_| ()).unwrap_err().to_string();
+    assert!(nothing.starts_with("the submission dispatches nothing"), "{nothing}");
+    let sized = rig.kernel("forms/sized");
+    let error = sized.specialized(&[(3, vkfuse::SpecValue::U32(0))]).unwrap_err().to_string();
+    assert!(error.contains("`sized` cannot have 0 for specialization constant 3 (`N`)"), "{error}");
+    assert!(!error.contains("invalid SPIR-V"), "{error}");
+    sized.specialized(&[(3, vkfuse::SpecValue::U32(8))]).unwrap();
+    let mut text = std::fs::read(shader("chain/mul").with_extension("comp")).unwrap();
+    assert_names(rig.context.kernel_from_bytes("mul", &text), &["`mul`", "GLSL"]);
+    // A letter of another encoding, in a comment; and bytes that are taken for words.
+    text.splice(0..2, *b"// \xb5s\n//");
+    assert_names(rig.context.kernel_from_bytes("mul", &text), &["`mul`", "GLSL"]);
+    let words: Vec<u32> =
+        text.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    assert_names(rig.context.kernel_from_words("mul", &words), &["`mul`", "GLSL"]);
+    rig.assert_no_validation_messages();
+}

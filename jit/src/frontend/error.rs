@@ -183,6 +183,16 @@ pub enum KernelError {
         /// The value's type.
         given: SpecType,
     },
+    /// Values for specialization constants with which the module is not valid; with its defaults it is.
+    #[error("kernel `{kernel}` cannot have {values}: {detail}")]
+    SpecializationValues {
+        /// Name of the module.
+        kernel: String,
+        /// The constants and their values.
+        values: String,
+        /// The validator's words.
+        detail: String,
+    },
     /// A specialization constant that is computed in a way that cannot be evaluated here.
     #[error("kernel `{kernel}`: constant %{id} is computed by {op}, which cannot be specialised")]
     SpecializationOp {

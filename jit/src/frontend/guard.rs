@@ -44,13 +44,18 @@ pub(crate) fn from_bytes(module: &str, bytes: &[u8]) -> Result<Vec<u32>, KernelE
 /// What text is, if it is text and no module: the header of a module has a byte that no text has.
 fn text(bytes: &[u8]) -> Option<TextKind> {
     let start = &bytes[..bytes.len().min(1 << 16)];
+    let mut is_certain = true;
     // The end may be in the middle of a character.
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&start[..error.valid_up_to()]).ok()?
         }
-        Err(_) => return None,
+        // Perhaps of another encoding, in a comment: it is text if it has words that only text has.
+        Err(_) => {
+            is_certain = false;
+            &String::from_utf8_lossy(start)
+        }
     };
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() || text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
@@ -65,8 +70,10 @@ fn text(bytes: &[u8]) -> Option<TextKind> {
         TextKind::Hlsl
     } else if has(&["#version", "void main", "local_size_x", "layout("]) {
         TextKind::Glsl
-    } else {
+    } else if is_certain {
         TextKind::Other
+    } else {
+        return None;
     })
 }
 
@@ -81,7 +88,12 @@ pub(crate) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, 
             }
         }
         found => {
-            return Err(KernelError::NotSpirv { module: module.to_owned(), found });
+            let bytes: Vec<u8> = words.iter().take(1 << 14).flat_map(|word| word.to_le_bytes()).collect();
+            let module = module.to_owned();
+            return Err(match text(&bytes) {
+                Some(looks_like) if looks_like != TextKind::Other => KernelError::Text { module, looks_like },
+                _ => KernelError::NotSpirv { module, found },
+            });
         }
     }
     check_header(module, &words)?;

@@ -89,6 +89,25 @@ impl SpecValue {
     }
 }
 
+impl std::fmt::Display for SpecValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::I8(value) => value.fmt(f),
+            Self::U8(value) => value.fmt(f),
+            Self::I16(value) => value.fmt(f),
+            Self::U16(value) => value.fmt(f),
+            Self::I32(value) => value.fmt(f),
+            Self::U32(value) => value.fmt(f),
+            Self::I64(value) => value.fmt(f),
+            Self::U64(value) => value.fmt(f),
+            Self::F32(value) => value.fmt(f),
+            Self::F64(value) => value.fmt(f),
+            Self::F16(bits) => write!(f, "a half with the bits {bits:#06x}"),
+        }
+    }
+}
+
 /// A specialization constant of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecConstant {

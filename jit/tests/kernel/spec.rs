@@ -153,5 +153,9 @@ fn refuses_values_that_make_the_module_invalid() {
     assert!(matches!(error, KernelError::LocalSize { .. }), "{error}");
     // An array of length zero.
     let error = kernel.specialize(&[(2, SpecValue::U32(0))]).unwrap_err();
-    assert!(matches!(error, KernelError::Invalid { .. }), "{error}");
+    assert!(matches!(error, KernelError::SpecializationValues { .. }), "{error}");
+    assert!(
+        error.to_string().contains("`spec` cannot have 0 for specialization constant 2 (`COUNT`)"),
+        "{error}"
+    );
 }

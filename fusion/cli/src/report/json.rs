@@ -6,7 +6,7 @@
 use super::number::Number;
 use serde::Serialize;
 pub(crate) use vkfuse::report::json::{
-    BufferOutcome, Cache, Changed, Choice, Group, Named, Rewrite, Split, Trusted,
+    BufferOutcome, Cache, Changed, Check, Choice, Group, Named, Rewrite, Split, Trusted,
 };
 
 /// Version of the report, equal to that of the pipeline file.
@@ -27,6 +27,8 @@ pub(crate) struct Report {
     pub(crate) trusted: Vec<Trusted>,
     pub(crate) changed: Vec<Changed>,
     pub(crate) rewrites: Vec<Rewrite>,
+    /// What comparing fused and unfused came to, where that was asked for.
+    pub(crate) checks: Vec<Check>,
     /// What the file gives and no kernel uses.
     pub(crate) notes: Vec<String>,
     pub(crate) choice: Option<Choice>,

@@ -77,6 +77,22 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     changed.print(out)?;
     print_choice(out, report.choice.as_ref())?;
+    let mut checks = Table::new(&["compared by", "submissions", "result", ""]);
+    for one in &report.checks {
+        let members = one.kernels.iter().map(|member| label(labels, *member));
+        let result = match one.agreed {
+            Some(true) => "equal",
+            Some(false) => "DIFFERENT",
+            None => "not compared",
+        };
+        checks.row([
+            one.by.to_owned(),
+            members.collect::<Vec<_>>().join(", "),
+            result.to_owned(),
+            one.detail.clone(),
+        ]);
+    }
+    checks.print(out)?;
 
     let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
     for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
