@@ -21,7 +21,7 @@ fn kernel(declared: &str, body: &str) -> String {
     )
 }
 
-/// Checks the normal form of a kernel, which has so many variables.
+/// Checks the normal form of a kernel, and the number of its variables.
 #[track_caller]
 fn check(declared: &str, body: &str, variables: usize) {
     let text = kernel(declared, body);
