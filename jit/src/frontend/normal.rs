@@ -47,6 +47,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("split", split::run),
     ("values", values::run),
     ("fold", fold),
+    ("leave-last", |_, f| returns::leave_last(f)),
     ("straighten", |_, f| straighten::run(f)),
     ("dce", |module, f| dce::run(module, f)),
 ];

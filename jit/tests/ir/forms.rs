@@ -21,7 +21,7 @@ fn kernel(declared: &str, body: &str) -> String {
     )
 }
 
-/// Checks the normal form of a kernel, which has so many variables.
+/// Checks the normal form of a kernel, and the number of its variables.
 #[track_caller]
 fn check(declared: &str, body: &str, variables: usize) {
     let text = kernel(declared, body);
@@ -110,6 +110,10 @@ fn nothing_returns_early() {
     let store = "fn put(i: u32, v: u32) { if v == 2u { return; } b[i] = v; if v == 3u { return; } b[i + 64u] = v + 1u; }";
     check(store, "put(i, x); put(i + 128u, y);", 0);
     check(store, "if x > 2u { put(i, y); return; } put(i, x);", 0);
+    let endless =
+        "fn put(i: u32, v: u32) { var k = v; loop { b[i + k] = k; if k > 20u { return; } k += 7u; } }";
+    check(endless, "put(i * 32u, x);", 0);
+    check(endless, "if y > 1u { put(i * 32u, x); }", 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //!
 //! # Guarantees
 //! - [`single`]: a function returns at its end, and nowhere else
+//! - [`leave_last`]: a loop that stands last in a function and is left by one return only is left by its own end
 //! - [`restore`]: no switch with a single case stands last in a function: leaving it is a return
 //!
 //! # Refuses
@@ -312,5 +313,31 @@ pub(super) fn restore(f: &mut Function) {
         f.regions[body].nodes.pop();
         f.regions[body].nodes.extend(nodes);
         f.regions[body].end = end;
+    }
+}
+
+/// Has the only return out of an endless loop that stands last in a function leave that.
+pub(super) fn leave_last(f: &mut Function) {
+    let body = f.body;
+    let Some(&Node::Construct(last)) = f.regions[body].nodes.last() else { return };
+    let is_loop = matches!(f.constructs[last].kind, ConstructKind::Loop { .. });
+    if !is_loop || f.regions[body].end != End::Unreachable || !exits(f, last).is_empty() {
+        return;
+    }
+    let from: Vec<Region> = inside(f, last).into_iter().filter(|&region| returns(f, region)).collect();
+    let &[from] = from.as_slice() else { return };
+    let tree = Tree::of(f);
+    let mut inner = from;
+    while let Some((outer, construct)) = tree.parent(inner) {
+        match f.constructs[construct].kind {
+            ConstructKind::Loop { body: own, .. } if construct == last && own == inner => break,
+            ConstructKind::Loop { .. } => return,
+            _ => inner = outer,
+        }
+    }
+    if f.regions[from].end == End::Return(None) {
+        f.constructs[last].results.clear();
+        f.regions[from].end = End::Exit { to: last, args: SmallVec::new() };
+        f.regions[body].end = End::Return(None);
     }
 }
