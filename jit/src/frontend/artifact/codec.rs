@@ -55,16 +55,7 @@ impl KernelArtifact {
 
     /// The artifact that was encoded as these bytes; `None` for any others.
     pub(in crate::frontend) fn decode(bytes: &[u8]) -> Option<KernelArtifact> {
-        let mut from = Reader(bytes);
-        let repaired = from.option(Reader::module)?;
-        let interface = from.interface()?;
-        let plain = Plain { strict: from.module()?, contract: from.module()? };
-        let normal: Result<dr::Module, KernelReason> = match from.u8()? {
-            0 => Ok(load::module(&from.module()?).ok()?),
-            1 => Err(from.reason()?),
-            _ => return None,
-        };
-        from.0.is_empty().then_some(KernelArtifact { repaired, interface, plain, normal })
+        Reader(bytes).artifact().ok()
     }
 }
 
@@ -240,91 +231,112 @@ impl Writer {
     }
 }
 
+/// The bytes are no artifact.
+#[derive(Clone, Copy, Debug)]
+struct Malformed;
+
+type Read<T> = Result<T, Malformed>;
+
 /// What is left to be read.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
+    fn take(&mut self, length: usize) -> Read<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
         self.0 = rest;
-        Some(taken)
+        Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
+    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
     }
 
-    fn u8(&mut self) -> Option<u8> {
-        Some(self.array::<1>()?[0])
+    fn u8(&mut self) -> Read<u8> {
+        Ok(self.array::<1>()?[0])
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    fn u32(&mut self) -> Read<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    fn u64(&mut self) -> Read<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn flag(&mut self) -> Option<bool> {
+    fn flag(&mut self) -> Read<bool> {
         match self.u8()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed),
         }
     }
 
-    fn flags<const N: usize>(&mut self) -> Option<[bool; N]> {
+    fn flags<const N: usize>(&mut self) -> Read<[bool; N]> {
         let bits = self.u8()?;
-        (bits >> N == 0).then(|| std::array::from_fn(|at| bits >> at & 1 == 1))
+        (bits >> N == 0).then(|| std::array::from_fn(|at| bits >> at & 1 == 1)).ok_or(Malformed)
     }
 
-    fn length(&mut self) -> Option<usize> {
-        Some(self.u32()? as usize)
+    fn length(&mut self) -> Read<usize> {
+        Ok(self.u32()? as usize)
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn text(&mut self) -> Read<String> {
         let length = self.length()?;
-        Some(std::str::from_utf8(self.take(length)?).ok()?.to_owned())
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| Malformed)?;
+        Ok(text.to_owned())
     }
 
     /// The words of a module that passes the gate as it is.
-    fn module(&mut self) -> Option<Vec<u32>> {
-        let length = self.length()?.checked_mul(4)?;
+    fn module(&mut self) -> Read<Vec<u32>> {
+        let length = self.length()?.checked_mul(4).ok_or(Malformed)?;
         let bytes = self.take(length)?;
-        let words = guard::from_bytes("kept", bytes).ok()?;
+        let words = guard::from_bytes("kept", bytes).map_err(|_| Malformed)?;
         // The gate would turn one of the other byte order, which was never written.
-        (bytes.get(..4)? == words.first()?.to_le_bytes()).then_some(words)
+        let first = words.first().map(|word| word.to_le_bytes());
+        if first.is_some_and(|first| bytes.starts_with(&first)) { Ok(words) } else { Err(Malformed) }
     }
 
     /// A list of what takes at least a byte each.
-    fn list<T>(&mut self, each: impl Fn(&mut Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
+    fn list<T>(&mut self, each: impl Fn(&mut Reader<'a>) -> Read<T>) -> Read<Vec<T>> {
         let length = self.length()?;
         if length > self.0.len() {
-            return None;
+            return Err(Malformed);
         }
         (0..length).map(|_| each(self)).collect()
     }
 
-    fn option<T>(&mut self, some: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Option<Option<T>> {
+    fn option<T>(&mut self, some: impl FnOnce(&mut Reader<'a>) -> Read<T>) -> Read<Option<T>> {
         match self.flag()? {
             true => some(self).map(Some),
-            false => Some(None),
+            false => Ok(None),
         }
     }
 
-    fn interface(&mut self) -> Option<Interface> {
+    fn artifact(mut self) -> Read<KernelArtifact> {
+        let repaired = self.option(Reader::module)?;
+        let interface = self.interface()?;
+        let plain = Plain { strict: self.module()?, contract: self.module()? };
+        let normal: Result<dr::Module, KernelReason> = match self.u8()? {
+            0 => Ok(load::module(&self.module()?).map_err(|_| Malformed)?),
+            1 => Err(self.reason()?),
+            _ => return Err(Malformed),
+        };
+        let artifact = KernelArtifact { repaired, interface, plain, normal };
+        if self.0.is_empty() { Ok(artifact) } else { Err(Malformed) }
+    }
+
+    fn interface(&mut self) -> Read<Interface> {
         let local_size = [self.u32()?, self.u32()?, self.u32()?];
         let bindings = self.list(Reader::binding)?;
         let push = self.option(|from| {
             let size = from.u32()?;
             let members = from.list(Reader::push_member)?;
-            Some(PushLayout { size, members })
+            Ok(PushLayout { size, members })
         })?;
-        let builtins = self.list(|from| BuiltIn::from_u32(from.u32()?))?;
+        let builtins = self.list(|from| BuiltIn::from_u32(from.u32()?).ok_or(Malformed))?;
         let workgroup_bytes = self.u32()?;
         let [has_barrier, has_atomics, has_subgroup_ops, uses_device_addresses, item_only] = self.flags()?;
-        Some(Interface {
+        Ok(Interface {
             local_size,
             bindings,
             push,
@@ -335,19 +347,19 @@ impl<'a> Reader<'a> {
             has_subgroup_ops,
             uses_device_addresses,
             item_only,
-            capabilities: self.list(|from| Capability::from_u32(from.u32()?))?,
+            capabilities: self.list(|from| Capability::from_u32(from.u32()?).ok_or(Malformed))?,
             extensions: self.list(Reader::text)?,
             modes: self.list(|from| {
                 let (number, operands) = (from.u32()?, from.list(Reader::u32)?);
-                Some(Mode { number, operands: operands.into() })
+                Ok(Mode { number, operands: operands.into() })
             })?,
             version: (self.u8()?, self.u8()?),
-            memory_model: MemoryModel::from_u32(self.u32()?)?,
+            memory_model: MemoryModel::from_u32(self.u32()?).ok_or(Malformed)?,
         })
     }
 
-    fn push_member(&mut self) -> Option<PushMember> {
-        Some(PushMember {
+    fn push_member(&mut self) -> Read<PushMember> {
+        Ok(PushMember {
             offset: self.u32()?,
             size: self.u32()?,
             class: match self.u8()? {
@@ -355,18 +367,18 @@ impl<'a> Reader<'a> {
                 1 => ScalarClass::Uint,
                 2 => ScalarClass::Float,
                 3 => ScalarClass::Address,
-                _ => return None,
+                _ => return Err(Malformed),
             },
         })
     }
 
-    fn binding(&mut self) -> Option<Binding> {
+    fn binding(&mut self) -> Read<Binding> {
         let at = self.at()?;
         let kind = match self.u8()? {
             0 => BindingKind::StorageBuffer,
             1 => BindingKind::UniformBuffer,
             2 => BindingKind::Other(self.resource_kind()?),
-            _ => return None,
+            _ => return Err(Malformed),
         };
         let name = self.option(Reader::text)?;
         let [reads, writes] = self.flags()?;
@@ -374,18 +386,18 @@ impl<'a> Reader<'a> {
         let array = self.option(|from| {
             let len = from.u32()?;
             let [dynamic] = from.flags()?;
-            Some(DescriptorArray { len, dynamic })
+            Ok(DescriptorArray { len, dynamic })
         })?;
-        Some(Binding { at, kind, name, reads, writes, min_size, runtime_stride, array })
+        Ok(Binding { at, kind, name, reads, writes, min_size, runtime_stride, array })
     }
 
-    fn resource_kind(&mut self) -> Option<&'static str> {
+    fn resource_kind(&mut self) -> Read<&'static str> {
         let text = self.text()?;
-        resource::KINDS.iter().copied().find(|kind| *kind == text)
+        resource::KINDS.iter().copied().find(|kind| *kind == text).ok_or(Malformed)
     }
 
-    fn reason(&mut self) -> Option<KernelReason> {
-        Some(match self.u8()? {
+    fn reason(&mut self) -> Read<KernelReason> {
+        Ok(match self.u8()? {
             0 => KernelReason::Capability(self.text()?),
             1 => KernelReason::Resource { at: self.at()?, kind: self.resource_kind()? },
             2 => KernelReason::DescriptorArray { at: self.at()? },
@@ -403,11 +415,11 @@ impl<'a> Reader<'a> {
             14 => KernelReason::RecursivePointers,
             15 => KernelReason::Newer { capability: self.text()?, tool: self.text()? },
             17 => KernelReason::NewerMode { mode: self.text()?, tool: self.text()? },
-            _ => return None,
+            _ => return Err(Malformed),
         })
     }
 
-    fn at(&mut self) -> Option<SetBinding> {
-        Some(SetBinding { set: self.u32()?, binding: self.u32()?, element: self.u32()? })
+    fn at(&mut self) -> Read<SetBinding> {
+        Ok(SetBinding { set: self.u32()?, binding: self.u32()?, element: self.u32()? })
     }
 }
