@@ -517,6 +517,16 @@ fn times_are_of_runs_behind_the_first() {
     assert!(chain.contains("x\n") && !chain.contains("same dispatches"), "{chain}");
     let split = printed("reverse_split.toml", &["run", "--no-cache"]);
     assert!(split.contains("same dispatches"), "{split}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let title = |name: &str| {
+        let page = folder.path().join("page.html").display().to_string();
+        printed(name, &["run", "--no-cache", "--html", &page]);
+        let page = fs::read_to_string(page).expect("the page");
+        let svg = &page[page.find("<svg").expect("a picture")..];
+        svg[svg.find("<title>").expect("a title")..svg.find("</title>").expect("its end")].to_owned()
+    };
+    assert!(title("chain.toml").ends_with('×'), "{}", title("chain.toml"));
+    assert!(!title("reverse_split.toml").contains('×'), "{}", title("reverse_split.toml"));
 }
 
 /// What fusion is compared with is all kernels in one command buffer.

@@ -88,6 +88,10 @@ impl Graph {
             count(report.dispatches, "dispatch", "dispatches")
         );
         let subtitle = match (picture.total_unfused(), picture.fused_us) {
+            // Nothing is fused: the dispatches are the same, and a ratio of their times says nothing.
+            (Some(before), Some(after)) if !report.plan.groups.iter().any(|group| group.fused) => {
+                format!("{subtitle} · {} before, {} after", time(before), time(after))
+            }
             (Some(before), Some(after)) if after > 0.0 => {
                 format!("{subtitle} · {} before, {} after, {:.2}×", time(before), time(after), before / after)
             }
