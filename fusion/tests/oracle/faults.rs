@@ -141,6 +141,8 @@ pub(crate) fn unnoticed(oracle: &mut Oracle) -> (usize, Vec<String>) {
         (fault.spoil)(input, &mut spoilt);
         match oracle.check(&list, &spoilt) {
             Err(Verdict::Wrong(_)) => {}
+            // The engine refuses the spoilt list: it counts more invocations than the buffers have room for.
+            Err(Verdict::Skipped(why)) if why.contains("pass a longer part") => {}
             other => missed.push(format!("{} ({}): {other:?}", fault.what, fault.input)),
         }
     }
