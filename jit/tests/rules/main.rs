@@ -48,6 +48,7 @@ mod side_by_side;
 mod splits;
 mod squares;
 mod subgroups;
+mod switches;
 mod tested_at_end;
 mod texels;
 mod texels_random;

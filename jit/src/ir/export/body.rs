@@ -419,6 +419,9 @@ impl Writer<'_, '_> {
             }
         }
         let default = targets.first().map_or(merge, |(label, _)| *label);
+        if own.iter().any(|(region, _)| self.targets.contains(region)) {
+            self.in_order_of_falling(&own, &mut targets);
+        }
         let mut operands = vec![Operand::IdRef(selector_id), Operand::IdRef(default)];
         for (label, numbers) in targets {
             operands.extend(numbers.into_iter().flat_map(|number| {
@@ -452,6 +455,32 @@ impl Writer<'_, '_> {
             self.blocks[at].instructions[number].operands = operands;
         }
         self.close(construct);
+    }
+
+    /// Puts each case right in front of the one that it falls into, as SPIR-V demands of an `OpSwitch`.
+    fn in_order_of_falling(&self, own: &[(Region, Word)], targets: &mut Vec<(Word, Vec<u64>)>) {
+        let label_of = |region: Region| own.iter().find(|(one, _)| *one == region).map(|(_, label)| *label);
+        let falls = |&(region, label): &(Region, Word)| {
+            self.f.regions_in(region).into_iter().find_map(|inner| match self.f.regions[inner].end {
+                End::Fall { to, .. } => label_of(to).filter(|&to| to != label).map(|to| (label, to)),
+                _ => None,
+            })
+        };
+        let next: AHashMap<Word, Word> = own.iter().filter_map(falls).collect();
+        let entered: AHashSet<Word> = next.values().copied().collect();
+        let mut rest = std::mem::take(targets);
+        // From the cases that nothing falls into; what is left behind them stays as it was.
+        let starts: Vec<Word> =
+            rest.iter().map(|(label, _)| *label).filter(|label| !entered.contains(label)).collect();
+        for start in starts {
+            let mut label = Some(start);
+            while let Some(one) = label {
+                let at = rest.iter().position(|(other, _)| *other == one);
+                targets.extend(at.map(|at| rest.remove(at)));
+                label = next.get(&one).copied();
+            }
+        }
+        targets.append(&mut rest);
     }
 
     fn looped(

@@ -1,0 +1,29 @@
+//! Switches with cases that fall into the next one, in kernels that are fused.
+
+use super::glsl::{RECIPES, glsl, is_possible};
+use super::lab::{Lab, kernel};
+
+probes! {
+    /// SPIR-V wants each case right in front of the one that it falls into, wherever the default stands.
+    fn cases_stay_in_the_order_in_which_they_fall() {
+        if !is_possible() {
+            return;
+        }
+        let cases = [
+            "case 3u: v += 1u; case 0u: default: v *= 3u; case 1u: v += 7u; case 2u: v ^= 5u; break;",
+            "case 3u: v += 1u; case 2u: if (v > 9u) break; v *= 5u; case 0u: default: v ^= 6u; break; case 1u: v = 2u;",
+            "case 4u: v += 1u; break; case 2u: default: v += 3u; case 0u: if (true) break; case 1u: v = 9u; break;",
+            "default: v += 1u; case 2u: v *= 3u; case 1u: case 0u: v += 11u;",
+        ];
+        for recipe in RECIPES {
+            for cases in cases {
+                let body = format!("uint v = a[i]; switch (v % 5u) {{ {cases} }} z[i] = v;");
+                Lab::new(64)
+                    .submit(&glsl(recipe, "a z", "8", &body), [8, 1, 1], &[0, 1], &[])
+                    .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;"), [8, 1, 1], &[1, 2], &[])
+                    .check()
+                    .fused(0);
+            }
+        }
+    }
+}
