@@ -34,10 +34,10 @@ pub(super) fn run(f: &mut Function) {
             ConstructKind::If { accept, reject, .. } if [accept, reject].contains(&from) => {
                 behind(f, construct, from, &insts);
             }
-            ConstructKind::Loop { body, continuing, .. } if ![body, continuing].contains(&from) => {
-                if carry(f, construct, from, &insts) {
-                    behind(f, construct, from, &insts);
-                }
+            ConstructKind::Loop { body, continuing, .. }
+                if ![body, continuing].contains(&from) && carry(f, construct, from, &insts) =>
+            {
+                behind(f, construct, from, &insts);
             }
             _ => {}
         }

@@ -235,10 +235,12 @@ impl Reader<'_> {
                     let fits = *op == Op::CopyObject || self.is_word(ty);
                     self.numbers[result] = self.number(*from).filter(|_| fits);
                 }
-                (_, args, []) if has(*op, PURE) && !in_loop => {
-                    if self.is_word(ty) || *self.module.types.kind(ty) == TypeKind::Bool {
-                        self.numbers[result] = self.evaluated(*op, args);
-                    }
+                (_, args, [])
+                    if has(*op, PURE)
+                        && !in_loop
+                        && (self.is_word(ty) || *self.module.types.kind(ty) == TypeKind::Bool) =>
+                {
+                    self.numbers[result] = self.evaluated(*op, args);
                 }
                 _ => {}
             },
