@@ -17,7 +17,7 @@ mod buffer;
 mod submit;
 
 pub use buffer::{BufferError, Unreadable};
-pub use submit::{BindingName, SubmitError};
+pub use submit::{BindingName, OverrunAccess, SubmitError};
 
 /// Any error of this crate.
 #[derive(Debug, Clone, Error)]

@@ -193,7 +193,7 @@ pub use crate::{
     device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector},
     error::{
         BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
-        PlanError, SubmitError, Unreadable,
+        OverrunAccess, PlanError, SubmitError, Unreadable,
     },
     module::{
         Binding, BindingKind, DescriptorArray, Interface, IntoSpecValue, Module, PushLayout, PushMember,

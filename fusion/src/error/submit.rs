@@ -175,8 +175,7 @@ pub enum SubmitError {
     /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
     /// that is defined, and no error.
     #[error(
-        "{at}{name}: invocation {invocation:?} {} bytes {}..{} of the {len} that are passed of buffer `{buffer}`; pass a longer part, or run fewer invocations",
-        if *writes { "writes" } else { "reads" }, bytes.0, bytes.1
+        "{at}{name}: {access} of the {len} that are passed of buffer `{buffer}`; pass a longer part, or run fewer invocations"
     )]
     Overrun {
         /// The binding.
@@ -187,12 +186,8 @@ pub enum SubmitError {
         buffer: Box<str>,
         /// Bytes of the range.
         len: u64,
-        /// The global id of an invocation that does it.
-        invocation: [u32; 3],
-        /// Whether it writes.
-        writes: bool,
-        /// The first byte and the one behind the last, counted from the start of the range.
-        bytes: (i64, i64),
+        /// An access that does it.
+        access: Box<OverrunAccess>,
     },
     /// The kernel's elements are others than the buffer's: floats and integers, or of another size.
     #[error(
@@ -380,5 +375,24 @@ fn lack(enable: Option<&'static str>, needs: Option<&'static str>) -> String {
         (Some(what), _) => format!("has but was not made with; enable {what}"),
         (None, Some(needs)) => format!("lacks: it takes {needs}"),
         (None, None) => "lacks".to_owned(),
+    }
+}
+
+/// An access beyond the range that is passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverrunAccess {
+    /// The global id of an invocation that does it.
+    pub invocation: [u32; 3],
+    /// Whether it writes.
+    pub writes: bool,
+    /// The first byte and the one behind the last, counted from the start of the range.
+    pub bytes: (i64, i64),
+}
+
+impl fmt::Display for OverrunAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { invocation, writes, bytes: (first, end) } = self;
+        let verb = if *writes { "writes" } else { "reads" };
+        write!(f, "invocation {invocation:?} {verb} bytes {first}..{end}")
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    error::{BindingName, BufferError, BuildError, Error, SubmitError},
+    error::{BindingName, BufferError, BuildError, Error, OverrunAccess, SubmitError},
     jit::{
         Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
         Submission, has_work, loop_rounds, overrun, plan_unfused,
@@ -293,9 +293,7 @@ fn within(
         name: BindingName(binding.name.clone()),
         buffer: (&*buffers[number].name()).into(),
         len: submission.args[number].len,
-        invocation,
-        writes,
-        bytes,
+        access: Box::new(OverrunAccess { invocation, writes, bytes }),
     })
 }
 

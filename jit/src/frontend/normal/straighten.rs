@@ -34,10 +34,11 @@ pub(super) fn run(f: &mut Function) {
             ConstructKind::If { accept, reject, .. } if [accept, reject].contains(&from) => {
                 behind(f, construct, from, &insts);
             }
-            ConstructKind::Loop { body, continuing, .. }
-                if ![body, continuing].contains(&from) && carry(f, construct, from, &insts) =>
-            {
-                behind(f, construct, from, &insts);
+            ConstructKind::Loop { body, continuing, .. } if ![body, continuing].contains(&from) => {
+                let is_carried = carry(f, construct, from, &insts);
+                if is_carried {
+                    behind(f, construct, from, &insts);
+                }
             }
             _ => {}
         }
