@@ -31,11 +31,14 @@ pub struct Overrun {
     pub bytes: (i64, i64),
 }
 
-/// Most rounds of all loops of an invocation together, where they are known: what counts against
-/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds).
+/// Trip counts from here on are those of values that may be anything.
+const MOST_KNOWN: u128 = 1 << 31;
+
+/// Most iterations of all loops of an invocation together, where they are known: what counts against
+/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds). `None` if all that bounds them is the type of a value.
 #[must_use]
 pub fn loop_rounds(one: &Submission) -> Option<u128> {
-    evaluated(one, |atoms, _, evaluator| evaluator.loop_rounds(atoms).ok())
+    evaluated(one, |atoms, _, evaluator| evaluator.loop_rounds(atoms).ok()).filter(|&most| most < MOST_KNOWN)
 }
 
 /// An access of a submission that certainly goes beyond the range of its argument, if one is found.

@@ -64,7 +64,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("settled", super::settled::ALL),
     ("side_by_side", super::side_by_side::ALL),
     ("subgroups", super::subgroups::ALL),
-    ("switches", super::switches::ALL),
+    ("normal", super::normal::ALL),
     ("tested_at_end", super::tested_at_end::ALL),
     ("texels", super::texels::ALL),
     ("written_out", super::written_out::ALL),

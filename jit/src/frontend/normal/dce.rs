@@ -6,7 +6,7 @@
 //! - every other instruction, construct and variable is used by one of these, directly or not
 
 use ahash::AHashSet;
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::{Capability, Op, StorageClass};
 
 use super::branches::exits;
 use crate::ir::entity::{Construct, Inst, Place, Region, SecondaryMap, Value};
@@ -41,7 +41,7 @@ pub(super) fn run(module: &Module, f: &mut Function) {
 struct Marker<'m> {
     module: &'m Module,
     f: &'m Function,
-    /// Variables of the invocation that something reads.
+    /// Variables of the invocation or of its work-group that something reads.
     loaded: AHashSet<Root>,
     insts: SecondaryMap<Inst, bool>,
     values: SecondaryMap<Value, bool>,
@@ -173,11 +173,19 @@ impl Marker<'_> {
         }
     }
 
-    /// The variable of the invocation that a place lies in.
+    /// The variable of the invocation or of its work-group that a place lies in, and nothing else.
     fn own(&self, place: Place) -> Option<Root> {
         match self.f.places[place].root {
             root @ Root::Global(global) => {
-                (self.module.globals[global].class == StorageClass::Private).then_some(root)
+                let is_own = match self.module.globals[global].class {
+                    StorageClass::Private => true,
+                    // With explicit layouts these variables may share their bytes.
+                    StorageClass::Workgroup => {
+                        !self.module.capabilities.contains(&Capability::WorkgroupMemoryExplicitLayoutKHR)
+                    }
+                    _ => false,
+                };
+                is_own.then_some(root)
             }
             root @ Root::Local(_) => Some(root),
             Root::Pointer(_) => None,

@@ -1,4 +1,4 @@
-//! Switches with cases that fall into the next one, in kernels that are fused.
+//! What the normal form has to keep or to drop for kernels to fuse: the order of a switch's cases, stores that are never loaded.
 
 use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Lab, kernel};
@@ -24,6 +24,27 @@ probes! {
                     .check()
                     .fused(0);
             }
+        }
+    }
+
+    /// Neither does what is loaded for it alone keep the two apart.
+    fn shared_memory_that_is_never_read_is_not_there() {
+        let first = kernel("z", "8", "z[gid.x] = z[gid.x] * 3u + 1u;");
+        for sum in ["", "s[l] += 1u;"] {
+            let second = format!(
+                "@group(0) @binding(0) var<storage> a: array<u32>;
+                @group(0) @binding(1) var<storage, read_write> z: array<u32>;
+                var<workgroup> s: array<u32, 8>;
+                @compute @workgroup_size(8)
+                fn main(@builtin(global_invocation_id) gid: vec3<u32>, @builtin(local_invocation_index) l: u32) {{
+                    s[l] = a[31u - gid.x]; {sum} z[gid.x] = a[gid.x] + 1u;
+                }}"
+            );
+            Lab::new(32)
+                .submit(&first, [4, 1, 1], &[0], &[])
+                .submit(&second, [4, 1, 1], &[0, 1], &[])
+                .check()
+                .fused(0);
         }
     }
 }
