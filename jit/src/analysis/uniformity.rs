@@ -253,7 +253,7 @@ pub(crate) fn manner(
     // Each time round there is a construct more.
     for _ in 0..=f.constructs.len() {
         flow.follow();
-        let Some(around) = flow.parting(f.body, &mut Vec::new()) else {
+        let Some(Parting { around }) = flow.parting(f.body, &mut Vec::new()) else {
             let mut varying = SecondaryMap::of(&f.values);
             f.values.keys().for_each(|value| varying[value] = flow.masks[value] != 0);
             return Ok(Manner::Together { apart: flow.apart, varying });
@@ -282,6 +282,12 @@ pub(crate) fn manner(
 /// Whether an instruction is one of a sub-group: `OpGroup…`, `OpGroupNonUniform…` and those of the extensions, by their numbers.
 fn is_subgroup(op: Op) -> bool {
     matches!(op as u32, 261..=272 | 333..=366 | 4421..=4432 | 5571..=5580 | 6401..=6408)
+}
+
+/// A branch on a value that varies.
+struct Parting {
+    /// The innermost construct that it begins, or lies in, and that control leaves for its end alone, if there is one.
+    around: Option<Construct>,
 }
 
 struct Flow<'a> {
@@ -434,12 +440,12 @@ impl Flow<'_> {
         }
     }
 
-    /// The first branch on a value that varies, and that is in no construct that is apart already: the innermost construct that it begins, or lies in, and that
-    /// control leaves for its end alone, if there is one.
-    fn parting(&self, region: Region, around: &mut Vec<Construct>) -> Option<Option<Construct>> {
+    /// The first branch on a value that varies, and that is in no construct that is apart already.
+    fn parting(&self, region: Region, around: &mut Vec<Construct>) -> Option<Parting> {
         let f = self.f;
-        let closed =
-            |around: &[Construct]| Some(around.iter().rev().copied().find(|&one| f.always_ends(one)));
+        let closed = |around: &[Construct]| {
+            Some(Parting { around: around.iter().rev().copied().find(|&one| f.always_ends(one)) })
+        };
         for node in &f.regions[region].nodes {
             let Node::Construct(construct) = *node else { continue };
             if self.apart.contains(&construct) {
