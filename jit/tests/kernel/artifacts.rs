@@ -328,6 +328,8 @@ fn damaged_forms_never_panic_and_partial_ones_are_made_anew() {
 /// The hash of the artifact of every module with its constants at their defaults, beside the version. A line that changes
 /// says that something makes artifacts otherwise than before: raise `ARTIFACT_VERSION`, or what earlier processes kept will be
 /// taken for what this code makes. `UPDATE_FORMS=1` then writes the file anew, as it does for a module that was added.
+/// An installed spirv-val may be of another version, which accepts layouts that the compiled one does not: then artifacts differ, under keys of their own.
+#[cfg(feature = "compiled-spirv-tools")]
 #[test]
 fn forms_change_with_their_version_only() {
     use vkfuse_jit::kernel::ARTIFACT_VERSION;
