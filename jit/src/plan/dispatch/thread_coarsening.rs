@@ -1,4 +1,4 @@
-//! Thread coarsening of work-groups with barriers: whether fewer invocations do one, each of which does several of the kernels' (`emit::narrow`).
+//! Thread coarsening of work-groups with barriers: whether fewer invocations do one, each of which does several of the kernels' (`emit::passes::unroll_and_jam`).
 //!
 //! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
 //! loads of all that an invocation does are in flight together.
