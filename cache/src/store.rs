@@ -128,7 +128,7 @@ pub enum Layer {
     Lower(usize),
     /// In the remote store, made by a trusted signer.
     Remote,
-    /// In the remote store, and its maker is not trusted. Whoever wants it builds it, and compares.
+    /// In the remote store, from a maker that is not trusted: it is built here and compared.
     Untrusted,
 }
 

@@ -4,8 +4,11 @@
 #![allow(unsafe_code)]
 #![cfg(feature = "wgsl")]
 
-use std::{ffi::CStr, ptr};
+mod support;
 
+use std::ptr;
+
+use support::{message, open};
 use vkfuse_c::*;
 
 const KERNEL: &str =
@@ -15,30 +18,13 @@ const KERNEL: &str =
     if (id.x < n) { x[id.x] = select(factor, -factor, minus); }
 }\0";
 
-fn message() -> String {
-    // SAFETY: it is never null, and a string.
-    unsafe { CStr::from_ptr(vkfuse_last_error()) }.to_str().expect("UTF-8").to_owned()
-}
-
 #[test]
 fn constants_have_the_values_that_are_given() {
-    let options = VkfuseContextOptions {
-        device: ptr::null(),
-        no_disk: 1,
-        profiling: 0,
-        validation_layer: 1,
-        robust_buffer_access: 0,
-        contract: 0,
-    };
-    let mut context = VkfuseContext { id: 0 };
+    let Some(context) = open(0, 0) else { return };
     let (mut kernel, mut queue) = (VkfuseKernel { id: 0 }, VkfuseQueue { id: 0 });
     let mut buffer = VkfuseBuffer { id: 0 };
     // SAFETY: the pointers are to what the header says.
     unsafe {
-        if vkfuse_context_create(&options, &mut context) != VkfuseResult::Ok {
-            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {}", message());
-            return;
-        }
         let made = vkfuse_kernel_from_wgsl(context, c"step".as_ptr(), KERNEL.as_ptr().cast(), &mut kernel);
         assert_eq!(made, VkfuseResult::Ok, "{}", message());
         assert_eq!(vkfuse_queue_create(context, &mut queue), VkfuseResult::Ok);
@@ -61,7 +47,7 @@ fn constants_have_the_values_that_are_given() {
             constant_count: constants.len() as u32,
         };
         let mut held = [0.0_f32; 64];
-        // SAFETY: the pointers are to what the header says, and there is room for so many bytes.
+        // SAFETY: the pointers are to what the header says, and there is room for the bytes that are asked for.
         unsafe {
             let zeros = [0_u8; 256];
             assert_eq!(vkfuse_buffer_upload(buffer, 0, zeros.as_ptr().cast(), 256), VkfuseResult::Ok);

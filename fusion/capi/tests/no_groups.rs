@@ -3,37 +3,23 @@
 // The interface is C's.
 #![allow(unsafe_code)]
 
-use std::{ffi::CStr, ptr};
+mod support;
 
+use std::ptr;
+
+use support::{message, open};
 use vkfuse_c::*;
 
 const STEP: &str = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = x[id.x] * 3u + id.x; }\0";
 
-fn message() -> String {
-    // SAFETY: it is never null, and a string.
-    unsafe { CStr::from_ptr(vkfuse_last_error()) }.to_str().expect("UTF-8").to_owned()
-}
-
 #[test]
 fn they_do_nothing() {
-    let options = VkfuseContextOptions {
-        device: ptr::null(),
-        no_disk: 1,
-        profiling: 0,
-        validation_layer: 1,
-        robust_buffer_access: 0,
-        contract: 0,
-    };
-    let mut context = VkfuseContext { id: 0 };
+    let Some(context) = open(0, 0) else { return };
     let (mut kernel, mut queue) = (VkfuseKernel { id: 0 }, VkfuseQueue { id: 0 });
     let mut buffer = VkfuseBuffer { id: 0 };
     // SAFETY: the pointers are to what the header says.
     unsafe {
-        if vkfuse_context_create(&options, &mut context) != VkfuseResult::Ok {
-            assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {}", message());
-            return;
-        }
         let made = vkfuse_kernel_from_wgsl(context, c"step".as_ptr(), STEP.as_ptr().cast(), &mut kernel);
         assert_eq!(made, VkfuseResult::Ok, "{}", message());
         assert_eq!(vkfuse_queue_create(context, &mut queue), VkfuseResult::Ok);

@@ -3,14 +3,12 @@
 // The interface is C's.
 #![allow(unsafe_code)]
 
+mod support;
+
 use std::{ffi::CStr, ptr};
 
+use support::message;
 use vkfuse_c::*;
-
-fn message() -> String {
-    // SAFETY: it is never null, and a string.
-    unsafe { CStr::from_ptr(vkfuse_last_error()) }.to_str().expect("UTF-8").to_owned()
-}
 
 /// A context with a queue.
 struct Rig {
@@ -20,23 +18,11 @@ struct Rig {
 
 impl Rig {
     fn open(robust_buffer_access: u32, contract: u32) -> Option<Rig> {
-        let options = VkfuseContextOptions {
-            device: ptr::null(),
-            no_disk: 1,
-            profiling: 0,
-            validation_layer: 1,
-            robust_buffer_access,
-            contract,
-        };
-        let (mut context, mut queue) = (VkfuseContext { id: 0 }, VkfuseQueue { id: 0 });
-        // SAFETY: the pointers are to what the header says.
-        unsafe {
-            if vkfuse_context_create(&options, &mut context) != VkfuseResult::Ok {
-                assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {}", message());
-                return None;
-            }
-            assert_eq!(vkfuse_queue_create(context, &mut queue), VkfuseResult::Ok, "{}", message());
-        }
+        let context = support::open(robust_buffer_access, contract)?;
+        let mut queue = VkfuseQueue { id: 0 };
+        // SAFETY: the pointer is to what the header says.
+        let made = unsafe { vkfuse_queue_create(context, &mut queue) };
+        assert_eq!(made, VkfuseResult::Ok, "{}", message());
         Some(Rig { context, queue })
     }
 

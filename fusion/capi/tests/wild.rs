@@ -3,14 +3,12 @@
 // The interface is C's.
 #![allow(unsafe_code)]
 
-use std::{
-    ffi::{CStr, c_void},
-    io::Write as _,
-    mem::MaybeUninit,
-    ptr,
-};
+mod support;
+
+use std::{ffi::c_void, mem::MaybeUninit, ptr};
 
 use ash::vk;
+use support::{message, open};
 use vkfuse_c::*;
 
 /// A small generator of numbers.
@@ -67,31 +65,6 @@ const FILL: &str = "@group(0) @binding(0) var<storage, read_write> x: array<u32>
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < arrayLength(&x)) { x[id.x] = x[id.x] * 3u + id.x; }
 }\0";
-
-fn message() -> String {
-    // SAFETY: it is never null, and a string.
-    unsafe { CStr::from_ptr(vkfuse_last_error()) }.to_str().expect("UTF-8").to_owned()
-}
-
-fn open() -> Option<VkfuseContext> {
-    let options = VkfuseContextOptions {
-        device: ptr::null(),
-        no_disk: 1,
-        profiling: 0,
-        validation_layer: 1,
-        robust_buffer_access: 0,
-        contract: 0,
-    };
-    let mut context = VkfuseContext { id: 0 };
-    // SAFETY: the pointers are to what the header says.
-    let result = unsafe { vkfuse_context_create(&options, &mut context) };
-    if result != VkfuseResult::Ok {
-        assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {}", message());
-        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", message());
-        return None;
-    }
-    Some(context)
-}
 
 /// Every handle that was ever given out, by kind; some are destroyed meanwhile.
 #[derive(Default)]
@@ -280,7 +253,7 @@ fn step(random: &mut Random, world: &mut World) -> VkfuseResult {
 
 #[test]
 fn null_and_wild_arguments_are_errors_with_messages() {
-    let Some(context) = open() else { return };
+    let Some(context) = open(0, 0) else { return };
     let mut world = World { contexts: vec![context.id], ..World::default() };
     // SAFETY: the pointers are to what the header says.
     unsafe {
@@ -323,7 +296,7 @@ fn null_and_wild_arguments_are_errors_with_messages() {
 
 #[test]
 fn handles_of_other_kinds_and_destroyed_ones_are_told_apart() {
-    let Some(context) = open() else { return };
+    let Some(context) = open(0, 0) else { return };
     assert_eq!(vkfuse_queue_wait(VkfuseQueue { id: context.id }), VkfuseResult::InvalidHandle);
     assert_eq!(message(), "the queue was destroyed, or never was one");
     assert_eq!(vkfuse_queue_wait(VkfuseQueue { id: 0 }), VkfuseResult::InvalidHandle);

@@ -18,7 +18,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// Bit for bit the same, but for which NaN a NaN is?
+    /// Whether the bits are equal, except for the payloads of NaNs.
     pub(crate) fn is_equal(&self) -> bool {
         self.count == 0
     }

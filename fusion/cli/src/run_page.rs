@@ -168,7 +168,7 @@ fn label(labels: &[String], submission: usize) -> String {
 
 fn said(output: &Output) -> String {
     let words = match (output.equal, &output.head) {
-        (Some(true), _) if output.nan_payloads > Some(0) => "equal but for NaN payloads",
+        (Some(true), _) if output.nan_payloads > Some(0) => "equal except NaN payloads",
         (Some(true), _) => "equal, bit for bit",
         (Some(false), _) => "DIFFERENT",
         (None, Some(_)) => "not compared",

@@ -83,10 +83,10 @@ impl<T: Pod> Buffer<T> {
         Context { inner: self.context.clone() }
     }
 
-    /// The same memory as elements of another type, of which there are as many as fit: what a kernel's elements are compared with.
+    /// The same memory as elements of another type, as many as fit. A kernel's element type is compared with it.
     /// Nothing is converted.
     ///
-    /// A submission is an error where a kernel has elements of another type than the buffer: floats where those are integers, or
+    /// A submission is an error where a kernel has elements of another type than the buffer: floats instead of integers, or
     /// scalars of another size. Integers with and without sign are one, a buffer of scalars may be vectors or structures of them,
     /// and a buffer of `u8` anything.
     ///

@@ -3,7 +3,8 @@
 //! A queue made with [`enable_fusion`](crate::QueueOptions::enable_fusion) can be put into fusion mode: submissions are
 //! then listed instead of run. [`complete_fusion`](FusionWrapper::complete_fusion) runs the list as as few kernels as can be
 //! shown to give the same results; [`cancel_fusion`](FusionWrapper::cancel_fusion) runs it as if fusion mode had never been
-//! entered. The wrapper that began a list cancels it when it is dropped before that. Whatever observes a listed submission cancels too, so that nobody ever sees bytes from before it.
+//! entered. Dropping the wrapper that began a list cancels it. Observing a listed submission cancels it too, so that no bytes from before it
+//! are ever seen.
 
 use std::sync::{
     Arc,
@@ -29,8 +30,8 @@ pub use kept::{FusedList, Rebind, Recorded};
 
 /// Control of a queue's fusion mode. A handle; all wrappers of a queue control the same mode.
 ///
-/// With the last handle of a wrapper that entered fusion mode goes the list that is still being recorded: it is cancelled, and runs
-/// unfused. So an error between the two ends of a list, which `?` hands on, does not leave the queue in fusion mode.
+/// Dropping the last handle of a wrapper that entered fusion mode cancels the list that is still being recorded: it runs unfused. So an
+/// error in between, returned with `?`, does not leave the queue in fusion mode.
 /// [`Queue::fuse`] does the same for a closure, and [`detach`](FusionWrapper::detach) leaves the list open.
 #[derive(Debug, Clone)]
 pub struct FusionWrapper {
@@ -40,7 +41,7 @@ pub struct FusionWrapper {
 #[derive(Debug)]
 struct Control {
     queue: Queue,
-    /// The address of the completion of the list that this one began; 0 where it has ended that.
+    /// The address of the completion of the list that this one began; 0 once that list has ended.
     began: AtomicUsize,
 }
 

@@ -282,17 +282,16 @@ fn within(
     if kernel.is_within(sizes) {
         return Ok(());
     }
-    let Some(Overrun { at, writes, invocation, bytes }) = overrun(submission) else {
+    let Some(Overrun { arg, writes, invocation, bytes }) = overrun(submission) else {
         kernel.note_within(sizes);
         return Ok(());
     };
-    let number = submission.args.iter().position(|arg| arg.at == at).unwrap_or(0);
-    let binding = &submission.kernel.interface.bindings[number];
+    let binding = &submission.kernel.interface.bindings[arg];
     Err(SubmitError::Overrun {
-        at,
+        at: submission.args[arg].at,
         name: BindingName(binding.name.clone()),
-        buffer: (&*buffers[number].name()).into(),
-        len: submission.args[number].len,
+        buffer: (&*buffers[arg].name()).into(),
+        len: submission.args[arg].len,
         access: Box::new(OverrunAccess { invocation, writes, bytes }),
     })
 }

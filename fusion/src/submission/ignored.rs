@@ -54,7 +54,7 @@ impl Ignored {
             .map(|at| format!("kernel {kernel} is given an argument for {at}, which it does not use"));
         let rounds = self.rounds.map(|(rounds, limit)| {
             format!(
-                "kernel {kernel} has loops of up to {rounds} rounds, and this driver leaves all loops of a kernel after {limit} rounds \
+                "kernel {kernel} has loops of up to {rounds} iterations, and this driver ends all loops of a kernel after {limit} iterations \
                  together, silently: its results may be wrong"
             )
         });

@@ -13,7 +13,7 @@ const N: usize = 256;
 #[repr(C)]
 struct Packed([f32; 3]);
 
-/// A structure, of which only the size is known.
+/// A structure: only its size is known.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Wide {
@@ -75,7 +75,7 @@ fn elements_of_another_type_are_an_error_that_names_both() {
         let error = submit(&rig, &mul, &wrong.elements(ElementType::Bytes)).unwrap_err();
         assert!(matches!(error, Error::Submit { problem: SubmitError::OutOfRange { .. }, .. }), "{error}");
     }
-    // So many of the one are so many of the other.
+    // A whole number of one is one of the other.
     let part = data.read_write().range(64, 64).cast::<f32>();
     submit(&rig, &mul, &part.range(0, 128)).unwrap();
     submit(&rig, &mul, &data.cast::<u8>().read_write()).unwrap();

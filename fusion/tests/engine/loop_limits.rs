@@ -1,10 +1,10 @@
-//! A driver that leaves long loops early, without a word, is told of: in the report of a list and in the log.
+//! Kernels whose loops a driver ends early are named in the report of a list and in the log.
 
 use vkfuse::FusionProperties;
 
 use crate::support::{Rig, Size, Submit, Workload};
 
-/// The notes of a list of one kernel with so many rounds of a loop.
+/// The notes of a list of one kernel whose loop has this trip count.
 fn notes(rig: &Rig, rounds: u32) -> Vec<String> {
     let mut list = Workload::default();
     let (x, z) = (list.words("x", 0..64), list.poisoned("z", 64));
@@ -21,7 +21,7 @@ fn notes(rig: &Rig, rounds: u32) -> Vec<String> {
 }
 
 #[test]
-fn loops_longer_than_the_driver_runs_them_are_told_of() {
+fn loops_longer_than_the_driver_runs_them_are_named() {
     let rig = rig!();
     let info = rig.context.device_info();
     let version: Vec<u32> = info
@@ -36,7 +36,7 @@ fn loops_longer_than_the_driver_runs_them_are_told_of() {
     let long = notes(&rig, 70_000);
     assert_eq!(!long.is_empty(), leaves_early, "{long:?}");
     if leaves_early {
-        assert!(long[0].contains("rounds") && long[0].contains("after 65535"), "{long:?}");
+        assert!(long[0].contains("iterations") && long[0].contains("after 65535"), "{long:?}");
     }
     rig.assert_no_validation_messages();
 }

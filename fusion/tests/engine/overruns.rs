@@ -52,7 +52,7 @@ fn a_range_too_short_for_the_invocations_is_an_error() {
     rig.assert_no_validation_messages();
 }
 
-/// A kernel that asks for the length itself, and one of which the device sees to it.
+/// A kernel that checks the length itself, and robust access.
 #[test]
 fn what_is_guarded_or_robust_is_right() {
     let rig = rig!();

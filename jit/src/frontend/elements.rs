@@ -3,7 +3,7 @@
 //! # Guarantees
 //! - what is refused differs: no scalar of the block has the kind and the size of the buffer's, or no number of elements of
 //!   the one takes as many bytes as some number of the other
-//! - a binding of which nothing is known (untyped pointers, say) takes everything
+//! - a binding of unknown type (untyped pointers, say) takes everything
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,9 +17,9 @@ use super::words::{Inst, instructions};
 /// A scalar in memory: integers with and without sign are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryScalar {
-    /// An IEEE float of so many bytes.
+    /// An IEEE float, by its size in bytes.
     Float(u8),
-    /// An integer of so many bytes, or a device address of 8; also a float of another encoding (`bfloat16`), for which a host
+    /// An integer, by its size in bytes, or a device address (8); also a float of another encoding (`bfloat16`), for which a host
     /// has no type.
     Int(u8),
 }
@@ -46,34 +46,36 @@ pub enum ElementType {
         /// How many.
         count: u32,
     },
-    /// A complex number: two floats of so many bytes, which no kernel takes for two elements.
+    /// A complex number, by the bytes of each of its two floats; never the same as two elements.
     Complex(u8),
     /// A boolean of one byte.
     Bool,
-    /// A structure of so many bytes.
+    /// A structure, by its size in bytes.
     Struct(u32),
-    /// What no kernel has, such as text: of so many bytes.
+    /// A type that no kernel has, such as text, by its size in bytes.
     Other(u32),
 }
 
 impl ElementType {
-    /// A float of so many bytes.
+    /// A float of `bytes` bytes.
     #[must_use]
     pub fn float(bytes: u8) -> Self {
         Self::Scalars { scalar: MemoryScalar::Float(bytes), signed: false, count: 1 }
     }
 
-    /// An integer of so many bytes.
+    /// An integer of `bytes` bytes.
     #[must_use]
     pub fn int(bytes: u8, signed: bool) -> Self {
         Self::Scalars { scalar: MemoryScalar::Int(bytes), signed, count: 1 }
     }
 
-    /// An array of so many of a scalar.
+    /// An array of `len` scalars.
     #[must_use]
     pub fn array(self, len: u32) -> Self {
         match self {
-            Self::Scalars { scalar, signed, count } => Self::Scalars { scalar, signed, count: count * len },
+            Self::Scalars { scalar, signed, count } => {
+                Self::Scalars { scalar, signed, count: count.saturating_mul(len) }
+            }
             other => other,
         }
     }
@@ -127,7 +129,7 @@ struct View {
 
 impl View {
     fn takes(&self, element: ElementType) -> bool {
-        // So many elements of the one are so many of the other.
+        // A whole number of elements of one type is one element of the other.
         let fits = |stride: u32| {
             let (stride, bytes) = (u64::from(stride).max(1), element.bytes().max(1));
             bytes.is_multiple_of(stride) || stride.is_multiple_of(bytes)
@@ -225,10 +227,10 @@ struct Types<'a> {
     constants: AHashMap<u32, u32>,
 }
 
-/// Structures inside of structures that are written out in a message.
+/// Deepest nesting of structures that a message spells out.
 const DEPTH: u32 = 2;
 
-/// Members of a structure that are written out in a message.
+/// Most members of a structure that a message spells out.
 const MEMBERS: usize = 4;
 
 impl Types<'_> {

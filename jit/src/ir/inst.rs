@@ -231,23 +231,4 @@ impl Operation {
         });
         args.iter().copied().chain(one).chain(other)
     }
-
-    /// Changes the values that it takes; not those of its place.
-    pub fn values_mut(&mut self, change: &mut dyn FnMut(&mut Value)) {
-        match self {
-            Self::Pure { args, .. }
-            | Self::Ext { args, .. }
-            | Self::Atomic { args, .. }
-            | Self::Call { args, .. } => args.iter_mut().for_each(change),
-            Self::Store { value, .. } => change(value),
-            Self::Other { operands, .. } => {
-                for arg in operands {
-                    if let Arg::Value(value) | Arg::Scope(value) | Arg::Semantics(value) = arg {
-                        change(value);
-                    }
-                }
-            }
-            Self::Load { .. } | Self::Length { .. } | Self::Barrier { .. } => {}
-        }
-    }
 }

@@ -4,10 +4,10 @@
 //! the number of invocations, most often.
 //!
 //! # Guarantees
-//! - what is found happens: an invocation is named, and every condition on the way to the access was worked out for it
+//! - what is found happens: an invocation is named, and every condition on the way to the access holds for it
 //!
 //! # Refuses
-//! - to say anything of accesses in loops, under conditions that are not followed, or of which bytes may be padding
+//! - to say anything of accesses in loops, under conditions that are not followed, or with bytes that may be padding
 
 use smallvec::SmallVec;
 
@@ -15,14 +15,13 @@ use crate::analysis::KernelAnalysis;
 use crate::analysis::access::Access;
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::evaluate::{AccessForm, Environment, Evaluator};
-use crate::kernel::SetBinding;
 use crate::plan::input::submission::Submission;
 
 /// An access beyond what is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrun {
-    /// The binding.
-    pub at: SetBinding,
+    /// The argument, by its place in [`Submission::args`].
+    pub arg: usize,
     /// Whether it writes there.
     pub writes: bool,
     /// The global id of an invocation that does it.
@@ -35,7 +34,7 @@ pub struct Overrun {
 const MOST_KNOWN: u128 = 1 << 31;
 
 /// Most iterations of all loops of an invocation together, where they are known: what counts against
-/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds). `None` if all that bounds them is the type of a value.
+/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds). `None` if only the type of a value bounds them.
 #[must_use]
 pub fn loop_rounds(one: &Submission) -> Option<u128> {
     evaluated(one, |atoms, _, evaluator| evaluator.loop_rounds(atoms).ok()).filter(|&most| most < MOST_KNOWN)
@@ -47,7 +46,7 @@ pub fn overrun(one: &Submission) -> Option<Overrun> {
     evaluated(one, |atoms, analysis, evaluator| find(one, atoms, analysis, evaluator))
 }
 
-/// Asks something of a submission by itself, of which the ids are those of its kernel.
+/// Evaluates a submission by itself: its ids are those of its kernel.
 fn evaluated<R>(
     one: &Submission,
     ask: impl FnOnce(&mut Atoms, &KernelAnalysis, &mut Evaluator<'_>) -> Option<R>,
@@ -100,8 +99,7 @@ fn find(
         let search = Search { atoms, form: &form, counts, size };
         let piece = (i128::from(first), i128::from(end));
         if let Some((invocation, bytes)) = search.beyond(piece) {
-            let arg = one.args.get(access.binding)?;
-            return Some(Overrun { at: arg.at, writes: access.kind.writes(), invocation, bytes });
+            return Some(Overrun { arg: access.binding, writes: access.kind.writes(), invocation, bytes });
         }
     }
     None

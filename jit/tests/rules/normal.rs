@@ -27,7 +27,7 @@ probes! {
         }
     }
 
-    /// Neither does what is loaded for it alone keep the two apart.
+    /// Loads that only feed it do not keep the two kernels apart.
     fn shared_memory_that_is_never_read_is_not_there() {
         let first = kernel("z", "8", "z[gid.x] = z[gid.x] * 3u + 1u;");
         for sum in ["", "s[l] += 1u;"] {

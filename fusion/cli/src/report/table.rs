@@ -119,7 +119,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     for (name, output) in &report.outputs.0 {
         let head = output.head.iter().flatten().map(ToString::to_string);
         let equal = match (output.equal, &output.head) {
-            (Some(true), _) if output.nan_payloads > Some(0) => "equal but for NaN payloads",
+            (Some(true), _) if output.nan_payloads > Some(0) => "equal except NaN payloads",
             (Some(true), _) => "equal",
             (Some(false), _) => "DIFFERENT",
             (None, Some(_)) => "not compared",

@@ -17,8 +17,8 @@ use ahash::AHashSet;
 use rspirv::spirv::StorageClass;
 
 use crate::emit::JitError;
-use crate::ir::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Value};
-use crate::ir::{ConstructKind, Def, Effect, End, Function, Module, Node, Operation, Root};
+use crate::ir::entity::{Construct, Func, Inst, Place, SecondaryMap, Value};
+use crate::ir::{Def, Effect, End, Function, Liveness, Module, Node, Operation, Root};
 use crate::plan::recipe::Recipe;
 
 /// Removes dead code.
@@ -86,88 +86,21 @@ impl Marker<'_> {
     }
 }
 
-impl Walk<'_, '_> {
-    /// Whether something in a region has to be executed.
-    fn region(&mut self, region: Region, own: Option<Construct>) -> bool {
-        let data = &self.f.regions[region];
-        let mut stays = self.end(region, own);
-        for node in data.nodes.iter().rev() {
-            stays |= match *node {
-                Node::Inst(inst) => self.inst(inst),
-                Node::Construct(construct) => self.construct(construct),
-            };
-        }
-        stays
+impl<'m> Liveness<'m> for Walk<'_, 'm> {
+    fn function(&self) -> &'m Function {
+        self.f
     }
 
-    /// Whether the end of a region decides where control goes on behind the construct that it belongs to.
-    fn end(&mut self, region: Region, own: Option<Construct>) -> bool {
-        let f = self.f;
-        match (&f.regions[region].end, own.map(|own| &f.constructs[own])) {
-            (End::Exit { to, args }, _) => {
-                self.edge(args, &f.constructs[*to].results);
-                Some(*to) != own && self.live.constructs[*to]
-            }
-            (End::Continue { to, args }, _) => {
-                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
-                    self.edge(args, &f.regions[continuing].params);
-                }
-                self.live.constructs[*to]
-            }
-            (End::Repeat { args, until }, Some(own)) => {
-                if let ConstructKind::Loop { body, .. } = own.kind {
-                    self.edge(args, &f.regions[body].params);
-                }
-                until.iter().for_each(|until| self.edge(&until.args, &own.results));
-                false
-            }
-            (End::Fall { to, args }, _) => {
-                self.edge(args, &f.regions[*to].params);
-                true
-            }
-            (end, _) => {
-                if self.live.is_called {
-                    end.values().for_each(|value| self.value(value));
-                }
-                self.live.is_called
-            }
-        }
+    fn has_value(&self, value: Value) -> bool {
+        self.live.values[value]
     }
 
-    /// What an edge carries to values that are live.
-    fn edge(&mut self, args: &[Value], to: &[Value]) {
-        for (&arg, &to) in args.iter().zip(to) {
-            if self.live.values[to] {
-                self.value(arg);
-            }
-        }
+    fn has_construct(&self, construct: Construct) -> bool {
+        self.live.constructs[construct]
     }
 
-    fn construct(&mut self, construct: Construct) -> bool {
-        let f = self.f;
-        let data = &f.constructs[construct];
-        let mut stays = data.results.iter().any(|&result| self.live.values[result]);
-        for region in data.kind.regions().into_iter().rev() {
-            stays |= self.region(region, Some(construct));
-        }
-        if !stays {
-            return false;
-        }
+    fn mark(&mut self, construct: Construct) {
         self.marker.is_done &= self.live.constructs.replace(construct, true);
-        match &data.kind {
-            ConstructKind::If { condition, .. } => self.value(*condition),
-            ConstructKind::Switch { selector, cases, .. } => {
-                self.value(*selector);
-                cases.iter().for_each(|case| self.edge(&case.args, &f.regions[case.region].params));
-            }
-            ConstructKind::Loop { args, body, continuing, .. } => {
-                self.edge(args, &f.regions[*body].params);
-                if let End::Repeat { until: Some(until), .. } = &f.regions[*continuing].end {
-                    self.value(until.condition);
-                }
-            }
-        }
-        true
     }
 
     fn inst(&mut self, inst: Inst) -> bool {
@@ -203,6 +136,19 @@ impl Walk<'_, '_> {
         self.marker.is_done &= self.live.values.replace(value, true);
     }
 
+    fn leave(&mut self, end: &End) -> bool {
+        if self.live.is_called {
+            end.values().for_each(|value| self.value(value));
+        }
+        self.live.is_called
+    }
+
+    fn is_kept(&self, _: Construct) -> bool {
+        false
+    }
+}
+
+impl Walk<'_, '_> {
     fn place(&mut self, place: Place) {
         let data = &self.f.places[place];
         data.path.iter().for_each(|&index| self.value(index));

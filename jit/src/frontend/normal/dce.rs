@@ -9,8 +9,8 @@ use ahash::AHashSet;
 use rspirv::spirv::{Capability, Op, StorageClass};
 
 use super::branches::exits;
-use crate::ir::entity::{Construct, Inst, Place, Region, SecondaryMap, Value};
-use crate::ir::{ConstructKind, Def, Effect, End, Function, Module, Node, Operation, Root};
+use crate::ir::entity::{Construct, Inst, Place, SecondaryMap, Value};
+use crate::ir::{ConstructKind, Def, Effect, End, Function, Liveness, Module, Node, Operation, Root};
 
 /// Removes dead code.
 pub(super) fn run(module: &Module, f: &mut Function) {
@@ -49,91 +49,21 @@ struct Marker<'m> {
     is_done: bool,
 }
 
-impl Marker<'_> {
-    /// Whether something in a region has to be executed.
-    fn region(&mut self, region: Region, own: Option<Construct>) -> bool {
-        let f = self.f;
-        let data = &f.regions[region];
-        let mut stays = self.end(region, own);
-        for node in data.nodes.iter().rev() {
-            stays |= match *node {
-                Node::Inst(inst) => self.inst(inst),
-                Node::Construct(construct) => self.construct(construct),
-            };
-        }
-        stays
+impl<'m> Liveness<'m> for Marker<'m> {
+    fn function(&self) -> &'m Function {
+        self.f
     }
 
-    /// Whether the end of a region decides where control goes on behind the construct that it belongs to.
-    fn end(&mut self, region: Region, own: Option<Construct>) -> bool {
-        let f = self.f;
-        match (&f.regions[region].end, own.map(|own| &f.constructs[own])) {
-            (End::Exit { to, args }, _) => {
-                self.edge(args, &f.constructs[*to].results);
-                Some(*to) != own && self.constructs[*to]
-            }
-            (End::Continue { to, args }, _) => {
-                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
-                    self.edge(args, &f.regions[continuing].params);
-                }
-                self.constructs[*to]
-            }
-            (End::Repeat { args, until }, Some(own)) => {
-                if let ConstructKind::Loop { body, .. } = own.kind {
-                    self.edge(args, &f.regions[body].params);
-                }
-                until.iter().for_each(|until| self.edge(&until.args, &own.results));
-                false
-            }
-            (End::Fall { to, args }, _) => {
-                self.edge(args, &f.regions[*to].params);
-                true
-            }
-            // Control does not come here.
-            (End::Unreachable, _) => false,
-            (end, _) => {
-                end.values().for_each(|value| self.value(value));
-                true
-            }
-        }
+    fn has_value(&self, value: Value) -> bool {
+        self.values[value]
     }
 
-    /// What an edge carries to values that are live.
-    fn edge(&mut self, args: &[Value], to: &[Value]) {
-        for (&arg, &to) in args.iter().zip(to) {
-            if self.values[to] {
-                self.value(arg);
-            }
-        }
+    fn has_construct(&self, construct: Construct) -> bool {
+        self.constructs[construct]
     }
 
-    fn construct(&mut self, construct: Construct) -> bool {
-        let f = self.f;
-        let data = &f.constructs[construct];
-        let mut stays = self.constructs[construct] || data.results.iter().any(|&result| self.values[result]);
-        // What comes behind an endless loop is not executed.
-        stays |= matches!(data.kind, ConstructKind::Loop { .. }) && exits(f, construct).is_empty();
-        for region in data.kind.regions().into_iter().rev() {
-            stays |= self.region(region, Some(construct));
-        }
-        if !stays {
-            return false;
-        }
+    fn mark(&mut self, construct: Construct) {
         self.is_done &= self.constructs.replace(construct, true);
-        match &data.kind {
-            ConstructKind::If { condition, .. } => self.value(*condition),
-            ConstructKind::Switch { selector, cases, .. } => {
-                self.value(*selector);
-                cases.iter().for_each(|case| self.edge(&case.args, &f.regions[case.region].params));
-            }
-            ConstructKind::Loop { args, body, continuing, .. } => {
-                self.edge(args, &f.regions[*body].params);
-                if let End::Repeat { until: Some(until), .. } = &f.regions[*continuing].end {
-                    self.value(until.condition);
-                }
-            }
-        }
-        true
     }
 
     fn inst(&mut self, inst: Inst) -> bool {
@@ -162,6 +92,20 @@ impl Marker<'_> {
         self.is_done &= self.values.replace(value, true);
     }
 
+    fn leave(&mut self, end: &End) -> bool {
+        end.values().for_each(|value| self.value(value));
+        // To an unreachable end control does not come.
+        *end != End::Unreachable
+    }
+
+    fn is_kept(&self, construct: Construct) -> bool {
+        // What comes behind an endless loop is not executed.
+        let is_loop = matches!(self.f.constructs[construct].kind, ConstructKind::Loop { .. });
+        self.constructs[construct] || is_loop && exits(self.f, construct).is_empty()
+    }
+}
+
+impl Marker<'_> {
     fn place(&mut self, place: Place) {
         let data = &self.f.places[place];
         data.path.iter().for_each(|&index| self.value(index));

@@ -179,7 +179,7 @@ impl Jam<'_> {
         };
         for at in all {
             let mut operation = data.operation.clone();
-            operation.values_mut(&mut |value| *value = self.value(body, *value, at));
+            operation.change_values(|value| *value = self.value(body, *value, at));
             if let Some(place) = operation.place_mut() {
                 *place = self.place(body, *place, at);
             }
