@@ -58,6 +58,7 @@ fn emit_observed(
     observer: &mut Observer<'_>,
 ) -> Result<Vec<u32>, JitError> {
     let demands = Demands::of(kernels, !recipe.barriers.is_empty(), recipe.behind.is_some());
+    let demands = demands.with_vectors(recipe.members.iter().map(|member| member.wide.as_slice()));
     let illegal = |why| JitError::new("schedule", format!("{}: {why}", recipe.schedule));
     recipe.schedule.legal(demands).map_err(illegal)?;
     let words = pipeline::run(Emission::new(recipe, kernels, floats), observer)?.assemble();
