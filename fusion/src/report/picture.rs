@@ -1,11 +1,13 @@
 //! Pictures of lists: kernels as nodes, buffers with their bytes on the edges between them, dispatches as boxes, splits in red.
 //!
-//! [`graph`](self::graph) says what is drawn, [`layout`](self::layout) where, and [`draw`](self::draw) writes SVG. The layout within a
+//! [`graph`](self::graph) says what is drawn, [`layout`](self::layout) where, [`route`](self::route) how edges go around nodes, and
+//! [`draw`](self::draw) writes SVG. The layout within a
 //! dispatch is a library's.
 
 mod draw;
 mod graph;
 mod layout;
+mod route;
 
 use super::list::FusionReport;
 
