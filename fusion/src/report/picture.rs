@@ -17,6 +17,7 @@ pub struct Picture<'a> {
     report: &'a FusionReport,
     names: Vec<String>,
     unfused_us: Vec<f64>,
+    whole_unfused_us: Option<f64>,
     fused_us: Option<f64>,
     dispatches_us: Vec<f64>,
 }
@@ -36,6 +37,7 @@ impl FusionReport {
             report: self,
             names: Vec::new(),
             unfused_us: Vec::new(),
+            whole_unfused_us: None,
             fused_us: None,
             dispatches_us: Vec::new(),
         }
@@ -54,6 +56,13 @@ impl Picture<'_> {
     #[must_use]
     pub fn unfused_us(mut self, times: impl IntoIterator<Item = f64>) -> Self {
         self.unfused_us = times.into_iter().collect();
+        self
+    }
+
+    /// Microseconds that all submissions took on the device together, unfused; otherwise the sum of what each took.
+    #[must_use]
+    pub fn whole_unfused_us(mut self, time: f64) -> Self {
+        self.whole_unfused_us = Some(time);
         self
     }
 
@@ -84,6 +93,6 @@ impl Picture<'_> {
 
     fn total_unfused(&self) -> Option<f64> {
         let all = self.unfused_us.len() == self.report.submissions && !self.unfused_us.is_empty();
-        all.then(|| self.unfused_us.iter().sum())
+        self.whole_unfused_us.or_else(|| all.then(|| self.unfused_us.iter().sum()))
     }
 }

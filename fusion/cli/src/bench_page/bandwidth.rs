@@ -27,7 +27,7 @@ pub(super) fn draw(marks: &[Mark<'_>], copy: Option<f64>) -> String {
     let across = |bytes: f64| LEFT + (bytes.log10() - first) / (last - first) * (WIDTH - LEFT - 2.0 * EDGE);
     let up = |rate: f64| HEIGHT - BOTTOM - rate / top * (HEIGHT - BOTTOM - EDGE);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\">\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"r\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\">\
          <title>bytes moved in a second, by bytes</title><style>.r text{{font:11px system-ui,sans-serif;fill:var(--soft)}}\
          .r-g{{stroke:var(--rim)}}.r-p{{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:6 4}}.r-f{{fill:var(--accent)}}\
          .r-h{{fill:none;stroke:var(--accent);stroke-width:1.5}}</style><g class=\"r\">"
