@@ -23,7 +23,7 @@ pub(crate) use vkfuse_jit::{
     plan::{
         Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,
         ShapeLimits, SmallScalars, Step, Submission, ThreadCoarseningLimits, UnrollLimits, doubts, has_work,
-        loop_rounds, overrun, overwrites, plan, plan_unfused,
+        loop_rounds, overrun, overwrites, plan, plan_unfused, read_up_to, written,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -333,6 +333,7 @@ mutants! {
     AtomicsMayBeInside: "a buffer with atomic operations is promoted",
     SharedBlocksAreApart: "shared memory with an explicit layout is taken for variables of their own",
     OutsideIsKept: "with robust access, what is stored outside of what is bound is kept for loads through other ranges",
+    ReadsEndEarly: "a submission reads the first element of an argument alone",
     OutsideOverwrites: "with robust access, a store that may leave what is bound counts as done",
     OutsideIsStored: "with robust access, what is stored outside of what is bound is worked out",
     OutsideIsWorkedOut: "with robust access, what is loaded from outside of what is bound is worked out",

@@ -46,4 +46,4 @@ pub use output::values::PushFlow;
 pub use overrun::{Overrun, loop_rounds, overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
-pub use rewrites::must_write::overwrites;
+pub use rewrites::must_write::{overwrites, read_up_to, written};

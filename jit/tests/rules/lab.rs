@@ -277,6 +277,16 @@ impl Lab {
         vkfuse_jit::plan::overwrites(one, arg, &self.limits)
     }
 
+    /// How many bytes of a buffer what was submitted last certainly writes from the first on, and how many it may read.
+    pub(crate) fn written_and_read(&self, buffer: u64) -> (u64, u64) {
+        let one = self.submissions.last().expect("a submission");
+        let arg = one.args.iter().position(|arg| arg.buffer.0 == buffer).expect("an argument");
+        (
+            vkfuse_jit::plan::written(one, arg, &self.limits),
+            vkfuse_jit::plan::read_up_to(one, arg, &self.limits),
+        )
+    }
+
     /// Plans the list, runs it unfused and as planned, and compares.
     #[track_caller]
     pub(crate) fn check(self) -> Checked {

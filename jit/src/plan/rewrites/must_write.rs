@@ -14,7 +14,7 @@ use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::TextureKind;
 use crate::plan::grouping::group::Group;
-use crate::plan::grouping::in_range::stays;
+use crate::plan::grouping::in_range::{FACTS, leaves_array, most, stays};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
@@ -26,19 +26,25 @@ use crate::plan::rewrites::inline::texels;
 /// Whether the submission certainly writes all bytes of its argument number `arg`.
 #[must_use]
 pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
-    let Some(bound) = one.args.get(arg) else { return false };
+    one.args.get(arg).is_some_and(|bound| written(one, arg, limits) >= bound.len)
+}
+
+/// How many bytes of its argument number `arg`, from the first one on, the submission certainly writes.
+#[must_use]
+pub fn written(one: &Submission, arg: usize, limits: &Limits) -> u64 {
+    let Some(bound) = one.args.get(arg) else { return 0 };
     // Ids that take no value would count as ids that take one.
     if one.groups.contains(&0) {
-        return false;
+        return 0;
     }
     let list = std::slice::from_ref(one);
     let uses = Uses::of(list);
     if one.kernel.interface.bindings[arg].kind.texture() == Some(TextureKind::StorageImage) {
-        return texels::covers(one, &uses, arg);
+        return if texels::covers(one, &uses, arg) { bound.len } else { 0 };
     }
     let problem = Problem { list, uses: &uses, options: &FuseOptions::default(), limits };
     let (Ok(mut group), Ok(analysis)) = (Group::new(problem, 0), analysis_of(one)) else {
-        return false;
+        return 0;
     };
     let joint = joint(one, &uses, &mut group, analysis, arg);
     let accesses = analysis.accesses.iter().chain(&analysis.joint);
@@ -66,11 +72,34 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     let mut at = i128::from(bound.offset);
     for (from, to) in pieces {
         if from > at {
-            return false;
+            break;
         }
         at = at.max(to);
     }
-    at >= i128::from(bound.offset) + i128::from(bound.len)
+    u64::try_from(at - i128::from(bound.offset)).unwrap_or(0).min(bound.len)
+}
+
+/// How many bytes of its argument number `arg`, from the first one on, hold all that the submission may read of it.
+#[must_use]
+pub fn read_up_to(one: &Submission, arg: usize, limits: &Limits) -> u64 {
+    let Some(bound) = one.args.get(arg) else { return 0 };
+    let list = std::slice::from_ref(one);
+    let uses = Uses::of(list);
+    let problem = Problem { list, uses: &uses, options: &FuseOptions::default(), limits };
+    let (Ok(group), Ok(analysis)) = (Group::new(problem, 0), analysis_of(one)) else { return bound.len };
+    let mut end = 0;
+    for (access, form) in analysis.accesses.iter().zip(&group.forms[0]) {
+        if access.binding != arg || access.kind == AccessKind::Write || form.never {
+            continue;
+        }
+        if form.unknown || access.texel.is_some() || leaves_array(&group.atoms, form) {
+            return bound.len;
+        }
+        let last = most(&group.atoms, form, &form.offset, FACTS).saturating_add(form.size);
+        let last = if mutant!(ReadsEndEarly) { form.accessor.0 + form.size } else { last };
+        end = end.max(last.saturating_sub(i128::from(bound.offset)));
+    }
+    u64::try_from(end).unwrap_or(bound.len).min(bound.len)
 }
 
 /// Stores that happen together, at a fixed distance: the members of an element.
