@@ -199,7 +199,12 @@ fn the_table_of_variables_is_that_of_the_library() {
 /// Every variable that the library reads is in its table.
 #[test]
 fn every_variable_that_is_read_is_in_the_table() {
-    let files = ["fusion/src/options/environment.rs", "cache/src/config.rs", "cache/src/config/parse.rs", "fusion/cli/src/main.rs"];
+    let files = [
+        "fusion/src/options/environment.rs",
+        "cache/src/config.rs",
+        "cache/src/config/parse.rs",
+        "fusion/cli/src/main.rs",
+    ];
     let mut count = 0;
     for file in files {
         let text = read(&root().join(file));
