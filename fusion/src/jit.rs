@@ -17,7 +17,7 @@ pub use vkfuse_jit::{
 pub(crate) use vkfuse_jit::{
     emit::is_valid as module_is_valid,
     kernel::{
-        ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, Verdict, artifact_is_valid,
+        Accepted, ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_is_valid,
         artifact_tools, observe_passes,
     },
     plan::{

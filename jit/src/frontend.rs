@@ -39,7 +39,7 @@ pub(crate) mod wgsl;
 pub(crate) mod words;
 
 pub(crate) use crate::ir::opcodes;
-pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, Verdict, artifact_is_valid, artifact_tools};
+pub use artifact::cache::{ARTIFACT_VERSION, Accepted, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use elements::{Declared, ElementType, MemoryScalar};
 pub use error::{KernelError, TextKind};

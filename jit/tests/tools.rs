@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use vkfuse_jit::kernel::{ArtifactStore, Kernel, Origin, Verdict, artifact_tools, tool_runs};
+use vkfuse_jit::kernel::{ArtifactStore, Kernel, Origin, Accepted, artifact_tools, tool_runs};
 
 #[derive(Debug, Default)]
 struct Shelf(Mutex<HashMap<String, Vec<u8>>>);
@@ -17,12 +17,12 @@ impl ArtifactStore for Shelf {
         self.0.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
     }
 
-    fn is_accepted(&self, verdict: &Verdict) -> bool {
-        self.0.lock().unwrap().contains_key(&format!("{verdict:?}"))
+    fn is_accepted(&self, accepted: &Accepted) -> bool {
+        self.0.lock().unwrap().contains_key(&format!("{accepted:?}"))
     }
 
-    fn accept(&self, verdict: &Verdict) {
-        self.0.lock().unwrap().insert(format!("{verdict:?}"), Vec::new());
+    fn accept(&self, accepted: &Accepted) {
+        self.0.lock().unwrap().insert(format!("{accepted:?}"), Vec::new());
     }
 }
 

@@ -17,7 +17,7 @@ use vkfuse_cache::{Entry, Key, Store};
 
 use super::key;
 use crate::{
-    jit::{ArtifactStore, Origin, Verdict, artifact_tools},
+    jit::{ArtifactStore, Origin, Accepted, artifact_tools},
     report::stats::{Stats, count},
 };
 
@@ -115,13 +115,13 @@ impl ArtifactStore for KernelArtifacts {
         }
     }
 
-    fn is_accepted(&self, verdict: &Verdict) -> bool {
-        self.entry(|| key::of_verdict(verdict)).is_some_and(|entry| entry.section(ACCEPTED).is_some())
+    fn is_accepted(&self, accepted: &Accepted) -> bool {
+        self.entry(|| key::of_accepted(accepted)).is_some_and(|entry| entry.section(ACCEPTED).is_some())
     }
 
-    fn accept(&self, verdict: &Verdict) {
+    fn accept(&self, accepted: &Accepted) {
         if !self.look_only {
-            let _ = self.store.put_later(&key::of_verdict(verdict), Entry::new().with(ACCEPTED, []));
+            let _ = self.store.put_later(&key::of_accepted(accepted), Entry::new().with(ACCEPTED, []));
         }
     }
 }

@@ -137,24 +137,7 @@ impl Programs {
         options: &CacheOptions,
         guard: &CompileGuard,
     ) -> Programs {
-        let asked = cache::CacheOptions {
-            persistent: match options.disk {
-                Disk::Default => options.settings.persistent,
-                Disk::At(_) => Some(true),
-                Disk::Off => Some(false),
-            },
-            dir: match &options.disk {
-                Disk::At(folder) => Some(folder.clone()),
-                _ => options.settings.dir.clone(),
-            },
-            memory_max_size: options.memory_bytes.or(options.settings.memory_max_size),
-            memory_max_entries: options.memory_entries.or(options.settings.memory_max_entries),
-            ..options.settings.clone()
-        };
-        let mut resolved = asked.resolve(environment::variable);
-        for warning in &resolved.warnings {
-            environment::warn_once(&warning.to_string());
-        }
+        let mut resolved = resolve(options);
         // Hits in memory are told to who asked for it only.
         let is_heard = resolved.trace || options.events.0.is_some();
         let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
@@ -226,6 +209,38 @@ impl Programs {
         let pipelines = self.memory.as_ref().map_or_else(Default::default, Memory::stats);
         CacheStats { pipelines, store: self.store.stats() }
     }
+}
+
+/// What options and environment come to.
+fn resolve(options: &CacheOptions) -> cache::Resolved {
+    let asked = cache::CacheOptions {
+        persistent: match options.disk {
+            Disk::Default => options.settings.persistent,
+            Disk::At(_) => Some(true),
+            Disk::Off => Some(false),
+        },
+        dir: match &options.disk {
+            Disk::At(folder) => Some(folder.clone()),
+            _ => options.settings.dir.clone(),
+        },
+        memory_max_size: options.memory_bytes.or(options.settings.memory_max_size),
+        memory_max_entries: options.memory_entries.or(options.settings.memory_max_entries),
+        ..options.settings.clone()
+    };
+    let resolved = asked.resolve(environment::variable);
+    for warning in &resolved.warnings {
+        environment::warn_once(&warning.to_string());
+    }
+    resolved
+}
+
+/// Where a context with these options keeps what kernels become, for who looks at kernels without a device.
+#[must_use]
+pub fn kernel_store(options: &CacheOptions) -> Option<Arc<dyn ArtifactStore>> {
+    let verify = options.verify.unwrap_or_else(environment::verify);
+    let store = Store::open(resolve(options).store);
+    let artifacts = KernelArtifacts::new(&store, verify, options.look_only)?;
+    Some(artifacts)
 }
 
 /// Who is told of events: the log of writes that failed, the program, and the standard error where a trace was asked for.

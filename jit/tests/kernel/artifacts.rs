@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rspirv::binary::Assemble;
 use vkfuse_fuzz::wgsl::Generator;
 use vkfuse_jit::kernel::{
-    ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized, Verdict,
+    ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized, Accepted,
 };
 
 use super::corpus;
@@ -35,11 +35,11 @@ impl ArtifactStore for Shelf {
         self.artifacts.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
     }
 
-    fn is_accepted(&self, _: &Verdict) -> bool {
+    fn is_accepted(&self, _: &Accepted) -> bool {
         false
     }
 
-    fn accept(&self, _: &Verdict) {}
+    fn accept(&self, _: &Accepted) {}
 }
 
 fn on(shelf: &Arc<Shelf>) -> Option<Arc<dyn ArtifactStore>> {
@@ -289,11 +289,11 @@ impl ArtifactStore for Liar {
         *self.kept.lock().unwrap() = artifact.to_vec();
     }
 
-    fn is_accepted(&self, _: &Verdict) -> bool {
+    fn is_accepted(&self, _: &Accepted) -> bool {
         true
     }
 
-    fn accept(&self, _: &Verdict) {}
+    fn accept(&self, _: &Accepted) {}
 }
 
 /// Whatever a store hands out: no panic, and what is cut short or goes on is made anew and put in its place.

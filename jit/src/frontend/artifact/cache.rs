@@ -1,8 +1,8 @@
-//! Where normal forms of kernels, and verdicts of the validator, may be kept from one process to the next.
+//! Where normal forms of kernels, and what the validator accepted, may be kept from one process to the next.
 //!
 //! Making a [`Specialized`](super::Specialized) kernel runs spirv-val, which is most of what loading a kernel costs. All of that follows from the module's words, the entry point, the constants, and
 //! the versions of this code and of the validator: an [`Origin`]. An [`ArtifactStore`] keeps the result under it. Of a module that is no artifact's, such as a
-//! kernel that was rewritten, it keeps that the validator accepted it: a [`Verdict`].
+//! kernel that was rewritten, it keeps that the validator accepted it: an [`Accepted`].
 //!
 //! # Guarantees
 //! - only what was made without an error is kept: a module that is refused is refused by the validator each time
@@ -44,7 +44,7 @@ pub struct Origin<'a> {
 
 /// That a validator accepted a module: its words, and which validator it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Accepted {
     /// BLAKE3 of the words.
     pub module: [u8; 32],
     /// Number of these words.
@@ -53,7 +53,7 @@ pub struct Verdict {
     pub tools: &'static str,
 }
 
-/// Keeps the artifacts of kernels, as bytes, under their origins, and verdicts.
+/// Keeps the artifacts of kernels, as bytes, under their origins, and what the validator accepted.
 pub trait ArtifactStore: fmt::Debug + Send + Sync {
     /// What was kept under this origin.
     fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>>;
@@ -61,11 +61,11 @@ pub trait ArtifactStore: fmt::Debug + Send + Sync {
     /// Keeps these bytes, in the place of what is there.
     fn keep(&self, origin: &Origin<'_>, artifact: &[u8]);
 
-    /// Whether this verdict was kept.
-    fn is_accepted(&self, verdict: &Verdict) -> bool;
+    /// Whether this was kept.
+    fn is_accepted(&self, accepted: &Accepted) -> bool;
 
-    /// Keeps a verdict.
-    fn accept(&self, verdict: &Verdict);
+    /// Keeps that.
+    fn accept(&self, accepted: &Accepted);
 }
 
 /// Has words validated, without any exception, unless the store knows that they were accepted.
@@ -79,12 +79,12 @@ pub(crate) fn validate_strictly(
     let mut hasher = blake3::Hasher::new_derive_key("vkfuse validated words, version 1");
     words::hash(&mut hasher, words);
     let module = *hasher.finalize().as_bytes();
-    let verdict = Verdict { module, words: words.len() as u64, tools };
-    if store.is_accepted(&verdict) {
+    let accepted = Accepted { module, words: words.len() as u64, tools };
+    if store.is_accepted(&accepted) {
         return Ok(());
     }
     tools::validate_strictly(words)?;
-    store.accept(&verdict);
+    store.accept(&accepted);
     Ok(())
 }
 
