@@ -118,7 +118,7 @@ pub mod cache {
             carried::is_valid_entry,
             keep::{Artifact, NotCacheable},
             log::{RecordedList, Recording, RecordingError},
-            programs::CacheStats,
+            programs::{CacheStats, kernel_store},
         },
         options::cache::CacheOptions,
     };
@@ -156,7 +156,7 @@ pub mod module {
         jit::{
             Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
             MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass, SharedConstant, SpecConstant,
-            SpecType, SpecValue, Specialized, TextureKind,
+            SpecType, SpecValue, Specialized, TextureKind, is_validated, validator,
         },
     };
 }

@@ -7,7 +7,7 @@
 use crate::args::{DeviceArgs, PolicyArg};
 use crate::cache;
 use crate::limits;
-use crate::pipeline::check::Checked;
+use crate::pipeline::check::{Checked, Known};
 use crate::pipeline::{BufferDecl, ImageDecl, Pipeline, Place, Promotion, Sampling, bind, contents};
 use crate::stop::Stop;
 use std::path::Path;
@@ -382,10 +382,8 @@ fn options(
     dump_spirv: Option<&Path>,
 ) -> Result<ContextOptions, Stop> {
     let mut options = on_device(guarded(ContextOptions::from_env()).profiling(true), args.device.as_deref());
-    if args.no_cache {
-        options = options.cache(CacheOptions::off());
-    } else if let Some(folder) = &args.cache_dir {
-        options = options.cache(CacheOptions::default().directory(cache::folder(folder)?));
+    if let Some(cache) = cache_options(args)? {
+        options = options.cache(cache);
     }
     if args.robust || pipeline.fusion.robust {
         options = options.robust_buffer_access(true);
@@ -394,6 +392,20 @@ fn options(
         options = options.dump_spirv(folder);
     }
     Ok(options)
+}
+
+/// How code is cached, where that is not the environment's affair.
+fn cache_options(args: &DeviceArgs) -> Result<Option<CacheOptions>, Stop> {
+    Ok(match &args.cache_dir {
+        _ if args.no_cache => Some(CacheOptions::off()),
+        Some(folder) => Some(CacheOptions::default().directory(cache::folder(folder)?)),
+        None => None,
+    })
+}
+
+/// What is known of kernels before there is a device.
+pub(crate) fn known(args: &DeviceArgs) -> Result<Known, Stop> {
+    Ok(vkfuse::cache::kernel_store(&cache_options(args)?.unwrap_or_default()))
 }
 
 /// How floats are compiled, fused and unfused.
