@@ -20,7 +20,7 @@ use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
-use crate::plan::rewrites::{closed, inline, place, reorder, squares};
+use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
 
 /// Plans a fusion list.
@@ -273,14 +273,28 @@ impl Planner<'_> {
             }
             Err(reason) => tried.or(reason),
         };
-        match place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
+        let placed = place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report));
+        let tried = match placed {
             Ok(placed) => {
                 self.take(placed);
-                Ok(())
+                return Ok(());
             }
             // What it would cost says more than why nothing else is possible.
-            Err(Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
-            Err(reason) => Err(tried.or(reason)),
+            Err(Some(cost @ RewriteReason::FewRows { .. })) => Some(cost),
+            Err(reason) => tried.or(reason),
+        };
+        match epilogue::across(self.asked, self.problem(), group, why) {
+            Ok(appended) => {
+                self.plan.report.epilogues.push(appended.report);
+                (self.list, self.uses) = (Cow::Owned(appended.list), appended.uses);
+                *group = appended.group;
+                Ok(())
+            }
+            Err(reason) => Err(match (tried, reason) {
+                // That nothing can be recomputed is no news where the other way was open.
+                (Some(RewriteReason::NoDefinition { .. }), Some(reason)) => Some(reason),
+                (tried, reason) => tried.or(reason),
+            }),
         }
     }
 

@@ -3,10 +3,13 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
+//! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them; those of several elements side by
+//! side, each under its own guard, as one store whose place has the number of the element as one more digit. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
 //!
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
+
+mod beside;
 
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};
@@ -36,20 +39,33 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
     if one.kernel.interface.bindings[arg].kind.texture() == Some(TextureKind::StorageImage) {
         return texels::covers(one, &uses, arg);
     }
+    let range = (i128::from(bound.offset), i128::from(bound.offset) + i128::from(bound.len));
+    covers(one, arg, range, limits)
+}
+
+/// Whether the submission certainly writes all bytes of a range through its argument number `arg`, which is a buffer.
+pub(in crate::plan) fn covers(one: &Submission, arg: usize, (first, end): (i128, i128), limits: &Limits) -> bool {
+    if one.groups.contains(&0) {
+        return false;
+    }
+    let list = std::slice::from_ref(one);
+    let uses = Uses::of(list);
     let problem = Problem { list, uses: &uses, options: &FuseOptions::default(), limits };
     let (Ok(mut group), Ok(analysis)) = (Group::new(problem, 0), analysis_of(one)) else {
         return false;
     };
     let joint = joint(one, &uses, &mut group, analysis, arg);
     let accesses = analysis.accesses.iter().chain(&analysis.joint);
-    let stores = accesses
+    let stores: Vec<(&Access, &AccessForm)> = accesses
         .zip(group.forms[0].iter().chain(&joint))
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
         .filter(|(_, form)| form.certain && form.begun.is_empty())
         // With robust access, nothing is certain of a store that may leave what is bound.
-        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites));
-    let mut pieces: Vec<(i128, i128)> = together(stores)
+        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
+        .collect();
+    let beside = beside::forms(&mut group.atoms, &stores);
+    let mut pieces: Vec<(i128, i128)> = together(stores.into_iter())
         .into_iter()
         .flat_map(|Together { form, parts }| {
             let counters = &form.counters;
@@ -62,15 +78,20 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
             parts.into_iter().filter_map(each).collect::<Vec<_>>()
         })
         .collect();
+    pieces.extend(beside.iter().filter_map(|form| {
+        let counters = &form.counters;
+        let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
+        piece(&flat, form, form.size).or_else(|| block(&flat, form, form.size))
+    }));
     pieces.sort_unstable();
-    let mut at = i128::from(bound.offset);
+    let mut at = first;
     for (from, to) in pieces {
         if from > at {
             return false;
         }
         at = at.max(to);
     }
-    at >= i128::from(bound.offset) + i128::from(bound.len)
+    at >= end
 }
 
 /// Stores that happen together, at a fixed distance: the members of an element.
@@ -151,6 +172,10 @@ fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         return None;
     }
     let offset = flat.form(&form.offset)?;
+    let conditions = form.conditions.iter().map(|one| flat.form(one)).collect::<Option<Vec<Affine>>>()?;
+    if !flat.is_free([&offset].into_iter().chain(&conditions)) {
+        return None;
+    }
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
     // The place in units is a number whose digits are ids, or their mirror image where the kernel counts backwards.
     let mut digits: Vec<(i128, i128)> =
@@ -164,8 +189,7 @@ fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         }
         last += weight * max;
     }
-    for condition in &form.conditions {
-        let condition = flat.form(condition)?;
+    for condition in conditions {
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 {
             continue;
         }
@@ -203,6 +227,9 @@ fn block(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         offset.terms.iter().map(|&(id, c)| (vec![id], c, atoms.max(id))).collect();
     let mut conditions =
         form.conditions.iter().map(|condition| flat.form(condition)).collect::<Option<Vec<Affine>>>()?;
+    if !flat.is_free([&offset].into_iter().chain(&conditions)) {
+        return None;
+    }
     // What bounds few numbers comes before what bounds them with others.
     conditions.sort_by_key(|condition| condition.terms.len());
     for condition in &conditions {
@@ -257,6 +284,30 @@ fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -
 }
 
 impl Flat<'_> {
+    /// The id that an atom is the quotient or the remainder of, and the divisor: one that divides the number of the id's values, so that all
+    /// pairs of a quotient and a remainder are some value's.
+    fn part(&self, id: AtomId) -> Option<(AtomId, i128)> {
+        let (Atom::Quotient(of, by) | Atom::Remainder(of, by)) = self.atoms.get(id) else { return None };
+        let &[(whole, 1)] = of.terms.as_slice() else { return None };
+        let is_id = matches!(self.atoms.get(whole), Atom::Group(_) | Atom::Local(_));
+        let (last, count) = (self.atoms.max(id), self.atoms.max(whole) + 1);
+        let all = if matches!(self.atoms.get(id), Atom::Quotient(..)) { count / by } else { *by };
+        let divides = count % by == 0 && last == all - 1 || mutant!(PartsAreWhole);
+        (is_id && of.constant == 0 && divides).then_some((whole, *by))
+    }
+
+    /// Whether what forms are made of takes all values, whatever the others have: of an id that is divided there are quotient and remainder
+    /// by one number, and not the id itself.
+    fn is_free<'a>(&self, forms: impl Iterator<Item = &'a Affine> + Clone) -> bool {
+        let ids = || forms.clone().flat_map(|form| form.terms.iter().map(|term| term.0));
+        ids().filter_map(|id| self.part(id)).all(|(whole, by)| {
+            ids().all(|other| match self.part(other) {
+                Some((id, divisor)) => id != whole || divisor == by,
+                None => other != whole,
+            })
+        })
+    }
+
     /// The form over these alone.
     fn form(&self, form: &Affine) -> Option<Affine> {
         let mut out = Affine::constant(form.constant);
@@ -264,6 +315,7 @@ impl Flat<'_> {
             match self.atoms.get(id) {
                 Atom::Group(_) | Atom::Local(_) => out.add_term(id, c),
                 _ if self.counters.contains(&id) => out.add_term(id, c),
+                Atom::Quotient(..) | Atom::Remainder(..) if self.part(id).is_some() => out.add_term(id, c),
                 Atom::Global(d) => {
                     let size = i128::from(self.local[usize::from(*d)]);
                     // An id with one value only has no atom.

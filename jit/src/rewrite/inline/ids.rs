@@ -97,7 +97,7 @@ impl Copy<'_> {
     }
 
     /// Takes an index apart: global, group and local id.
-    fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
+    pub(super) fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
         let zero = self.writer.constant(0);
         let mut rest = number;
         if let Some(first) = self.first {
