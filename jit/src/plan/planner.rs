@@ -273,28 +273,27 @@ impl Planner<'_> {
             }
             Err(reason) => tried.or(reason),
         };
-        let placed = place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report));
-        let tried = match placed {
-            Ok(placed) => {
-                self.take(placed);
-                return Ok(());
-            }
-            // What it would cost says more than why nothing else is possible.
-            Err(Some(cost @ RewriteReason::FewRows { .. })) => Some(cost),
-            Err(reason) => tried.or(reason),
-        };
-        match epilogue::across(self.asked, self.problem(), group, why) {
+        let tried = match epilogue::across(self.asked, self.problem(), group, why) {
             Ok(appended) => {
                 self.plan.report.epilogues.push(appended.report);
                 (self.list, self.uses) = (Cow::Owned(appended.list), appended.uses);
                 *group = appended.group;
-                Ok(())
+                return Ok(());
             }
-            Err(reason) => Err(match (tried, reason) {
-                // That nothing can be recomputed is no news where the other way was open.
+            Err(reason) => match (tried, reason) {
+                // A kernel that cannot be recomputed is one that takes an epilogue.
                 (Some(RewriteReason::NoDefinition { .. }), Some(reason)) => Some(reason),
                 (tried, reason) => tried.or(reason),
-            }),
+            },
+        };
+        match place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
+            Ok(placed) => {
+                self.take(placed);
+                Ok(())
+            }
+            // What it would cost says more than why nothing else is possible.
+            Err(Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
+            Err(reason) => Err(tried.or(reason)),
         }
     }
 

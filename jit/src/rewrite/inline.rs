@@ -82,6 +82,7 @@ pub(super) fn inline(
     let to_last = ids.to_last.then(|| words.next()).flatten();
     let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
     let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
+    let scales: Vec<Pushed> = words.by_ref().take(ids.scaled()).collect();
     let bases: Vec<Pushed> = words.collect();
     let zero = match hides(own, theirs) {
         true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
@@ -102,6 +103,7 @@ pub(super) fn inline(
         to_last,
         weights,
         greatest,
+        scales,
         bases,
         zero,
         values: AHashMap::new(),
@@ -225,6 +227,7 @@ struct Copy<'a> {
     to_last: Option<Pushed>,
     weights: Vec<Pushed>,
     greatest: Vec<Pushed>,
+    scales: Vec<Pushed>,
     bases: Vec<Pushed>,
     zero: Option<Pushed>,
     /// What ids of the producer's body are in the present copy.

@@ -16,6 +16,8 @@
 //! # Refuses
 //! - what reads other elements as well; what is not free
 
+mod items;
+
 use smallvec::SmallVec;
 
 use crate::analysis::access::{Access, AccessKind};
@@ -32,11 +34,10 @@ use crate::plan::input::submission::{Arg, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 use crate::plan::output::report::EpilogueReport;
-use crate::plan::rewrites::inline::boundary::Weighed;
-use crate::plan::rewrites::inline::elements::{bound, digits};
-use crate::plan::rewrites::{idle, inline, must_write, place};
+use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Handed, Ids, Slots};
+use items::Items;
 
 /// Stores of one kernel that a consumer is put behind.
 const MOST_STORES: usize = 64;
@@ -66,8 +67,15 @@ pub(crate) fn across(
         return Err(None);
     }
     let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
-    let pair = Pair { asked, list, uses, producer, next, into, limits };
-    let (submission, report) = pair.append().map_err(Some)?;
+    let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
+    // What does several elements may go by each of them.
+    let made = append(list).or_else(|why| {
+        let (each, _) = rounds::of(&list[next], uses, next).ok_or(why)?;
+        let mut list = list.to_vec();
+        list[next] = each;
+        append(&list)
+    });
+    let (submission, report) = made.map_err(Some)?;
     let idle = idle::idle(&list[next].kernel, submission.groups, submission.kernel.interface.local_size);
     let Some(idle) = idle else { return Err(None) };
     let mut list = list.to_vec();
@@ -113,31 +121,6 @@ struct Pair<'a> {
     limits: &'a Limits,
 }
 
-/// The elements of a consumer's items.
-struct Items {
-    loads: Vec<usize>,
-    stored_back: Vec<usize>,
-    digits: SmallVec<[Weighed; 4]>,
-    /// First byte of the first element in the memory object, bytes of an element, and how many there are.
-    first: i128,
-    stride: i128,
-    count: i128,
-    /// All of them are certainly stored back.
-    all_back: bool,
-}
-
-/// How many values digits have.
-type Counts = SmallVec<[i128; 4]>;
-
-/// The items that may do a write.
-struct Writers {
-    counts: Counts,
-    /// How many: the first ones, in the order of the number that the digits make.
-    items: i128,
-    /// All of them do it, and it stores the element back.
-    is_exact: bool,
-}
-
 impl Pair<'_> {
     fn wrong(&self, what: &'static str) -> RewriteReason {
         RewriteReason::NoEpilogue { producer: self.producer, what }
@@ -155,7 +138,9 @@ impl Pair<'_> {
         let stored = self.stored_once(&items)?;
         let is_needed = self.is_needed(&stored.handed, &items);
         let mut handed = stored.handed;
-        handed.keeps = is_needed && !(items.all_back && !stored.below && !stored.above);
+        // What is stored back may be left in memory whatever was wished, and then all of it has to be there.
+        let is_left = is_needed || !items.stored_back.is_empty() && !mutant!(StoredBackIsInside);
+        handed.keeps = is_left && !(items.all_back && !stored.below && !stored.above);
         let gone = !is_needed && items.stored_back.is_empty();
         (handed.loads, handed.stored_back) = (items.loads, items.stored_back);
         let number = |bytes: i128| (bytes - stored.origin) / items.stride;
@@ -177,7 +162,9 @@ impl Pair<'_> {
         let bounds = [ids.from_first.then_some(first), ids.to_last.then_some(first + items.count)];
         let weights = items.digits.iter().skip(1).map(|digit| digit.weight / items.stride);
         let greatest = items.digits.iter().filter(|digit| digit.is.mirrored).map(|digit| digit.count - 1);
-        let words = based.into_iter().chain(bounds.into_iter().flatten()).chain(weights).chain(greatest);
+        let scales = items.digits.iter().filter(|digit| digit.is.scaled).map(|digit| digit.scale);
+        let words = based.into_iter().chain(bounds.into_iter().flatten());
+        let words = words.chain(weights).chain(greatest).chain(scales);
         words.for_each(|word| push.extend_from_slice(&(word as u32).to_le_bytes()));
         if rewrite::hides(&source.kernel, &consumer.kernel) {
             push.extend_from_slice(&[0; 4]);
@@ -235,102 +222,6 @@ impl Pair<'_> {
     /// Whether the consumer's binding is on bytes that the elements are stored among.
     fn is_handed(&self, number: usize) -> bool {
         overlap(&self.list[self.next].args[number], &self.list[self.producer].args[self.into])
-    }
-
-    /// Which items there are, and their elements: all accesses of an item to the bytes that the other stores to are to one element, and
-    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap.
-    fn items(&self) -> Result<Items, RewriteReason> {
-        let &Self { list, uses, next, .. } = self;
-        let wrong = |what| self.wrong(what);
-        let one = &list[next];
-        let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
-        let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
-        let accesses = || analysis.accesses.iter().zip(&view.forms).enumerate();
-        let (mut loads, mut stored_back) = (Vec::new(), Vec::new());
-        let mut place: Option<(&AccessForm, i128, i128)> = None;
-        for (number, (access, form)) in accesses() {
-            if !self.is_handed(access.binding) {
-                continue;
-            }
-            let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
-            let element = element.ok_or_else(|| wrong("accesses to parts of elements"))?;
-            if form.never {
-                continue;
-            }
-            if form.unknown || self.limits.robust && !stays(&view.atoms, form) {
-                return Err(wrong("an index that is not followed"));
-            }
-            let origin = i128::from(one.args[access.binding].offset) + i128::from(element.start);
-            let stride = i128::from(element.stride);
-            let (first, ..) = *place.get_or_insert((form, origin, stride));
-            let is_same =
-                first.offset == form.offset && place.is_some_and(|p| (p.1, p.2) == (origin, stride));
-            if !is_same && !mutant!(ElementsAreTheItems) {
-                return Err(wrong("items that access several elements"));
-            }
-            match access.kind {
-                AccessKind::Read => loads.push(number),
-                AccessKind::Write => stored_back.push(number),
-                _ => return Err(wrong("atomic operations")),
-            }
-        }
-        let (form, origin, stride) = place.filter(|_| !loads.is_empty()).ok_or_else(|| wrong("no loads"))?;
-        // What an item does it does where one of its writes happens.
-        let mut digits =
-            digits(&view, form, one).ok_or_else(|| wrong("an index that is no number of digits"))?;
-        let all: Counts = digits.iter().map(|digit| digit.count).collect();
-        let mut boxes: SmallVec<[Writers; 2]> = SmallVec::new();
-        for (number, (access, form)) in accesses() {
-            if !access.kind.writes() || form.never {
-                continue;
-            }
-            digits.iter_mut().zip(&all).for_each(|(digit, &count)| digit.count = count);
-            let (mut most, mut is_exact) = (None, form.certain && form.counters.is_empty());
-            // What is not followed lets all through.
-            let mut follows = |condition: &Affine| {
-                let is_all = condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0;
-                let undivided = condition.undivided(&view.atoms);
-                let condition = undivided.as_ref().unwrap_or(condition);
-                is_all || bound(&view, &mut digits, condition, &mut most).is_some()
-            };
-            form.facts.iter().for_each(|fact| {
-                follows(fact);
-            });
-            is_exact &= form.conditions.iter().all(follows);
-            let counts: Counts = digits.iter().map(|digit| digit.count).collect();
-            let items = counts.iter().product::<i128>();
-            let items = most.map_or(items, |most: i128| most.min(items));
-            boxes.push(Writers { counts, items, is_exact: is_exact && stored_back.contains(&number) });
-        }
-        // All items that write anything are in this one; where it is no more than one that writes, these are all.
-        let counts: Counts =
-            (0..digits.len()).map(|n| boxes.iter().map(|one| one.counts[n]).max().unwrap_or(0)).collect();
-        let largest = boxes.iter().map(|one| one.items).max().ok_or_else(|| wrong("no stores"))?;
-        let is_one = boxes.iter().any(|one| one.counts == counts && one.items == largest);
-        let items = if is_one { largest } else { counts.iter().product() };
-        let all_back = boxes.iter().any(|one| one.is_exact && one.counts == counts && one.items == items);
-        digits.iter_mut().zip(counts).for_each(|(digit, count)| digit.count = count);
-        let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
-        let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
-        // A mirrored digit counts from the greatest id there is.
-        if digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count) {
-            return Err(wrong("a guard"));
-        }
-        digits.retain(|digit| digit.count > 1);
-        digits.sort_by_key(|digit| digit.weight);
-        let mut weight = stride;
-        for digit in &digits {
-            if digit.weight != weight {
-                return Err(wrong("elements with gaps between them"));
-            }
-            weight = digit.weight * digit.count;
-        }
-        let count = items;
-        let first = form.offset.constant - off;
-        if first < origin || (first - origin) % stride != 0 || count <= 0 {
-            return Err(wrong("an index that is no number of digits"));
-        }
-        Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
     }
 
     /// Shows that the other stores each of the elements exactly once, and touches them in no other way.

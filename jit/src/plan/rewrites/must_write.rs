@@ -13,7 +13,7 @@ mod beside;
 
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::TextureKind;
 use crate::plan::grouping::group::Group;
@@ -64,6 +64,12 @@ pub(in crate::plan) fn covers(one: &Submission, arg: usize, (first, end): (i128,
         // With robust access, nothing is certain of a store that may leave what is bound.
         .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
         .collect();
+    let local = group.layout.shape.local;
+    let asked: Vec<AccessForm> = stores
+        .iter()
+        .map(|(_, form)| Flat { atoms: &group.atoms, local, counters: &form.counters }.asked(form))
+        .collect();
+    let stores: Vec<(&Access, &AccessForm)> = stores.iter().map(|one| one.0).zip(&asked).collect();
     let beside = beside::forms(&mut group.atoms, &stores);
     let mut pieces: Vec<(i128, i128)> = together(stores.into_iter())
         .into_iter()
@@ -156,6 +162,13 @@ fn joint(
     let mut evaluator = Evaluator::new(atoms, analysis, &env);
     let form = |access: &Access| evaluator.access(atoms, access, one.args[access.binding].offset);
     analysis.joint.iter().map(form).collect()
+}
+
+/// The digits of an id that are worth `low` and more, and less than `high`.
+struct Part {
+    of: AtomId,
+    low: i128,
+    high: i128,
 }
 
 /// What forms are made of here: work-group and local ids, and numbers of rounds.
@@ -284,27 +297,52 @@ fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -
 }
 
 impl Flat<'_> {
-    /// The id that an atom is the quotient or the remainder of, and the divisor: one that divides the number of the id's values, so that all
-    /// pairs of a quotient and a remainder are some value's.
-    fn part(&self, id: AtomId) -> Option<(AtomId, i128)> {
-        let (Atom::Quotient(of, by) | Atom::Remainder(of, by)) = self.atoms.get(id) else { return None };
-        let &[(whole, 1)] = of.terms.as_slice() else { return None };
-        let is_id = matches!(self.atoms.get(whole), Atom::Group(_) | Atom::Local(_));
-        let (last, count) = (self.atoms.max(id), self.atoms.max(whole) + 1);
-        let all = if matches!(self.atoms.get(id), Atom::Quotient(..)) { count / by } else { *by };
-        let divides = count % by == 0 && last == all - 1 || mutant!(PartsAreWhole);
-        (is_id && of.constant == 0 && divides).then_some((whole, *by))
+    /// A store without those of its conditions that follow from the others, as what another kernel asks of an element's row and column does from what
+    /// is asked where the element is stored.
+    fn asked(&self, form: &AccessForm) -> AccessForm {
+        let (known, open): (Vec<Affine>, Vec<Affine>) =
+            form.conditions.iter().cloned().partition(|condition| self.form(condition).is_some());
+        let mut ranges = Ranges::default();
+        ranges.apply(self.atoms, &known);
+        let follows = |condition: &Affine| {
+            let mut ranges = ranges.clone();
+            ranges.bound_quotients(self.atoms, condition, &known);
+            let bounds = Bounds { ranges: &ranges, facts: &known };
+            bounds.of(self.atoms, condition).1 <= 0 || mutant!(OthersFollow)
+        };
+        let conditions = open.into_iter().filter(|condition| !follows(condition));
+        AccessForm { conditions: known.iter().cloned().chain(conditions).collect(), ..form.clone() }
     }
 
-    /// Whether what forms are made of takes all values, whatever the others have: of an id that is divided there are quotient and remainder
-    /// by one number, and not the id itself.
-    fn is_free<'a>(&self, forms: impl Iterator<Item = &'a Affine> + Clone) -> bool {
-        let ids = || forms.clone().flat_map(|form| form.terms.iter().map(|term| term.0));
-        ids().filter_map(|id| self.part(id)).all(|(whole, by)| {
-            ids().all(|other| match self.part(other) {
-                Some((id, divisor)) => id != whole || divisor == by,
-                None => other != whole,
-            })
+    /// The part of an id that an atom is, through quotients and remainders by numbers that divide what they are of.
+    fn part(&self, id: AtomId) -> Option<Part> {
+        let (base, by, is_quotient) = match self.atoms.get(id) {
+            Atom::Group(_) | Atom::Local(_) => return Some(Part { of: id, low: 1, high: self.atoms.max(id) + 1 }),
+            Atom::Quotient(base, by) => (base, by, true),
+            Atom::Remainder(base, by) => (base, by, false),
+            _ => return None,
+        };
+        let &[(inner, 1)] = base.terms.as_slice() else { return None };
+        let Part { of, low, high } = self.part(inner).filter(|_| base.constant == 0)?;
+        let middle = low.checked_mul(*by)?;
+        let part = if is_quotient { Part { of, low: middle, high } } else { Part { of, low, high: middle } };
+        let divides = high % middle == 0 && self.atoms.max(id) == part.high / part.low - 1;
+        (divides || mutant!(PartsAreWhole)).then_some(part)
+    }
+
+    /// Whether what forms are made of takes all values, whatever the others have: parts of an id are other digits of it.
+    fn is_free<'a>(&self, forms: impl Iterator<Item = &'a Affine>) -> bool {
+        let mut parts: Vec<(AtomId, Part)> = Vec::new();
+        for &(id, _) in forms.flat_map(|form| &form.terms) {
+            if parts.iter().all(|(other, _)| *other != id)
+                && let Some(part) = self.part(id)
+            {
+                parts.push((id, part));
+            }
+        }
+        let is_below = |a: &Part, b: &Part| a.high <= b.low && b.low % a.high == 0;
+        parts.iter().enumerate().all(|(n, (_, a))| {
+            parts[n + 1..].iter().all(|(_, b)| a.of != b.of || is_below(a, b) || is_below(b, a))
         })
     }
 

@@ -82,7 +82,8 @@ pub(in crate::rewrite) fn append(
     let from_first = ids.from_first.then(|| words.next()).flatten();
     let to_last = ids.to_last.then(|| words.next()).flatten();
     let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
-    let greatest: Vec<Pushed> = words.collect();
+    let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
+    let scales: Vec<Pushed> = words.collect();
     let zero = match hides(own, theirs) {
         true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
         false => None,
@@ -102,6 +103,7 @@ pub(in crate::rewrite) fn append(
         to_last,
         weights,
         greatest,
+        scales,
         bases: Vec::new(),
         zero,
         values: AHashMap::new(),

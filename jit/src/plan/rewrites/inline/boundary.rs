@@ -75,6 +75,8 @@ pub(in crate::plan) struct Weighed {
     /// The weight, or what is taken off for each of the id if the digit is mirrored.
     pub(in crate::plan) weight: i128,
     pub(in crate::plan) count: i128,
+    /// How much of the id one of it is.
+    pub(in crate::plan) scale: i128,
 }
 
 /// The texels that a producer certainly writes, each by exactly one item: from the first to the last of each coordinate.

@@ -196,8 +196,8 @@ pub(in crate::plan) fn digits(view: &View, form: &AccessForm, source: &Submissio
         let local = i128::from(source.kernel.interface.local_size[usize::from(d)]);
         let (of_group, of_local) = (view.weight(form, Atom::Group(d)), view.weight(form, Atom::Local(d)));
         let mut add = |part, weight: i128, count| {
-            let is = Digit { dim: d, part, mirrored: weight < 0 };
-            digits.push(Weighed { is, weight: weight.abs(), count });
+            let is = Digit { dim: d, part, mirrored: weight < 0, scaled: false };
+            digits.push(Weighed { is, weight: weight.abs(), count, scale: 1 });
             weight != 0
         };
         let fits = match (groups, local) {

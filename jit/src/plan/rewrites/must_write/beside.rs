@@ -98,6 +98,11 @@ impl Guard {
         Self { of, times, constant: condition.constant, asks }
     }
 
+    /// What is less of a guard that says more; of those that say the same, of one whose constant is greater, as it is of the element's own.
+    fn strength(&self) -> (i128, i128, i128) {
+        (self.most(), -self.times, -self.constant)
+    }
+
     /// The most that the form is.
     fn most(&self) -> i128 {
         (-self.constant).div_euclid(self.times)
@@ -115,7 +120,7 @@ fn guards(atoms: &Atoms, store: &AccessForm) -> Vec<Guard> {
     let mut all: Vec<Guard> = Vec::new();
     for own in store.conditions.iter().map(|one| Guard::of(atoms, one)) {
         match all.iter_mut().find(|other| other.of == own.of) {
-            Some(other) if (own.most(), -own.times) < (other.most(), -other.times) => *other = own,
+            Some(other) if own.strength() < other.strength() => *other = own,
             Some(_) => {}
             None => all.push(own),
         }
