@@ -75,7 +75,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
 
 /// What the table in the documents says of a mutant.
 fn row(mutant: Mutant) -> &'static str {
-    let name = format!("| `{mutant:?}` |");
+    let name = format!("`{mutant:?}` |");
     include_str!("../../../docs/fusion-model.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn across(
         list[next] = each;
         append(&list)
     });
-    let (submission, report) = made.map_err(Some)?;
+    let (submission, report) = made?;
     let idle = idle::idle(&list[next].kernel, submission.groups, submission.kernel.interface.local_size);
     let Some(idle) = idle else { return Err(None) };
     let mut list = list.to_vec();
@@ -127,11 +127,11 @@ impl Pair<'_> {
     }
 
     /// The other submission with this one behind its stores.
-    fn append(&self) -> Result<(Submission, EpilogueReport), RewriteReason> {
+    fn append(&self) -> Result<(Submission, EpilogueReport), Option<RewriteReason>> {
         let &Self { list, producer, next, .. } = self;
         let (source, consumer) = (&list[producer], &list[next]);
         if source.base != [0; 3] || consumer.base != [0; 3] {
-            return Err(self.wrong("work-group ids that start elsewhere"));
+            return Err(Some(self.wrong("work-group ids that start elsewhere")));
         }
         self.undisturbed()?;
         let items = self.items()?;

@@ -46,8 +46,8 @@ struct Writers {
 
 impl Pair<'_> {
     /// Which items there are, and their elements: all accesses of an item to the bytes that the other stores to are to one element, and
-    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap.
-    pub(super) fn items(&self) -> Result<Items, RewriteReason> {
+    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap; `Err(None)` if an item reads several elements.
+    pub(super) fn items(&self) -> Result<Items, Option<RewriteReason>> {
         let &Self { list, uses, next, .. } = self;
         let wrong = |what| self.wrong(what);
         let one = &list[next];
@@ -66,7 +66,7 @@ impl Pair<'_> {
                 continue;
             }
             if form.unknown || self.limits.robust && !stays(&view.atoms, form) {
-                return Err(wrong("an index that is not followed"));
+                return Err(Some(wrong("an index that is not followed")));
             }
             let origin = i128::from(one.args[access.binding].offset) + i128::from(element.start);
             let stride = i128::from(element.stride);
@@ -74,12 +74,12 @@ impl Pair<'_> {
             let is_same =
                 first.offset == form.offset && place.is_some_and(|p| (p.1, p.2) == (origin, stride));
             if !is_same && !mutant!(ElementsAreTheItems) {
-                return Err(wrong("items that access several elements"));
+                return Err(None);
             }
             match access.kind {
                 AccessKind::Read => loads.push(number),
                 AccessKind::Write => stored_back.push(number),
-                _ => return Err(wrong("atomic operations")),
+                _ => return Err(Some(wrong("atomic operations"))),
             }
         }
         let (form, origin, stride) = place.filter(|_| !loads.is_empty()).ok_or_else(|| wrong("no loads"))?;
@@ -111,7 +111,7 @@ impl Pair<'_> {
             let items = most.map_or(items, |most: i128| most.min(items));
             // Without a box there is no telling which digits an id has.
             if most.is_some() && !is_whole {
-                return Err(wrong("a guard"));
+                return Err(Some(wrong("a guard")));
             }
             boxes.push(Writers { counts, items, is_exact: is_exact && stored_back.contains(&number) });
         }
@@ -130,21 +130,21 @@ impl Pair<'_> {
         let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
         // A mirrored digit counts from the greatest id there is.
         if is_whole && digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count) {
-            return Err(wrong("a guard"));
+            return Err(Some(wrong("a guard")));
         }
         digits.retain(|digit| digit.count > 1);
         digits.sort_by_key(|digit| digit.weight);
         let mut weight = stride;
         for digit in &digits {
             if digit.weight != weight {
-                return Err(wrong("elements with gaps between them"));
+                return Err(Some(wrong("elements with gaps between them")));
             }
             weight = digit.weight * digit.count;
         }
         let count = items;
         let first = form.offset.constant - off;
         if first < origin || (first - origin) % stride != 0 || count <= 0 {
-            return Err(wrong("an index that is no number of digits"));
+            return Err(Some(wrong("an index that is no number of digits")));
         }
         Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
     }
@@ -161,39 +161,29 @@ fn numbers(one: &Submission) -> SmallVec<[Weighed; 4]> {
     all.filter(|number| number.count > 1).collect()
 }
 
-/// A digit of an id: what is worth `low` of it and more, and less than `high`, if that is bounded.
+/// A digit of a global id: what is worth `low` of it and more, and less than `high`, if that is bounded.
+#[derive(Clone, Copy)]
 struct Span {
     dim: u8,
     low: i128,
     high: Option<i128>,
 }
 
+/// Digits of ids, each with its weight.
+type Spans = SmallVec<[(Span, i128); 4]>;
+
 /// The offset of an access as a sum of digits of these ids, each of which takes as many values as it says: quotients and remainders that make up all of
 /// an id.
 fn parts(view: &View, form: &AccessForm, numbers: &[Weighed]) -> Option<SmallVec<[Weighed; 4]>> {
-    let mut found: SmallVec<[(Span, i128); 4]> = SmallVec::new();
-    let mut rest = form.offset.clone();
-    rest.constant = 0;
-    for number in numbers {
-        // An id that is not divided.
-        let id = global(view, number.is.dim);
-        let weight = id.terms.last().map_or(0, |&(last, c)| rest.coefficient(last).checked_div(c).unwrap_or(0));
-        if weight > 0 && id.terms.iter().all(|&(id, c)| rest.coefficient(id) == weight * c) {
-            rest = rest.plus(&id, -weight)?;
-            found.push((Span { dim: number.is.dim, low: 1, high: None }, weight));
-        }
-    }
-    for &(id, weight) in &rest.terms {
-        found.push((span(view, id)?, weight));
-    }
-    found.sort_by_key(|(span, _)| (span.dim, span.low));
+    let found = spans(view, &form.offset)?;
     let mut digits = SmallVec::new();
     for number in numbers {
         let mut next = 1;
         let mut own = found.iter().filter(|(span, _)| span.dim == number.is.dim).peekable();
         while let Some((span, weight)) = own.next() {
-            let high = if own.peek().is_some() { span.high? } else { number.count };
-            let is_all = own.peek().is_some() || span.high.is_none_or(|high| high >= number.count);
+            let is_last = own.peek().is_none();
+            let high = if is_last { number.count } else { span.high? };
+            let is_all = !is_last || span.high.is_none_or(|high| high >= number.count);
             let fits = span.low == next && high % span.low == 0 && is_all && *weight > 0;
             if !fits && !mutant!(DigitsMakeUpIds) {
                 return None;
@@ -209,32 +199,41 @@ fn parts(view: &View, form: &AccessForm, numbers: &[Weighed]) -> Option<SmallVec
     (digits.len() == found.len()).then_some(digits)
 }
 
-/// A global id as a form.
-fn global(view: &View, dim: u8) -> Affine {
-    let size = i128::from(view.shape.local[usize::from(dim)]);
-    let mut form = Affine::default();
-    for (atom, weight) in [(Atom::Group(dim), size), (Atom::Local(dim), 1)] {
-        let found = view.atoms.find(&atom).filter(|&id| view.atoms.max(id) > 0);
-        found.into_iter().for_each(|id| form.add_term(id, weight));
+/// The terms of a form as digits of ids, lowest first; those that follow each other in the form as in the id are one.
+fn spans(view: &View, form: &Affine) -> Option<Spans> {
+    let each = form.terms.iter().map(|&(id, weight)| Some((span(view, id)?, weight)));
+    let mut each = each.collect::<Option<Spans>>()?;
+    each.sort_by_key(|(span, _)| (span.dim, span.low));
+    let mut found = Spans::new();
+    for (span, weight) in each {
+        match found.last_mut() {
+            Some((last, own))
+                if (last.dim, last.high) == (span.dim, Some(span.low)) && weight * last.low == *own * span.low =>
+            {
+                last.high = span.high;
+            }
+            _ => found.push((span, weight)),
+        }
     }
-    form
+    Some(found)
 }
 
-/// The digit of an id that an atom is.
+/// The digit of a global id that an atom is.
 fn span(view: &View, id: AtomId) -> Option<Span> {
+    let (groups, size) = (view.shape.groups, view.shape.local);
     let (base, by, is_quotient) = match view.atoms.get(id) {
+        &Atom::Local(dim) => {
+            let d = usize::from(dim);
+            return Some(Span { dim, low: 1, high: (groups[d] > 1).then_some(size[d].into()) });
+        }
+        &Atom::Group(dim) => return Some(Span { dim, low: size[usize::from(dim)].into(), high: None }),
         Atom::Quotient(base, by) => (base, *by, true),
         Atom::Remainder(base, by) => (base, *by, false),
         _ => return None,
     };
-    let number = (0..3u8).find(|&dim| !base.terms.is_empty() && *base == global(view, dim));
-    let Span { dim, low, high } = match (number, base.terms.as_slice()) {
-        (Some(dim), _) => Span { dim, low: 1, high: None },
-        (None, &[(inner, 1)]) if base.constant == 0 => span(view, inner)?,
-        _ => return None,
-    };
+    let [(Span { dim, low, high }, 1)] = spans(view, base)?[..] else { return None };
     let middle = low.checked_mul(by)?;
-    let divides = high.is_none_or(|high| high % middle == 0);
+    let divides = base.constant == 0 && high.is_none_or(|high| high % middle == 0);
     let span = if is_quotient { Span { dim, low: middle, high } } else { Span { dim, low, high: Some(middle) } };
     divides.then_some(span)
 }
