@@ -9,8 +9,8 @@ pub use vkfuse_jit::{
         SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind, is_validated, validator,
     },
     plan::{
-        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,
-        GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
+        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, EpilogueReport,
+        FloatMode, GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
         RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport, Way,
     },
 };

@@ -191,8 +191,8 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        CodeChange, CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members,
-        NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
+        CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport, Internalization,
+        Members, NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
         RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };

@@ -184,6 +184,18 @@ fn rows(
 /// that comes after it, so that there is one way to `next`: loops of several cannot be written out, and a driver is known that
 /// cannot compile some of them (docs/drivers.md). Returns the blocks in which these selections end, innermost first.
 fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Block> {
+    let joins = returns_at_the_end(writer, function, next);
+    // Where only one of the ways through a side returns.
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+        if inst.class.opcode == Op::Return {
+            *inst = writer.branch(next);
+        }
+    }
+    joins
+}
+
+/// The same, but for returns that only one of the ways through a side comes to: these stay.
+pub(super) fn returns_at_the_end(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Block> {
     let at: AHashMap<Word, usize> =
         function.blocks.iter().enumerate().filter_map(|(at, block)| Some((block.label_id()?, at))).collect();
     // Branches to a block: of one that several guards share, none may be sent elsewhere.
@@ -224,12 +236,6 @@ fn returns(writer: &mut Writer, function: &mut Function, next: Word) -> Vec<Bloc
         joins.push(block(join, vec![writer.branch(target)]));
         // The other side leads on to what comes after.
         ways.extend(sides.map(|side| (side, join)));
-    }
-    // Where only one of the ways through a side returns.
-    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
-        if inst.class.opcode == Op::Return {
-            *inst = writer.branch(next);
-        }
     }
     joins.reverse();
     joins

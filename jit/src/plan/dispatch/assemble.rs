@@ -197,13 +197,17 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, step: &Step, 
 /// Reports the buffers of producers that do not run any more: nothing is written to them.
 pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>, plan: &mut Plan) {
     let uses = Uses::of(asked);
-    for one in plan.report.inlined.iter().filter(|one| one.gone && members.contains(&one.submission)) {
-        let wish = wish(asked, &uses, one.buffer).unwrap_or_default();
+    let inlined = plan.report.inlined.iter().map(|one| (one.gone, one.submission, one.buffer));
+    let epilogues = plan.report.epilogues.iter().map(|one| (one.gone, one.submission, one.buffer));
+    let all = inlined.chain(epilogues).filter(|(gone, submission, _)| *gone && members.contains(submission));
+    let gone: Vec<BufferId> = all.map(|(.., buffer)| buffer).collect();
+    for buffer in gone {
+        let wish = wish(asked, &uses, buffer).unwrap_or_default();
         let got = match wish {
             Promote::Local => Internalization::Local,
             _ => Internalization::Private,
         };
-        plan.report.buffers.push(BufferReport { buffer: one.buffer, asked: wish, got, reason: None });
+        plan.report.buffers.push(BufferReport { buffer, asked: wish, got, reason: None });
     }
 }
 
