@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use spirv_tools::TargetEnv;
 use spirv_tools::val::{Validator, ValidatorOptions};
-use vkfuse_jit::kernel::{KernelError, Kernel, Module, artifact_tools, is_validated, tool_runs, validator};
+use vkfuse_jit::kernel::{Kernel, KernelError, Module, artifact_tools, is_validated, tool_runs, validator};
 use vkfuse_jit::plan::{Arg, BufferId, FuseOptions, Limits, Promote, Submission, plan};
 
 use damage::{Numbers, count, damage, sources};

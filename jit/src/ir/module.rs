@@ -222,6 +222,28 @@ impl Module {
         global
     }
 
+    /// Gives a variable another type, and declares it anew. Places in it keep theirs.
+    pub fn retype(&mut self, global: Global, pointer: Type) {
+        self.globals[global].pointer = pointer;
+        self.items.retain(|item| *item != Item::Global(global));
+        self.items.push(Item::Global(global));
+    }
+
+    /// The variable of the push constants.
+    pub fn push_constants(&self) -> Option<Global> {
+        self.declared().find(|&global| self.globals[global].class == StorageClass::PushConstant)
+    }
+
+    /// First byte of a member of a struct with a layout.
+    pub fn offset(&self, ty: Type, member: u32) -> Option<u32> {
+        self.types.get(ty).members.iter().find_map(|(number, decoration)| match decoration.as_slice() {
+            [Operand::Decoration(Decoration::Offset), Operand::LiteralBit32(offset)] => {
+                (*number == member).then_some(*offset)
+            }
+            _ => None,
+        })
+    }
+
     /// The variables that are declared, in order.
     pub fn declared(&self) -> impl Iterator<Item = Global> + '_ {
         self.items.iter().filter_map(|item| match item {

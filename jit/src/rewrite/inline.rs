@@ -23,6 +23,7 @@ mod ids;
 mod import;
 mod item;
 mod parts;
+mod returns;
 mod texel;
 
 use ahash::AHashMap;

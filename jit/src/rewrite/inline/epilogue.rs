@@ -21,12 +21,11 @@ use rspirv::dr::{Block, Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 
 use super::import::Import;
-use super::{Copy, Ids, Parts, Place, Slots, hides, parts, width};
+use super::{Copy, Ids, Parts, Place, Slots, hides, parts, returns, width};
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{self, Role};
 use crate::ir::opcodes::is_pure;
 use crate::kernel::{NormalKernel, Specialized};
-use crate::rewrite::wrap::returns_at_the_end;
 use crate::rewrite::writer::{Pushed, Result, Writer};
 
 /// Most instructions of the consumer, for all stores together.
@@ -267,7 +266,7 @@ impl Epilogue<'_> {
             let label = Instruction::new(Op::Label, None, label, Vec::new());
             function.blocks.push(Block { label: Some(label), instructions: code });
         }
-        let joins = returns_at_the_end(&mut self.copy.writer, &mut function, join);
+        let joins = returns::lead_to(&mut self.copy.writer, &mut function, join);
         let mut blocks = function.blocks;
         blocks.extend(joins);
         if blocks.iter().flat_map(|block| &block.instructions).any(|inst| inst.class.opcode == Op::Return) {
