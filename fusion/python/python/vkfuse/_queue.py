@@ -312,7 +312,7 @@ def _three(size: Any) -> list[int]:
         raise ValueError(f"{size!r} are not one to three numbers")
     numbers = [int(one) for one in sizes]
     if not all(0 <= number < 1 << 32 for number in numbers):
-        raise ValueError(f"{size!r}: sizes are from 0 to {(1 << 32) - 1}")
+        raise OverflowError(f"{size!r}: sizes are from 0 to {(1 << 32) - 1}")
     return numbers + [1] * (3 - len(sizes))
 
 
