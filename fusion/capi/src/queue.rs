@@ -1,6 +1,8 @@
 //! Queues, submissions and fusion mode.
 
-use vkfuse::{Accessor, FloatMode, FusionProperties, FusionWrapper, Policy, Queue, QueueOptions, module::SpecValue};
+use vkfuse::{
+    Accessor, FloatMode, FusionProperties, FusionWrapper, Policy, Queue, QueueOptions, module::SpecValue,
+};
 
 use crate::{
     VkfuseBuffer, VkfuseContext, VkfuseEvent, VkfuseKernel, VkfuseList, VkfuseQueue,

@@ -89,7 +89,9 @@ fn bandwidths(page: &mut Page, rows: &[Row<'_>]) {
     page.heading("Bandwidth");
     page.line("soft", "Bytes that a list has to move, divided by its time when fused.");
     let beside = match copy_bandwidth(rows) {
-        Some(_) => "The line is a copy kernel of the same run. Lists whose data stays in caches can be above it.",
+        Some(_) => {
+            "The line is a copy kernel of the same run. Lists whose data stays in caches can be above it."
+        }
         None => "A list whose name begins with \"copy\" would be drawn as a line to compare with.",
     };
     page.line("soft", beside);

@@ -85,9 +85,11 @@ pub(super) fn draw(marks: &[Mark<'_>], copy: Option<f64>) -> String {
 
 /// Where the number of a point goes, so that it does not cover another's.
 fn beside((x, y): (f64, f64), taken: &[(f64, f64)]) -> (f64, f64) {
-    let places = [(7.0, 4.0), (-20.0, 4.0), (7.0, -7.0), (-20.0, -7.0), (-6.0, -9.0), (7.0, 15.0), (-20.0, 15.0)];
+    let places =
+        [(7.0, 4.0), (-20.0, 4.0), (7.0, -7.0), (-20.0, -7.0), (-6.0, -9.0), (7.0, 15.0), (-20.0, 15.0)];
     let places = || places.into_iter().map(|(right, down)| (x + right, y + down));
-    let is_free = |at: &(f64, f64)| taken.iter().all(|one| (one.0 - at.0).abs() > 14.0 || (one.1 - at.1).abs() > 10.0);
+    let is_free =
+        |at: &(f64, f64)| taken.iter().all(|one| (one.0 - at.0).abs() > 14.0 || (one.1 - at.1).abs() > 10.0);
     places().find(is_free).unwrap_or((x + 7.0, y + 4.0))
 }
 
@@ -118,7 +120,11 @@ mod tests {
         let mut labels = Vec::new();
         for point in [(50.0, 50.0), (51.0, 50.0), (50.0, 52.0), (49.0, 49.0)] {
             let at = beside(point, &labels);
-            assert!(labels.iter().all(|one: &(f64, f64)| (one.0 - at.0).abs() > 14.0 || (one.1 - at.1).abs() > 10.0));
+            assert!(
+                labels
+                    .iter()
+                    .all(|one: &(f64, f64)| (one.0 - at.0).abs() > 14.0 || (one.1 - at.1).abs() > 10.0)
+            );
             labels.push(at);
         }
     }

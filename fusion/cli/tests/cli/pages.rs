@@ -117,12 +117,17 @@ fn a_browser_shows_the_page_in_light_and_dark_and_on_a_phone() {
 }
 
 /// The lists of the gallery: the name of the picture, the file, the height of its page down to where a section ends.
-const GALLERY: [(&str, &str, u32); 3] =
-    [("chain", "chain.toml", 955), ("softmax", "softmax.toml", 1125), ("reverse", "reverse_split.toml", 1125)];
+const GALLERY: [(&str, &str, u32); 3] = [
+    ("chain", "chain.toml", 955),
+    ("softmax", "softmax.toml", 1125),
+    ("reverse", "reverse_split.toml", 1125),
+];
 
 /// The words of a page or of a picture, a line for each element.
 fn words(html: &str) -> Vec<&str> {
-    let without_style = html.split("<style>").flat_map(|part| part.split_once("</style>").map_or(part, |(_, rest)| rest).split('<'));
+    let without_style = html
+        .split("<style>")
+        .flat_map(|part| part.split_once("</style>").map_or(part, |(_, rest)| rest).split('<'));
     let texts = without_style.map(|part| part.split_once('>').map_or("", |(_, text)| text).trim());
     texts.filter(|text| !text.is_empty()).collect()
 }
@@ -173,10 +178,14 @@ fn the_gallery_shows_what_the_command_says() {
         let (then, picture) = (read("txt"), read("svg"));
         let then: Vec<&str> = std::str::from_utf8(&then).expect("UTF-8").lines().collect();
         for line in words(std::str::from_utf8(&picture).expect("UTF-8")) {
-            assert!(then.contains(&line), "{name}: the picture and the screenshot are of different runs: {line}");
+            assert!(
+                then.contains(&line),
+                "{name}: the picture and the screenshot are of different runs: {line}"
+            );
         }
         // The title and the device; another device has other schedules.
-        let device = |lines: &[&str]| lines.iter().find(|line| line.contains(", mode ")).map(ToString::to_string);
+        let device =
+            |lines: &[&str]| lines.iter().find(|line| line.contains(", mode ")).map(ToString::to_string);
         if device(&then) != device(&now) {
             let _ = writeln!(std::io::stderr(), "SKIPPED {name}: taken on {:?}", device(&then));
             continue;
@@ -189,7 +198,10 @@ fn the_gallery_shows_what_the_command_says() {
 #[test]
 fn times_are_left_out_where_pages_are_compared() {
     let cases = [
-        ("4 kernels in 1 dispatch · 1420 µs before, 340.1 µs after, 4.17×", "4 kernels in 1 dispatch · # µs before, # µs after, #"),
+        (
+            "4 kernels in 1 dispatch · 1420 µs before, 340.1 µs after, 4.17×",
+            "4 kernels in 1 dispatch · # µs before, # µs after, #",
+        ),
         ("dispatch 1 · work-groups of 256×1×1 · 346.7 µs", "dispatch 1 · work-groups of 256×1×1 · # µs"),
         ("12.5", "#"),
         ("12", "12"),

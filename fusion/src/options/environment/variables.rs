@@ -71,7 +71,11 @@ variables! {
 pub(super) fn misspelt(name: &str) -> Option<&'static str> {
     let is_one = VARIABLES.iter().any(|one| one.name == name);
     let near = || VARIABLES.iter().map(|one| (edits(name, one.name), one.name)).min();
-    if is_one || !name.starts_with("VKFUSE_") { None } else { near().filter(|(edits, _)| *edits <= 2).map(|(_, name)| name) }
+    if is_one || !name.starts_with("VKFUSE_") {
+        None
+    } else {
+        near().filter(|(edits, _)| *edits <= 2).map(|(_, name)| name)
+    }
 }
 
 /// How many letters are to be added, left out or changed to make one text of the other.

@@ -61,11 +61,9 @@ pub(super) fn draw(graph: &Graph) -> String {
     let width =
         boxes.chain(rows).chain(cuts).chain([title.min(WIDTH), 380.0]).fold(0.0, f64::max) + 2.0 * MARGIN;
     let mut canvas = Canvas { width, y: MARGIN, ..Canvas::default() };
-    for (class, line) in wrapped(&graph.title, 64)
-        .iter()
-        .map(|line| ("vf-h", line))
-        .chain(under().flat_map(|line| wrapped(line, COLUMN)).collect::<Vec<_>>().iter().map(|line| ("vf-s", line)))
-    {
+    for (class, line) in wrapped(&graph.title, 64).iter().map(|line| ("vf-h", line)).chain(
+        under().flat_map(|line| wrapped(line, COLUMN)).collect::<Vec<_>>().iter().map(|line| ("vf-s", line)),
+    ) {
         canvas.y += LINE + 2.0;
         canvas.text(MARGIN, canvas.y - 4.0, class, "start", line);
     }

@@ -48,7 +48,8 @@ pub(super) fn route(from: Point, to: Point, obstacles: &[Rect]) -> Vec<Point> {
         let (start, end) = (points[at], points[at + 1]);
         let (top, bottom) = ((obstacle.top - OVER).max(start.1), (obstacle.bottom + OVER).min(end.1));
         let middle = (start.0 + end.0) / 2.0;
-        let sides = [side(&obstacle, &between, (top, bottom), -1.0), side(&obstacle, &between, (top, bottom), 1.0)];
+        let sides =
+            [side(&obstacle, &between, (top, bottom), -1.0), side(&obstacle, &between, (top, bottom), 1.0)];
         let x = if (sides[0] - middle).abs() < (sides[1] - middle).abs() { sides[0] } else { sides[1] };
         points.splice(at + 1..at + 1, [(x, top), (x, bottom)]);
     }
