@@ -152,7 +152,7 @@ impl Programs {
         for warning in &resolved.warnings {
             environment::warn_once(&warning.to_string());
         }
-        // Hits in memory are told to who asked for it only.
+        // Hits in memory are reported to who asked for it only.
         let is_heard = resolved.trace || options.events.0.is_some();
         let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
         resolved.store.subscriber = Some(subscriber.clone());
@@ -225,14 +225,14 @@ impl Programs {
     }
 }
 
-/// Who is told of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
+/// Who is notified of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
 fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBuf>) -> cache::Subscriber {
     Arc::new(move |event| {
         if let Event::DidSkip { skip, .. } = event {
             note(folder.as_deref(), *skip);
         }
         if trace {
-            // One write for each line, so that those of threads do not mix. Nobody can be told if it fails.
+            // One write for each line, so that those of threads do not mix. No one can be notified if it fails.
             let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
         }
         if let Some(own) = &own {
@@ -396,7 +396,7 @@ impl Programs {
         count(&self.counters.disk_misses, 1);
         if self.writes() {
             let entry = Entry::new().with(SPIRV, bytes(words));
-            // What becomes of it is told by an event.
+            // What becomes of it is reported by an event.
             let _ = self.store.put_later(wanted.key(&self.identity), entry);
         }
     }
@@ -445,7 +445,7 @@ pub(crate) fn tier_of(layer: Option<Layer>) -> Tier {
     match layer {
         Some(Layer::Lower(_)) => Tier::Lower,
         Some(Layer::Remote) => Tier::Remote,
-        // What nobody who is trusted has made is built here.
+        // What no one who is trusted has made is built here.
         Some(Layer::Untrusted) => Tier::Miss,
         _ => Tier::Hit,
     }
