@@ -97,7 +97,7 @@ pub(crate) fn escaped(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A number with so many digits, or a dash.
+/// A number with this many digits, or a dash.
 pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"))
 }

@@ -311,7 +311,7 @@ fn indirect(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Extent, Problem> 
     Ok(Extent::Indirect { buffer, offset })
 }
 
-/// `offset` and `len` of a part of so many elements.
+/// `offset` and `len` of a part of this many elements.
 pub(super) fn part(table: &Table<'_>, whole: u64) -> Result<(u64, u64), Problem> {
     let offset = match table.get("offset") {
         Some(offset) => offset.integer_in(0, whole - 1)?,
