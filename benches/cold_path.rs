@@ -2,7 +2,7 @@
 //!
 //! Starts itself again and again. `built` has an empty store and builds everything, `from disk` finds what an earlier
 //! process left. With the feature `remote`, and a store named by `VKFUSE_CACHE_REMOTE`, `remote` has an empty store of its own
-//! and finds everything there; `compared` trusts nobody, so it builds all the same and compares. The first run of these puts
+//! and finds everything there; `compared` trusts no one, so it builds all the same and compares. The first run of these puts
 //! there what is missing, unless `VKFUSE_CACHE_REMOTE_READ_ONLY` is set.
 //!
 //! Prints medians in milliseconds: device creation, two kernels (load, validate, normalise, analyse), eight buffers and their

@@ -95,7 +95,7 @@ pub(crate) fn recording(context: &Context) -> impl FnMut() {
     move || drop(list.record(&into).expect("a recording"))
 }
 
-/// `same_buffers` so many times, each on a queue of its own, with outputs and temporaries of its own and inputs that all read.
+/// `same_buffers` this many times, each on a queue of its own, with outputs and temporaries of its own and inputs that all read.
 pub(crate) fn shared_inputs(context: &Context, count: usize) -> Vec<Box<dyn FnMut() -> Event + Send>> {
     let chain = || {
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).expect("a queue that can fuse");
@@ -106,7 +106,7 @@ pub(crate) fn shared_inputs(context: &Context, count: usize) -> Vec<Box<dyn FnMu
     others.map(|chain| Box::new(move || chain.submit_fused()) as Box<dyn FnMut() -> Event + Send>).collect()
 }
 
-/// What a plain program does again and again, warmed up, with so many kernels: they are submitted by themselves (`unfused`), as a list (`fused`), or as
+/// What a plain program does again and again, warmed up, with this many kernels: they are submitted by themselves (`unfused`), as a list (`fused`), or as
 /// one that was kept (`kept`).
 pub(crate) fn plain(
     context: &Context,

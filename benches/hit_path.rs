@@ -16,7 +16,7 @@
 //! `cargo bench --bench hit_path -- --threads [NAME]` prints what a list costs where several threads record and complete lists at once, each
 //! on a queue and buffers of its own, over the driver that does nothing: on one queue of the device, and on one for each.
 //!
-//! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case so many times and does nothing else, for tools that
+//! `cargo bench --bench hit_path -- --repeat NAME COUNT` runs one case this many times and does nothing else, for tools that
 //! count instructions: `benches/instructions.sh` does.
 
 mod hit_cases;
@@ -194,7 +194,7 @@ fn lengths() {
     }
 }
 
-/// How long so many runs took, each.
+/// How long this many runs took, each.
 fn times(runs: usize, run: &mut dyn FnMut()) -> Vec<Duration> {
     let one = |_| {
         let start = Instant::now();

@@ -19,7 +19,7 @@ const ELEMENTS: u32 = 1 << 20;
 fn jit(criterion: &mut Criterion) {
     let kernels = ["mul", "sub"].map(load);
     let options = FuseOptions::default();
-    // A desktop device's limits; the least that Vulkan demands would not take so many kernels.
+    // A desktop device's limits; the least that Vulkan demands would not take this many kernels.
     let limits = Limits {
         max_work_group_size: [1024; 3],
         max_work_group_invocations: 1024,

@@ -140,7 +140,7 @@ unsafe extern "system" fn create(
     }
 }
 
-/// A queue by its number: the real one, which is the first, or a name for one, which nobody but this driver is ever given.
+/// A queue by its number: the real one, which is the first, or a name for one, which no one but this driver is ever given.
 unsafe fn queue_at(device: vk::Device, (family, at): (u32, u32), queue: *mut vk::Queue) {
     static NAMES: [u64; QUEUES as usize] = [0; QUEUES as usize];
     if at > 0 {
@@ -184,7 +184,7 @@ unsafe extern "system" fn submit(
     _: vk::Fence,
 ) -> vk::Result {
     for at in 0..count as usize {
-        // SAFETY: the caller gives so many.
+        // SAFETY: the caller gives this many.
         let info = unsafe { &*infos.add(at) };
         if info.signal_semaphore_info_count > 0 {
             // SAFETY: the same.
@@ -229,7 +229,7 @@ unsafe extern "system" fn device_proc(device: vk::Device, name: *const c_char) -
     unsafe { general(stub) }
 }
 
-/// A device, and so many of its queues that can compute.
+/// A device, and this many of its queues that can compute.
 pub(crate) fn device(library: Arc<VulkanLibrary>, count: usize) -> (Arc<Device>, Vec<Arc<Queue>>) {
     let instance = Instance::new(library, InstanceCreateInfo::default()).expect("an instance");
     let required = Context::required_features();
@@ -273,7 +273,7 @@ pub(crate) fn open() -> Context {
     with_queues(1)
 }
 
-/// A context over so many queues of a driver that does nothing.
+/// A context over this many queues of a driver that does nothing.
 pub(crate) fn with_queues(count: usize) -> Context {
     let path = if cfg!(windows) { "vulkan-1.dll" } else { "libvulkan.so.1" };
     // SAFETY: the file of that name is the Vulkan loader.

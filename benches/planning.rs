@@ -15,7 +15,7 @@ const ROWS: u32 = 1024;
 const COLUMNS: u32 = 1024;
 const ELEMENTS: u32 = ROWS * COLUMNS;
 
-/// Plans of one list are made for so long, and at least so many.
+/// Plans of one list are made for so long, and at least this many.
 const TIME: Duration = Duration::from_millis(400);
 const LEAST: usize = 20;
 
@@ -145,7 +145,7 @@ impl Kernels {
         })
     }
 
-    /// Products that are read in reverse, small enough for a cache: these are worked out again.
+    /// Products that are read in reverse, small enough for a cache: these are recomputed.
     fn inlined(&self, count: usize) -> List {
         const FEW: u32 = ELEMENTS / 16;
         let groups = [FEW / 256, 1, 1];
@@ -210,7 +210,7 @@ fn timed(list: &[Submission], options: &FuseOptions, limits: &Limits) -> (f64, P
 }
 
 fn main() {
-    // A desktop device's limits; the least that Vulkan demands would not take so many kernels.
+    // A desktop device's limits; the least that Vulkan demands would not take this many kernels.
     let limits = Limits {
         max_work_group_size: [1024; 3],
         max_work_group_invocations: 1024,

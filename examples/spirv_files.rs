@@ -1,4 +1,4 @@
-//! Kernels from SPIR-V files, whoever compiled them, in one dispatch.
+//! Kernels from SPIR-V files, no matter who compiled them, in one dispatch.
 //!
 //! Every file holds a kernel `z = f(x, y)` on f32 with bindings 0, 1 and 2 and, if it has push constants, the number of
 //! elements in them. The kernels are strung together, each taking the result of the one before, and run unfused

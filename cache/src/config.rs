@@ -98,7 +98,7 @@ pub struct RemoteConfig {
 }
 
 impl RemoteConfig {
-    /// The defaults, for a store at a URL: read and written, trusting nobody.
+    /// The defaults, for a store at a URL: read and written, trusting no one.
     pub fn at(url: impl Into<String>) -> RemoteConfig {
         RemoteConfig {
             url: url.into(),

@@ -81,7 +81,7 @@ pub(crate) trait Disk: Send + Sync + Debug {
     fn list(&self, folder: &File) -> io::Result<Vec<(String, FileKind)>>;
     /// Sets the stamp that says when a file was last used.
     fn stamp(&self, file: &File, stamp: Stamp) -> io::Result<()>;
-    /// Takes the exclusive lock of an open file if nobody has it. It ends with the handle. A file
+    /// Takes the exclusive lock of an open file if no one has it. It ends with the handle. A file
     /// system without locks answers `Unsupported`.
     fn try_lock(&self, file: &File) -> io::Result<bool>;
     /// Writes a file through to the device.

@@ -145,7 +145,7 @@ impl Key {
         &self.0.source
     }
 
-    /// What the names of the entry's files begin with; so many bits of the key's hash.
+    /// What the names of the entry's files begin with; this many bits of the key's hash.
     pub(crate) fn stem(&self, bits: u32) -> Cow<'_, str> {
         match bits {
             NAME_BITS => Cow::Borrowed(&self.0.stem),

@@ -98,7 +98,7 @@ impl Shared {
         let (told, heard) = sync_channel(1);
         self.handle.spawn(async move {
             let result = tokio::time::timeout(limit, work).await.unwrap_or(Err(RemoteMiss::TimedOut));
-            // Nobody listens any more where the limit was not kept.
+            // No one listens any more where the limit was not kept.
             let _ = told.send(result);
         });
         match heard.recv_timeout(limit + SLACK) {
@@ -232,7 +232,7 @@ impl Remote {
             return Err(RemoteMiss::KnownAbsent);
         }
         let fetched = self.shared.fetch(name);
-        // Whoever gives what nobody asked for is as good as one who gives nothing.
+        // Anyone who gives what no one asked for is as good as one who gives nothing.
         let opened = fetched.and_then(|bytes| envelope::open(bytes, key, what, &self.shared.keys));
         match &opened {
             Ok(opened) if opened.is_trusted => self.shared.reads.succeeded(),
@@ -290,7 +290,7 @@ impl Remote {
         self.put_later(key, None, What::Entry, entry.sections());
     }
 
-    /// Puts the blob of a driver there, later. Without a key to sign it with nobody would take it.
+    /// Puts the blob of a driver there, later. Without a key to sign it with no one would take it.
     pub(crate) fn put_blob(&self, key: &Key, driver: &Part, blob: &[u8]) {
         if self.shared.keys.signs() {
             let sections = [("driver", driver.as_bytes()), ("blob", blob)];
@@ -326,7 +326,7 @@ impl Remote {
         match self.uploads.push(bytes, job) {
             Ok(()) => {}
             Err(Refused::Full) => self.shared.not_uploaded(id, RemoteMiss::QueueFull),
-            // Nobody waits for the network.
+            // No one waits for the network.
             Err(Refused::NoThread(_)) => self.shared.not_uploaded(id, RemoteMiss::Failed),
         }
     }

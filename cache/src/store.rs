@@ -192,7 +192,7 @@ impl Store {
     }
 
     fn later(&self) -> Option<&Later> {
-        // A process that was forked off has the queue, and nobody who works on it.
+        // A process that was forked off has the queue, and no one who works on it.
         self.state.as_ref().ok().and_then(|opened| opened.later.as_ref()).filter(|later| later.is_here())
     }
 
@@ -336,7 +336,7 @@ impl Store {
     }
 
     /// Stores an entry without waiting for it, where the store was opened with
-    /// [`StoreConfig::background`]; [`Store::put`] otherwise. What becomes of it is told by events and counted. It is found
+    /// [`StoreConfig::background`]; [`Store::put`] otherwise. What becomes of it is reported by events and counted. It is found
     /// from now on by this store, and by others once it is written.
     pub fn put_later(&self, key: &Key, entry: Entry) -> Outcome {
         if let Some(remote) = self.remote() {

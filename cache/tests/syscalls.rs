@@ -209,7 +209,7 @@ mod linux {
                 let codes: &[&str] = if long { &["ENOSPC", "EIO", "EINTR"] } else { &["ENOSPC"] };
                 for code in codes {
                     let (status, when) = point(&format!("error={code}"));
-                    // A failing call is nobody's error: the worker goes on.
+                    // A failing call is no one's error: the worker goes on.
                     assert!(status.success(), "{status}, {when}");
                     check(scenario, &dir, &when);
                     faults += 1;
@@ -220,7 +220,7 @@ mod linux {
     }
 
     /// A file system without locks: the store is off and says so, or where that is asked for, publishes
-    /// without them and never evicts. Either way nobody waits and nothing is lost.
+    /// without them and never evicts. Either way no one waits and nothing is lost.
     fn without_locks() -> usize {
         let base = tempfile::tempdir().unwrap();
         let (dir, log) = (base.path().join("cache"), base.path().join("calls"));

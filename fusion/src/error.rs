@@ -71,7 +71,7 @@ pub enum Error {
     /// The work that was waited for or depended on failed earlier.
     #[error("the work waited for had failed")]
     Earlier(#[source] Arc<Error>),
-    /// A host task was told to wait for itself, by its event or with everything else.
+    /// A host task was asked to wait for itself, by its event or with everything else.
     #[error("a host task cannot wait for itself")]
     OwnTask,
     /// A list was to be waited for by what is called while it is being built, such as a receiver of cache events.

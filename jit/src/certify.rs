@@ -56,7 +56,7 @@ pub enum Answer {
     Unknown(String),
 }
 
-/// Whoever answers questions.
+/// What answers questions.
 pub trait Solver {
     /// Answers one.
     fn ask(&mut self, question: &Question) -> Answer;
@@ -75,7 +75,7 @@ pub enum Claim {
     Covered,
     /// Elements of an internalized buffer and its slots belong together.
     Slot,
-    /// Loops that are written out go round as often as they were written.
+    /// Loops that are unrolled go round as often as they were written.
     Rounds,
     /// Branches whose question is left out go one way.
     Settled,
@@ -83,11 +83,11 @@ pub enum Claim {
     Shape,
     /// A kernel that is placed does each of its items once, and nothing else.
     Placed,
-    /// What is worked out again is what would have been loaded.
+    /// What is recomputed is what would have been loaded.
     Inlined,
     /// Submissions that are done in another order have no byte in common that one of them writes.
     Order,
-    /// Nobody reads the memory of a value that is not in memory.
+    /// No one reads the memory of a value that is not in memory.
     Renamed,
 }
 
@@ -314,7 +314,7 @@ impl Checker<'_, '_> {
         self.push(Claim::Renamed, subject, outcome, None);
     }
 
-    /// A submission in which a producer is worked out.
+    /// A submission in which a producer is computed.
     fn inlined(&mut self, again: &Again) {
         if let Some((own, counted)) = &again.by_rounds {
             self.by_rounds(own, &again.source, *counted);

@@ -414,7 +414,7 @@ impl Specialized {
         Ok(Self { zeros: self.zeros.iter().copied().chain(zero).collect(), ..self.made_into(artifact) })
     }
 
-    /// The same with the bindings of this one, also those that its normal form does not use: arguments are told apart by their number.
+    /// The same with the bindings of this one, also those that its normal form does not use: arguments are distinguished by their number.
     /// Nothing if it uses others.
     pub(crate) fn reshaped(
         &self,

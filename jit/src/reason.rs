@@ -266,7 +266,7 @@ pub enum Reason {
     },
 }
 
-/// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or worked out again where it is
+/// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or recomputed where it is
 /// read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -312,7 +312,7 @@ pub enum RewriteReason {
     /// With the kernels placed, the group still does not hold.
     #[error("also after re-indexing: {0}")]
     Rejected(Box<Reason>),
-    /// What it stores is no definition that could be worked out where it is read.
+    /// What it stores is no definition that could be computed where it is read.
     #[error("submission {producer} cannot be recomputed where it is read: it has {what}")]
     NoDefinition {
         /// The submission that stores.
@@ -534,7 +534,7 @@ impl std::fmt::Display for AccessPair {
 macro_rules! anchors {
     ($($variant:ident $anchor:literal),* $(,)?) => {
         impl Reason {
-            /// The headings of `docs/reasons.md`, in the order of the variants, but for those of kernels:
+            /// The headings of `docs/reasons.md`, in the order of the variants, except for those of kernels:
             /// [`KernelReason::ANCHORS`].
             pub const ANCHORS: &'static [&'static str] = &[$($anchor),*];
 

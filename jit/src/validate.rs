@@ -9,13 +9,13 @@
 //! - **Bytes.** Every buffer, with several initial contents. What stays inside must be untouched.
 //! - **Touched sets.** A byte that only one of the two writes shows with one of two initial contents.
 //! - **Uninitialised reads.** Buffers that the unfused list does not read before it writes them are marked: reading what
-//!   nobody wrote, in memory, registers or shared memory, is reported. So are races, accesses out of bounds and barriers that not everybody reaches.
+//!   no one wrote, in memory, registers or shared memory, is reported. So are races, accesses out of bounds and barriers that not everybody reaches.
 //!
 //! # Requires
 //! - nothing of the planner or the emitter: only the modules that come out
 //!
 //! # Guarantees
-//! - [`Verdict::Differs`] names an instance of the list on which fused and unfused can be told apart
+//! - [`Verdict::Differs`] names an instance of the list on which fused and unfused can be distinguished
 //!
 //! # Refuses
 //! - what the interpreter does not run; lists of which no small instance has the same code; instances that are undefined already unfused

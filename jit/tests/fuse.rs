@@ -306,7 +306,7 @@ fn knows_which_kernels_overwrite_everything() {
     // In order, with a ragged end, backwards, and by work-group.
     assert!(overwrites("pair/scale.spv", 160, 10, 1, &[160, 3]));
     assert!(overwrites("pair/scale.spv", 155, 10, 1, &[155, 3]));
-    // Nobody is there to write.
+    // No one is there to write.
     assert!(overwrites("pair/scale.spv", 16, 1, 1, &[16, 3]));
     assert!(!overwrites("pair/scale.spv", 16, 0, 1, &[16, 3]));
     assert!(overwrites("access/reverse.spv", 1000, 4, 1, &[1000]));

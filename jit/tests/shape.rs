@@ -1,4 +1,4 @@
-//! Free shapes and loops written out, in the interpreter: the same bytes as unfused, and no race.
+//! Free shapes and loops unrolled, in the interpreter: the same bytes as unfused, and no race.
 
 mod list;
 

@@ -163,7 +163,7 @@ fn list_that_is_split() {
     check_with("split", &split(), &options, &desktop());
 }
 
-/// The same list: what the reversal reads is worked out where it is read.
+/// The same list: what the reversal reads is computed where it is read.
 #[test]
 fn list_that_is_inlined() {
     check("inlined", &split(), &desktop());

@@ -64,7 +64,7 @@ fn the_tools_are_the_pinned_ones() {
     }
 }
 
-/// A failed assertion of the C++ would end the process of whoever loads a kernel. Where this fails, `CXXFLAGS` is without
+/// A failed assertion of the C++ would end the process of anyone who loads a kernel. Where this fails, `CXXFLAGS` is without
 /// `-DNDEBUG`, or `.cargo/config.toml` was not read.
 #[cfg(feature = "compiled-spirv-tools")]
 #[test]

@@ -32,7 +32,7 @@ fn assert_agreed(list: &List, limits: &Limits) -> usize {
     }
 }
 
-/// `tmp = x * y; out = tmp * y` on so many elements.
+/// `tmp = x * y; out = tmp * y` on this many elements.
 fn chain(n: u32, promote: Promote) -> List {
     let mut list = List::new(n);
     list.promote(2, promote);
@@ -126,7 +126,7 @@ fn an_undefined_list_is_not_judged() {
     assert!(undefined, "{found}");
 }
 
-/// A list over images, of which the planner is told the size.
+/// A list over images, of which the planner knows the size.
 fn over_images(size: Option<[u32; 2]>, kernels: &[(&str, &[u64])]) -> List {
     let mut list = List::new(1);
     let [width, height] = size.unwrap_or([40, 24]);
@@ -154,7 +154,7 @@ fn lists_over_images_agree() {
         &[("images/tone.spv", &[0]), ("images/gain.spv", &[0, 1]), ("images/tone.spv", &[1])],
         // A stencil works out what it reads.
         &[("images/gain.spv", &[0, 1]), ("images/stencil.spv", &[1, 2]), ("images/tone.spv", &[2])],
-        // Samples, of what nobody writes.
+        // Samples, of what no one writes.
         &[("images/blur.combined.spv", &[0, 1]), ("images/tone.spv", &[1])],
         &[("images/colour.gain.spv", &[0, 1]), ("images/colour.tone.spv", &[1])],
     ];
@@ -170,7 +170,7 @@ fn lists_over_images_agree() {
     }
 }
 
-/// Fused without the order that is needed, a stencil reads texels that nobody wrote.
+/// Fused without the order that is needed, a stencil reads texels that no one wrote.
 #[test]
 fn images_fused_on_trust_are_told_apart() {
     let trust = FuseOptions { policy: Policy::Trust, no_rewrites: true, ..FuseOptions::default() };

@@ -63,15 +63,15 @@ impl<K: MemoryKey, V> Held<K, V> {
 /// How many hits a thread makes before it tells the others how far it has counted.
 const APART: u64 = 1024;
 
-/// A number that is later than those before it in its thread, and than what other threads told.
+/// A number that is later than those before it in its thread, and than what other threads reported.
 fn stamp() -> u64 {
-    /// What threads told. Not the scheduler's (`crate::sync`): nothing but the order of use goes by it.
+    /// What threads reported. Not the scheduler's (`crate::sync`): nothing but the order of use goes by it.
     static TOLD: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static LAST: Cell<u64> = const { Cell::new(0) };
     }
     let told = TOLD.load(Relaxed);
-    // Where a thread's own storage is gone already, what others told has to do.
+    // Where a thread's own storage is gone already, what others reported has to do.
     LAST.try_with(|last| {
         let now = last.get().max(told) + 1;
         last.set(now);
@@ -113,7 +113,7 @@ impl<K: MemoryKey, V> Front<K, V> {
     /// [`Front::hit`] of a key whose `value` the map has, and which this thread's local map has from now on.
     pub(crate) fn copy(&self, key: &K, value: &Arc<V>) -> (Cached<V>, Places) {
         let places = self.insert(*key, value);
-        // Nobody but the map, which is locked, takes it out again.
+        // No one but the map, which is locked, takes it out again.
         let hit = self.hit(key).unwrap_or_else(|| Cached::new(Arc::clone(value)));
         (hit, places)
     }

@@ -1,4 +1,4 @@
-//! What the memory cache is told and what it tells: limits, values and how they were found, counters.
+//! What the memory cache is given and what it tells: limits, values and how they were found, counters.
 
 use std::ops::Deref;
 use std::sync::Arc;

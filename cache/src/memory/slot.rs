@@ -8,7 +8,7 @@
 //!   │ ▲ └──── lasting failure ───► Failed
 //!   │ └────── one waiter ──── Retry ◄── first attempt, somebody waits
 //!   └──────── failure that may pass, panic
-//!                                Over ◄─── second attempt, or nobody waits
+//!                                Over ◄─── second attempt, or no one waits
 //! ```
 
 use std::sync::{Arc, OnceLock, PoisonError};

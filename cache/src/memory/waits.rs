@@ -33,7 +33,7 @@ impl Owner {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(current_thread().id());
     }
 
-    /// Nobody builds any more.
+    /// No one builds any more.
     pub(crate) fn release(&self) {
         let _table = table();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;

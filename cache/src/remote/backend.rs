@@ -178,7 +178,7 @@ fn miss(error: opendal::Error) -> RemoteMiss {
     }
 }
 
-/// All bytes of a body, unless there are more than so many.
+/// All bytes of a body, unless there are more than this many.
 async fn all(reader: &mut impl oio::Read, most: u64) -> Result<Vec<u8>, RemoteMiss> {
     let mut bytes = Vec::new();
     loop {

@@ -34,7 +34,7 @@ impl Breaker {
         match state.open_until {
             None => true,
             Some(until) if now < until => false,
-            // Whoever tries may never come back to say how it went.
+            // Anyone who tries may never come back to say how it went.
             Some(_) if state.is_tried.is_some_and(|since| now < since + FIRST_PAUSE) => false,
             Some(_) => {
                 state.is_tried = Some(now);

@@ -5,8 +5,8 @@
 //!      0     8  magic "VKFREMO\n"
 //!      8     4  version (1)
 //!     12     4  what: 1 entry, 2 driver blob
-//!     16    32  public key of the signer (ed25519); zero where nobody signed
-//!     48    64  signature; zero where nobody signed
+//!     16    32  public key of the signer (ed25519); zero where no one signed
+//!     48    64  signature; zero where no one signed
 //!    112     8  length of the key
 //!    120     *  the key, as a `.src` file
 //!      *     *  the body, as a `.bin` or `.blob` file
@@ -43,7 +43,7 @@ pub(crate) struct Opened {
     pub(crate) is_trusted: bool,
 }
 
-/// What an object may have whose body has at most so many bytes.
+/// What an object may have whose body has at most this many bytes.
 pub(crate) fn most(body: u64) -> u64 {
     body.saturating_add(MOST_KEY)
 }

@@ -82,7 +82,7 @@ impl Keys {
                 return Err(KeyError::Malformed { path: path.to_owned(), line: secret.len() });
             };
             let key = SigningKey::from_bytes(&bytes);
-            // Whoever signs here trusts himself.
+            // Anyone who signs here trusts himself.
             keys.trusted.insert(key.verifying_key().to_bytes(), key.verifying_key());
             keys.own = Some(key);
         }

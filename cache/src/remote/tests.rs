@@ -1,4 +1,4 @@
-//! The remote tier against a server in this process that answers as it is told.
+//! The remote tier against a server in this process that answers as it is asked to.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -56,7 +56,7 @@ impl Server {
         let mood = Arc::new(Mutex::new(Mood::Fair));
         let shelf = Arc::<Shelf>::default();
         let (mine, stock) = (Arc::clone(&mood), Arc::clone(&shelf));
-        // It lives as long as the process; nobody connects any more.
+        // It lives as long as the process; no one connects any more.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (mood, shelf) = (Arc::clone(&mine), Arc::clone(&stock));
@@ -299,7 +299,7 @@ fn a_store_that_is_dropped_takes_no_connection_of_another_along() {
 fn keys_are_rotated() {
     let yard = Yard::new();
     fill(&yard.machine(yard.config(Some("old"), &[])), 1);
-    // Both are trusted before the new one signs, and the old one is taken out when nobody needs it.
+    // Both are trusted before the new one signs, and the old one is taken out when no one needs it.
     let layer = |trusts: &[&str]| yard.machine(yard.config(None, trusts)).find(&key(0)).unwrap().layer;
     assert_eq!(layer(&["old", "new"]), Layer::Remote);
     fill(&yard.machine(yard.config(Some("new"), &["old"])), 1);
@@ -455,7 +455,7 @@ fn a_read_only_machine_puts_nothing_there() {
     assert_eq!(store.get(&key(0)).unwrap(), payload(0));
     fill(&store, 5);
     assert_eq!(yard.server.puts(), before);
-    // Blobs that nobody would take are not put there either.
+    // Blobs that no one would take are not put there either.
     let unsigned = yard.machine(yard.config(None, &["alice"]));
     fill(&unsigned, 5);
     assert_eq!(yard.server.puts(), before + 5);

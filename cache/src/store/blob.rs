@@ -145,7 +145,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8], room: Ro
         if let Some(held) = &ledger
             && !fits(inner, held, cost)
         {
-            // A store that nobody has counted yet may have room all the same.
+            // A store that no one has counted yet may have room all the same.
             if room == Room::AsItIs && held.record.is_some() {
                 return Err(Skip::Full);
             }
@@ -242,9 +242,9 @@ pub(crate) fn begin_elsewhere(store: &Store, key: &Key, driver: &Part) -> Option
 
 /// What the marker of a load says.
 enum Left {
-    /// Nobody is loading.
+    /// No one is loading.
     Nothing,
-    /// Somebody is, or that cannot be told.
+    /// Somebody is, or that cannot be known.
     Loading,
     /// A process died during its load. The lock of its marker is held, so that only one process acts on it.
     Dead(File),
@@ -341,7 +341,7 @@ fn quarantine(inner: &Inner, root: &File, place: &Place, name: &str, blob: &[u8]
     }
 }
 
-/// Forgets the deaths over the blobs of a driver, and the marker of a process that died and that nobody
+/// Forgets the deaths over the blobs of a driver, and the marker of a process that died and that no one
 /// came upon yet. Returns whether there were any, and what they took of the disk. The lock must be held.
 ///
 /// # Errors

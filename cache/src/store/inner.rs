@@ -34,7 +34,7 @@ pub(crate) struct Inner {
     /// Whether it is a lower store: it may belong to the administrator, and nothing is written to it.
     is_lower: bool,
     root: Mutex<(Arc<File>, Meta)>,
-    /// After a time-out nobody waits for the lock again until then.
+    /// After a time-out no one waits for the lock again until then.
     impatient_until: Mutex<Option<Instant>>,
 }
 

@@ -110,7 +110,7 @@ impl<'a> Ledger<'a> {
                     let record = Record::decode(&bytes);
                     return Ok(Ledger { disk, file, record });
                 }
-                // Somebody took the name away: this lock excludes nobody.
+                // Somebody took the name away: this lock excludes no one.
                 _ => {}
             }
         }

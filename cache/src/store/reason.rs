@@ -32,7 +32,7 @@ pub enum Miss {
     /// There is no such entry.
     #[error("not stored")]
     Absent,
-    /// The key is there, the entry is not: its writer did not finish, or was told to stop.
+    /// The key is there, the entry is not: its writer did not finish, or was asked to stop.
     #[error("the entry was not finished")]
     Incomplete,
     /// Other keys have the same folder name, this one is not among them.
@@ -155,7 +155,7 @@ pub enum RemoteMiss {
     /// It bears the name of somebody who is trusted, who did not sign it.
     #[error("the signature is wrong")]
     Forged,
-    /// Nobody who is trusted signed it.
+    /// No one who is trusted signed it.
     #[error("its signer is not trusted")]
     Untrusted,
     /// As much as may wait is waiting to be uploaded.

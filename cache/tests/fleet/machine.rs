@@ -44,7 +44,7 @@ pub(crate) struct Done {
     pub(crate) errors: u64,
     /// Look-ups that it was not asked for.
     pub(crate) rests: u64,
-    /// Code of nobody who is trusted that was not what was built.
+    /// Code of no one who is trusted that was not what was built.
     pub(crate) lies: u32,
     pub(crate) uploaded: u64,
     pub(crate) not_uploaded: u64,
@@ -101,7 +101,7 @@ fn remote(url: &str, signs: Option<PathBuf>) -> RemoteConfig {
     remote
 }
 
-/// As the engine does: a hit is used, what nobody trusted has made is built and compared, all else is built.
+/// As the engine does: a hit is used, what no one trusted has made is built and compared, all else is built.
 pub(crate) fn work(folder: &Path) {
     let variable = |name: &str| std::env::var(name).unwrap();
     let mut remote = remote(&variable(URL), std::env::var_os(SIGNS).map(PathBuf::from));

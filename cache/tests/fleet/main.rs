@@ -77,13 +77,13 @@ fn survives(fleet: &Fleet, engine: Engine, what: &str, writes: bool, rests: bool
     for done in &all {
         assert_eq!((done.wrong, done.lost), (0, 0), "{done:?}");
         assert!(done.slowest < Duration::from_secs(20), "{done:?}");
-        // Whoever fails is left alone, unless that is over sooner than it could be.
+        // Anyone who fails is left alone, unless that is over sooner than it could be.
         assert!(!rests || done.rests > 0, "{done:?}");
     }
 }
 
 fn lies(fleet: &Fleet, engine: Engine) {
-    // Other bytes for each key, by somebody who has a key of his own; then by nobody.
+    // Other bytes for each key, by somebody who has a key of his own; then by no one.
     machine::lie(fleet.server.url(), Some(&fleet.file("mallory")));
     let all = fleet.run("mallory", 4, false);
     print("other bytes, signed by a stranger", engine, &all);

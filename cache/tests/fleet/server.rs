@@ -90,7 +90,7 @@ impl Server {
     fn signal(&self, signal: libc::c_int) {
         let child = self.child.as_ref().unwrap().id();
         #[allow(unsafe_code, reason = "there is no safe kill")]
-        // SAFETY: a child of this process that nobody has waited for yet.
+        // SAFETY: a child of this process that no one has waited for yet.
         let result = unsafe { libc::kill(child as libc::pid_t, signal) };
         assert_eq!(result, 0);
     }

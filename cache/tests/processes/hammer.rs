@@ -15,7 +15,7 @@ use crate::{KEYS, pick, spawn};
 /// Builds of this version are odd, those of the next even.
 const PARITY: u64 = if cfg!(vkfuse_next_format) { 0 } else { 1 };
 
-/// How long four threads read and write: so many operations each, or until somebody says that it is
+/// How long four threads read and write: this many operations each, or until somebody says that it is
 /// enough; where the store is ruined meanwhile, for a time.
 fn quota(is_ruined: bool) -> (u64, Duration) {
     match is_ruined {
@@ -69,7 +69,7 @@ pub(crate) fn hammer(dir: &Path, seed: u64, limit: u64, is_ruined: bool) {
     println!("\ndone {} {} {}", sum(|t| t.0), sum(|t| t.1), sum(|t| t.2));
 }
 
-/// Sizes under the lock of the store, so that nobody is in the middle of anything.
+/// Sizes under the lock of the store, so that no one is in the middle of anything.
 pub(crate) fn bytes_published(dir: &Path) -> Option<u64> {
     let lock = fs::File::open(dir.join("lock")).ok()?;
     lock.lock().ok()?;

@@ -35,7 +35,7 @@ pub(crate) fn key(number: u64) -> Key {
     )
 }
 
-/// Bytes of one build of a key. Every page of 4 KiB is the same but for its number, which makes this
+/// Bytes of one build of a key. Every page of 4 KiB is the same except for its number, which makes this
 /// cheap enough to be checked at every hit, and still shows pages that are missing or mixed.
 pub(crate) fn fill(number: u64, build: u64, length: usize) -> Vec<u8> {
     let mut page = [0; 4096];

@@ -30,7 +30,7 @@ pub(crate) fn race(dir: &Path, seed: u64) {
     println!("\nbuilt {builds}");
 }
 
-/// Nobody waits for somebody else's build, so the death of one who builds is nobody's loss.
+/// No one waits for somebody else's build, so the death of one who builds is no one's loss.
 
 #[test]
 fn eight_processes_race_for_one_cold_key() {

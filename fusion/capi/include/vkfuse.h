@@ -222,7 +222,7 @@ typedef void (*VkfuseLockFunction)(void *user);
 /**
  * A queue that vkfuse may use.
  *
- * Vulkan forbids that two threads use a queue at the same time. Either nobody else uses it while a call of vkfuse may submit,
+ * Vulkan forbids that two threads use a queue at the same time. Either no one else uses it while a call of vkfuse may submit,
  * or everybody uses it under a lock: `lock` and `unlock` are called around each submission, and from any thread that
  * calls vkfuse. Both are null, or neither.
  */
@@ -611,7 +611,7 @@ const char *vkfuse_last_error(void);
 
 /**
  * The version of the library: major, minor and patch, each below 1000, as one number (1.2.3 is 1002003). A library works for
- * whoever was compiled with a header of the same major version, and of the same minor version while the major one is 0.
+ * a program that was compiled with a header of the same major version, and of the same minor version while the major one is 0.
  */
 uint32_t vkfuse_version(void);
 
@@ -687,7 +687,7 @@ enum VkfuseResult vkfuse_kernel_from_wgsl(struct VkfuseContext context,
 void vkfuse_kernel_destroy(struct VkfuseKernel kernel);
 
 /**
- * Makes a buffer of so many bytes, all zero.
+ * Makes a buffer of this many bytes, all zero.
  *
  * * The pointer is null or to what the header says.
  */
@@ -826,7 +826,7 @@ enum VkfuseResult vkfuse_queue_wait_semaphore(struct VkfuseQueue queue,
                                               const struct VkfuseRawSemaphore *semaphore);
 
 /**
- * Signals a semaphore of the program's when everything that the queue was told to run is complete. A list that is being
+ * Signals a semaphore of the program's when everything that the queue was asked to run is complete. A list that is being
  * recorded ends first.
  *
  * * The pointer is null or to what the header says, and the handle is null or valid.
@@ -835,7 +835,7 @@ enum VkfuseResult vkfuse_queue_signal_semaphore(struct VkfuseQueue queue,
                                                 const struct VkfuseRawSemaphore *semaphore);
 
 /**
- * Waits until the work is complete, or for so many nanoseconds: `VKFUSE_TIMEOUT` if it is not complete then. `UINT64_MAX` is
+ * Waits until the work is complete, or for this many nanoseconds: `VKFUSE_TIMEOUT` if it is not complete then. `UINT64_MAX` is
  * for ever. A list that is being recorded is cancelled.
  */
 enum VkfuseResult vkfuse_event_wait(struct VkfuseEvent event,

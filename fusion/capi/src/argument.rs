@@ -54,7 +54,7 @@ pub(crate) unsafe fn several<'a, T>(what: &str, pointer: *const T, count: usize)
 ///
 /// # Safety
 ///
-/// As for [`several`], and nobody else uses them.
+/// As for [`several`], and no one else uses them.
 pub(crate) unsafe fn several_mut<'a, T>(
     what: &str,
     pointer: *mut T,
@@ -65,7 +65,7 @@ pub(crate) unsafe fn several_mut<'a, T>(
     }
     // SAFETY: the caller's promise; this checks.
     unsafe { several(what, pointer.cast_const(), count)? };
-    // SAFETY: as there, and nobody else uses them (the caller's promise).
+    // SAFETY: as there, and no one else uses them (the caller's promise).
     Ok(unsafe { slice::from_raw_parts_mut(pointer, count) })
 }
 
@@ -87,7 +87,7 @@ pub(crate) unsafe fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// The pointer is null, misaligned, or to a place that nobody else uses.
+/// The pointer is null, misaligned, or to a place that no one else uses.
 pub(crate) unsafe fn put<T>(what: &str, pointer: *mut T, value: T) -> Result<(), Failure> {
     check(what, pointer)?;
     // SAFETY: neither null nor misaligned (checked), so it is to a place (the caller's promise). What is there is no value that

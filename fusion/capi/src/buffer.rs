@@ -30,7 +30,7 @@ fn bytes(size: u64) -> Result<usize, Failure> {
         .map_err(|_| Failure::new(VkfuseResult::InvalidArgument, format!("{size} bytes are too many")))
 }
 
-/// Makes a buffer of so many bytes, all zero.
+/// Makes a buffer of this many bytes, all zero.
 ///
 /// # Safety
 ///

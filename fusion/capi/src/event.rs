@@ -34,7 +34,7 @@ pub enum VkfuseOutcome {
     Failed = 7,
 }
 
-/// Waits until the work is complete, or for so many nanoseconds: `VKFUSE_TIMEOUT` if it is not complete then. `UINT64_MAX` is
+/// Waits until the work is complete, or for this many nanoseconds: `VKFUSE_TIMEOUT` if it is not complete then. `UINT64_MAX` is
 /// for ever. A list that is being recorded is cancelled.
 #[unsafe(no_mangle)]
 pub extern "C" fn vkfuse_event_wait(event: VkfuseEvent, timeout_ns: u64) -> VkfuseResult {

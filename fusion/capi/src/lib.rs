@@ -6,7 +6,7 @@
 //!   follows no pointer. Objects may be destroyed in any order; each keeps what it needs.
 //! - *Results.* Every call that can fail returns a `VkfuseResult`, and leaves a message for the calling thread.
 //! - *Panics* end at the border and are `VKFUSE_INTERNAL`.
-//! - *Threads.* Every function may be called from any thread at any time, but for what Vulkan itself forbids of the handles that
+//! - *Threads.* Every function may be called from any thread at any time, except for what Vulkan itself forbids of the handles that
 //!   a program lends.
 //!
 //! Pointers are checked for null and alignment. That they are to what the header says is for the caller.

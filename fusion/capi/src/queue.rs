@@ -364,7 +364,7 @@ pub unsafe extern "C" fn vkfuse_queue_wait_semaphore(
     })
 }
 
-/// Signals a semaphore of the program's when everything that the queue was told to run is complete. A list that is being
+/// Signals a semaphore of the program's when everything that the queue was asked to run is complete. A list that is being
 /// recorded ends first.
 ///
 /// # Safety

@@ -22,7 +22,7 @@ pub type VkfuseLockFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
 /// A queue that vkfuse may use.
 ///
-/// Vulkan forbids that two threads use a queue at the same time. Either nobody else uses it while a call of vkfuse may submit,
+/// Vulkan forbids that two threads use a queue at the same time. Either no one else uses it while a call of vkfuse may submit,
 /// or everybody uses it under a lock: `lock` and `unlock` are called around each submission, and from any thread that
 /// calls vkfuse. Both are null, or neither.
 #[repr(C)]

@@ -127,7 +127,7 @@ pub extern "C" fn vkfuse_last_error() -> *const c_char {
 }
 
 /// The version of the library: major, minor and patch, each below 1000, as one number (1.2.3 is 1002003). A library works for
-/// whoever was compiled with a header of the same major version, and of the same minor version while the major one is 0.
+/// a program that was compiled with a header of the same major version, and of the same minor version while the major one is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn vkfuse_version() -> u32 {
     let part = |text: &str| text.parse::<u32>().unwrap_or(0);

@@ -55,7 +55,7 @@ fn they_do_nothing() {
     };
     let held = || {
         let mut words = [0u32; 64];
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: there is room for this many bytes.
         let result = unsafe { vkfuse_buffer_download(buffer, 0, words.as_mut_ptr().cast(), 256) };
         assert_eq!(result, VkfuseResult::Ok, "{}", message());
         words

@@ -28,7 +28,7 @@ impl Rig {
 
     fn device(&self) -> String {
         let mut name = [0u8; 256];
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: there is room for this many bytes.
         let result =
             unsafe { vkfuse_context_device_name(self.context, name.as_mut_ptr().cast(), name.len()) };
         assert_eq!(result, VkfuseResult::Ok, "{}", message());
@@ -105,7 +105,7 @@ impl Rig {
 
     fn words(&self, buffer: VkfuseBuffer) -> [u32; 256] {
         let mut words = [0u32; 256];
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: there is room for this many bytes.
         let result = unsafe { vkfuse_buffer_download(buffer, 0, words.as_mut_ptr().cast(), 1024) };
         assert_eq!(result, VkfuseResult::Ok, "{}", message());
         words
@@ -188,7 +188,7 @@ fn robust_access_is_kept_to() {
     }
 }
 
-/// What is left of a number that is too small to change a large one: rounded one by one it is 0. llvmpipe finds it unless it is told not
+/// What is left of a number that is too small to change a large one: rounded one by one it is 0. llvmpipe finds it unless it is asked not
 /// to.
 #[test]
 fn floats_are_rounded_or_left_to_the_driver() {

@@ -90,10 +90,10 @@ pub(crate) struct CheckArgs {
     /// The pipeline file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Refuse files whose buffers have more than so many bytes together.
+    /// Refuse files whose buffers have more than this many bytes together.
     #[arg(long, value_name = "N", default_value_t = 64 << 20)]
     pub(crate) max_bytes: u64,
-    /// Give up after so many instructions of all invocations together.
+    /// Give up after this many instructions of all invocations together.
     #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_steps: u64,
     /// Accesses outside of what is bound are defined, as with the feature robustBufferAccess2: they are notes and no findings.

@@ -362,7 +362,7 @@ fn forgive(
     } else {
         writeln!(out, "deaths over the blobs of {forgiven} entries and drivers are forgiven")?;
         if compiled > 0 {
-            writeln!(out, "{compiled} modules may be compiled again of which a compiler died")?;
+            writeln!(out, "{compiled} modules over which a compiler died may be compiled again")?;
         }
     }
     Ok(Status::Success)

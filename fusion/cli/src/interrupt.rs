@@ -25,7 +25,7 @@ pub(crate) fn is_asked() -> bool {
     IS_ASKED.load(Relaxed)
 }
 
-/// How a command ended, if nobody pressed Ctrl-C.
+/// How a command ended, if no one pressed Ctrl-C.
 pub(crate) fn unless_asked(status: Status) -> Status {
     if is_asked() { Status::Interrupted } else { status }
 }

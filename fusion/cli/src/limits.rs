@@ -42,7 +42,7 @@ pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo)
 
 fn kernel(submit: &Submit, checked: &CheckedSubmit, limits: &DeviceLimits) -> Result<(), String> {
     let interface = &checked.kernel.interface;
-    let push = submit.push.len().min(checked.push.len());
+    let push = submit.push.bytes.len().min(checked.push.len());
     if push > limits.max_push_bytes as usize {
         return Err(over(&format!("{push} bytes of push constants"), limits.max_push_bytes));
     }

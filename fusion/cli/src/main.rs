@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let line = CommandLine::parse();
     log(line.color);
     if matches!(line.command, Command::CompileGuard) {
-        // Nobody else may write to its output.
+        // No one else may write to its output.
         let served = vkfuse::guard::serve_compile_guard().map_err(Stop::from);
         return served.map_or_else(|stop| stop.status, |()| Status::Success).into();
     }
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         (Err(stop), _) | (Ok(_), Err(stop)) => stop,
     };
     if stop.status != Status::Success {
-        // There is nobody left to tell if this fails.
+        // There is no one left to tell if this fails.
         let _ = writeln!(std::io::stderr(), "error: {}", stop.message);
     }
     stop.status.into()

@@ -12,9 +12,9 @@ const STYLE: &str = "\
 *{box-sizing:border-box}body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;margin:1.5em auto;\
 max-width:76em;padding:0 1em;color:var(--ink);background:var(--paper)}h1{font-size:1.5em;margin:.2em 0}h2{font-size:1.15em;\
 margin:1.6em 0 .4em}h3{font-size:1em;margin:1em 0 .2em}p{margin:.4em 0;max-width:62em}details{margin:.4em 0;max-width:62em}summary{cursor:pointer;overflow-wrap:anywhere}code{font-size:.92em}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
-.wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:min(24em,var(--width));height:auto}.wide svg.r{min-width:34em}th{max-width:7em}\
+.wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:min(24em,var(--width));height:auto}.wide svg.r{min-width:34em}\
 table{border-collapse:collapse;width:max-content}td,th{max-width:24em;padding:.25em .8em;text-align:right;border-bottom:1px solid var(--rim);vertical-align:top}\
-td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
+th{max-width:7em}td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
 a{color:var(--accent)}";
 
 impl Page {
@@ -97,7 +97,7 @@ pub(crate) fn escaped(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A number with so many digits, or a dash.
+/// A number with this many digits, or a dash.
 pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"))
 }

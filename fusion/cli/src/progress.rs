@@ -44,7 +44,7 @@ impl Bar {
         self.draw(&mut state);
     }
 
-    /// So many are done.
+    /// This many are done.
     pub(crate) fn at(&self, done: usize, total: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (state.done, state.total) = (done, total);

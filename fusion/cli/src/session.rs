@@ -100,6 +100,9 @@ impl<'p> Session<'p> {
             contents.push(contents::initial(pipeline, buffer)?);
         }
         let properties = properties(pipeline, args.policy);
+        if pipeline.fusion.no_barriers && !trusts(pipeline, args.policy) {
+            tracing::warn!("no_barriers has no effect without the policy \"trust\"");
+        }
         let queues = Queues::new(&context)?;
         Ok(Session { context, pipeline, checked, kernels, contents, properties, queues })
     }
@@ -413,11 +416,12 @@ fn float(pipeline: &Pipeline) -> FloatMode {
     if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict }
 }
 
+fn trusts(pipeline: &Pipeline, policy: Option<PolicyArg>) -> bool {
+    policy.map_or(pipeline.fusion.trust, |policy| policy == PolicyArg::Trust)
+}
+
 fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {
-    let trust = match policy {
-        Some(policy) => policy == PolicyArg::Trust,
-        None => pipeline.fusion.trust,
-    };
+    let trust = trusts(pipeline, policy);
     let properties = FusionProperties::default()
         .policy(if trust { Policy::Trust } else { Policy::Prove })
         .float(float(pipeline));

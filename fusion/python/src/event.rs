@@ -17,7 +17,7 @@ pub(crate) struct Event {
 
 #[pymethods]
 impl Event {
-    /// Waits for so many seconds, or for ever; whether the work is complete.
+    /// Waits for this many seconds, or for ever; whether the work is complete.
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let event = self.own.get()?;
         let mut left =

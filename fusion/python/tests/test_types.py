@@ -73,13 +73,32 @@ class Tensor:
 def test_arrays_of_other_libraries_come_and_go_by_dlpack(context: vkfuse.Context) -> None:
     data = np.arange(12, dtype=np.float32).reshape(3, 4)
     buffer = context.buffer(Tensor(data), name="x")
-    assert (buffer.shape, buffer.dtype) == ((3, 4), np.float32)
+    assert buffer.shape == (3, 4)
+    assert buffer.dtype == np.float32
     back = np.from_dlpack(buffer)
     assert back.tolist() == data.tolist()
     with pytest.raises(TypeError, match="Tensor is not in the host's memory"):
         context.buffer(Tensor(data, device=2))
     with pytest.raises(BufferError):
         buffer.__dlpack__(copy=False)
+
+
+def test_sizes_and_shapes_are_named(context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.Kernel) -> None:
+    x = context.zeros(N)
+    for size in (-3, (1, -1), 1 << 32):
+        with pytest.raises(OverflowError, match="from 0 to 4294967295"):
+            queue.submit(mul, x, x, x, push=1, groups=size)
+    for array in (np.ones(7, np.float32), np.ones((2, 3), np.float32)):
+        with pytest.raises(ValueError, match=r"an array of shape \(.*\) does not fit a buffer of shape \(256,\)"):
+            x.upload(array)
+
+
+def test_what_a_kernel_does_not_use_is_a_warning(
+    context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.Kernel
+) -> None:
+    x = context.zeros(N)
+    with pytest.warns(UserWarning, match="kernel `mul` does not use binding 3 of set 0"):
+        queue.submit(mul, x, x, x, x, push=1, items=1).wait()
 
 
 def test_everything_is_one_short_line(

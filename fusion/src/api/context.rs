@@ -252,7 +252,7 @@ impl Context {
         Kernel::checked(&self.inner, jit::Kernel::with_artifacts(module, entry, artifacts)?)
     }
 
-    /// A buffer of so many zeros.
+    /// A buffer of this many zeros.
     ///
     /// # Errors
     ///
@@ -406,7 +406,7 @@ impl Context {
         self.inner.programs.is_cacheable(artifact)
     }
 
-    /// Forgets the pipelines kept in memory, but for those of lists that are kept. The persistent store keeps what it has.
+    /// Forgets the pipelines kept in memory, except for those of lists that are kept. The persistent store keeps what it has.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -417,7 +417,7 @@ impl Context {
     }
 
     /// Waits until the persistent store has written what was built so far, for `patience` at most. Says whether it has. What
-    /// could not be written is counted in [`Context::cache_stats`], and told by events. The end of a context waits as well:
+    /// could not be written is counted in [`Context::cache_stats`], and reported by events. The end of a context waits as well:
     /// `VKFUSE_CACHE_CLOSE_WAIT`.
     pub fn flush_cache(&self, patience: std::time::Duration) -> bool {
         self.inner.programs.store.flush(patience)

@@ -113,13 +113,13 @@ impl<'a> Handler<'a> {
         self
     }
 
-    /// Runs a kernel on so many work-groups. With a count of 0 it does nothing, in its place among the others.
+    /// Runs a kernel on this many work-groups. With a count of 0 it does nothing, in its place among the others.
     #[inline]
     pub fn dispatch(&mut self, kernel: &'a Kernel, groups: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
-    /// Runs a kernel on at least so many items, rounded up to whole work-groups in each dimension. The kernel is to check
+    /// Runs a kernel on at least this many items, rounded up to whole work-groups in each dimension. The kernel is to check
     /// that it stays inside its data.
     #[inline]
     pub fn dispatch_items(&mut self, kernel: &'a Kernel, items: [u32; 3]) -> &mut Handler<'a> {

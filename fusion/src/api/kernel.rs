@@ -74,7 +74,7 @@ impl Kernel {
         Ok(self.inner.jit.specialize(values)?)
     }
 
-    /// The same kernel, for who relies on sub-groups of so many invocations (`requiredSubgroupSize`). Kernels run with the device's default
+    /// The same kernel, for who relies on sub-groups of this many invocations (`requiredSubgroupSize`). Kernels run with the device's default
     /// ([`DeviceInfo::subgroup_size`](crate::DeviceInfo::subgroup_size)), fused and unfused, which is pinned where a device could take another one.
     ///
     /// # Errors

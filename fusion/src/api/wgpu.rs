@@ -28,7 +28,7 @@ pub struct Device {
     device: wgpu::Device,
     queue: wgpu::Queue,
     context: Context,
-    /// Binds a buffer, and so has wgpu clear what nobody wrote.
+    /// Binds a buffer, and so has wgpu clear what no one wrote.
     touch: wgpu::ComputePipeline,
 }
 
@@ -91,7 +91,7 @@ impl Device {
         &self.context
     }
 
-    /// A buffer of wgpu's as an argument. What nobody wrote yet is zero, as for wgpu.
+    /// A buffer of wgpu's as an argument. What no one wrote yet is zero, as for wgpu.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Device {
         Ok(imported)
     }
 
-    /// Has wgpu clear the parts of a buffer that nobody wrote. It does so when it sees a first use, and of what this crate does with the
+    /// Has wgpu clear the parts of a buffer that no one wrote. It does so when it sees a first use, and of what this crate does with the
     /// buffer it sees nothing: it would clear the results.
     fn touch(&self, buffer: &wgpu::Buffer) {
         let limits = self.device.limits();

@@ -2,7 +2,7 @@
 //!
 //! A list is *in doubt* where [`doubts`](crate::jit::doubts) names other ways to run it. Its first runs take turns: each is one that the program
 //! asked for, with the results that it asked for, because all ways give the same bits. They are timed by the device, and
-//! nobody waits for a time or for code: another way takes its turn once a thread of its own has built it. The way with the least median stays,
+//! no one waits for a time or for code: another way takes its turn once a thread of its own has built it. The way with the least median stays,
 //! and the usual one does unless another is clearly better. What was found out is in the persistent store, under the driver's
 //! identity.
 //!
@@ -130,7 +130,7 @@ impl Autotune {
         let may_run = |way: Way| way == Way::Usual || others.contains(&way);
         let mut trials = self.lock();
         if !trials.contains(&list) {
-            // Nobody else waits for a look at the store but lists in doubt.
+            // No one else waits for a look at the store but lists in doubt.
             let chosen = stored(programs, &list);
             let chosen = chosen.filter(|one| may_run(one.way));
             trials.put(list, Trial::new(others, chosen));
@@ -334,7 +334,7 @@ fn keep(programs: &Programs, list: &[u8; 32], trial: &Trial) {
     tracing::info!(%way, times, "a list that was in doubt was measured");
     if programs.writes() {
         let entry = Entry::new().with(CHOICE, format!("{way} {usual}").into_bytes());
-        // What becomes of it is told by an event.
+        // What becomes of it is reported by an event.
         let _ = programs.store.put_later(&programs.identity.of_choice(list), entry);
     }
 }

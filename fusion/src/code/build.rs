@@ -64,7 +64,7 @@ pub(crate) fn builder() -> ThreadId {
 enum Build {
     /// A thread is at it.
     Running(ThreadId),
-    /// It cannot be built. Whoever needs it learns why by trying.
+    /// It cannot be built. Anyone who needs it learns why by trying.
     Failed,
 }
 

@@ -1,4 +1,4 @@
-//! New code is compiled in a child process first, so that a driver that dies of it takes nobody else with it.
+//! New code is compiled in a child process first, so that a driver that dies of it takes no one else with it.
 //!
 //! The child is a program that calls [`serve`]: it opens the same device and makes pipelines of the modules that it is sent,
 //! until its input ends. One child serves a context until it dies; the next question starts another.
@@ -41,7 +41,7 @@ pub(crate) enum Guarded {
     Alive(Option<Vec<u8>>),
     /// It did not: how it ended.
     Died(String),
-    /// Nobody could be asked.
+    /// No one could be asked.
     NotAsked,
 }
 
@@ -187,7 +187,7 @@ impl Worker {
         if self.is_late {
             return late();
         }
-        // A process whose output has ended is about to end itself, which may take a while if its memory is written out.
+        // A process whose output has ended is about to end itself, which may take a while if its memory is dumped.
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
             if let Ok(Some(status)) = self.child.try_wait() {

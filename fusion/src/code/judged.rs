@@ -1,7 +1,7 @@
 //! What was found out about fused code by comparing it with the unfused, by the key of its step.
 //!
 //! # Guarantees
-//! - code that was found to differ is not used again by the context, whoever asks and however a list is remembered
+//! - code that was found to differ is not used again by the context, no matter who asks and however a list is remembered
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

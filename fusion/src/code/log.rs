@@ -335,7 +335,7 @@ fn held(text: &str) -> Option<Numbers> {
     Numbers::of(numbers.iter().map(|number| (number.0, number.1)), &bytes)
 }
 
-/// The parts of a text, if there are exactly so many.
+/// The parts of a text, if there are exactly this many.
 fn fields<const N: usize>(text: &str, between: char) -> Option<[&str; N]> {
     text.split(between).collect::<Vec<_>>().try_into().ok()
 }

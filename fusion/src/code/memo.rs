@@ -4,7 +4,7 @@
 //! the promotions asked for, the options and the device's limits. It does not follow from which memory that is. So a plan is
 //! kept with its buffers numbered in order of first use, and serves every list of the same structure. Of push constants only
 //! those words have to be the same that indices and conditions are made of, and the same ones have to be equal
-//! ([`PushFlow::holds_with`]): with the others, the plan is the one that was kept but for the bytes that it passes on.
+//! ([`PushFlow::holds_with`]): with the others, the plan is the one that was kept except for the bytes that it passes on.
 //!
 //! # Guarantees
 //! - what is found is what planning would give: a hash only finds candidates, and every part of the structure is compared
@@ -120,7 +120,7 @@ impl Numbered {
 }
 
 impl Memo {
-    /// Room for so many plans.
+    /// Room for this many plans.
     pub(crate) fn new(capacity: usize) -> Memo {
         Memo { kept: NonZeroUsize::new(capacity).map(LruCache::new), hasher: RandomState::new() }
     }
@@ -246,7 +246,7 @@ impl Call {
         }
     }
 
-    /// Whether a submission is this, but for push constants.
+    /// Whether a submission is this, except for push constants.
     fn fits(&self, submission: &Submission, numbers: &mut Numbered) -> bool {
         Arc::ptr_eq(&self.kernel, &submission.kernel)
             && self.base == submission.base

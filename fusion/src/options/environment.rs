@@ -30,7 +30,7 @@ fn switch(name: &str) -> Option<bool> {
     let value = variable(name)?;
     let read = value.to_str().and_then(on_or_off);
     if read.is_none() {
-        warn_once(&format!("{name}={} is ignored: neither `1` nor `0`", value.to_string_lossy()));
+        warn_once(&format!("{name}={} is ignored: neither 0 nor 1", value.to_string_lossy()));
     }
     read
 }

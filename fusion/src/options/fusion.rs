@@ -86,7 +86,7 @@ impl FusionProperties {
     /// Some decisions hang on what the planner cannot see: whether a gather's indices are in order, what of a long row a cache still
     /// holds. Such a list runs in two ways by turns, a dozen times in all, each of which is a run that was asked for, with the same bits;
     /// the device takes the times, and the fastest way stays. [`FusionReport::choice`](crate::report::FusionReport::choice) says what was
-    /// measured. The persistent cache remembers it for the device and its driver. Nobody waits: what has to be built is built by a thread
+    /// measured. The persistent cache remembers it for the device and its driver. No one waits: what has to be built is built by a thread
     /// of its own, and what is clearly slower gets no third turn. A list that is verified or built in the background is not measured.
     ///
     /// What depends on what is in the buffers may be other data's next time. So a list that is fused against the planner's

@@ -7,7 +7,7 @@
 //! # Guarantees
 //! - agreement is of everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
 //!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
-//! - whoever observes a list sees what it touches, known or not
+//! - anyone who observes a list sees what it touches, known or not
 //! - nothing here keeps a buffer alive of which the user has no handle; what was recorded with a buffer goes when the buffer does
 
 use std::{
@@ -216,7 +216,7 @@ pub(crate) struct Followed {
     ahead: bool,
     /// The push constants of those that have others than the known list.
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
-    /// Which of those were told to come after which.
+    /// Which of those were asked to come after which.
     pub(crate) after: Vec<(usize, Range<u32>)>,
 }
 

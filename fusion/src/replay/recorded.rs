@@ -81,7 +81,7 @@ pub(crate) struct TakeState {
     mark: Option<Mark>,
     /// What is said of a run, as long as one is in force.
     pub(crate) said: Option<Arc<Said>>,
-    /// A queue that had all of its memory to itself when so many memories had been taken from their owners.
+    /// A queue that had all of its memory to itself when this many memories had been taken from their owners.
     pub(crate) owned: Option<(QueueId, u64)>,
 }
 
@@ -111,7 +111,7 @@ impl Again {
         device.gpu.play_alone(self.lane, self.tapes[usize::from(waits)].as_ref()?)
     }
 
-    /// Tells the graph of the latest run. Nobody says what came before it on its queue and after earlier runs, so that counts as not
+    /// Tells the graph of the latest run. No one says what came before it on its queue and after earlier runs, so that counts as not
     /// ordered.
     pub(crate) fn tell(&self, graph: &mut Graph, latest: Point) {
         graph.repeated(self.mark, latest, false);
@@ -241,7 +241,7 @@ impl Replay {
         touches.map(move |(place, touch)| Touch { memory: memory(*place), ..*touch })
     }
 
-    /// The script on certain buffers, to be recorded for the program. Nobody knows when the program executes it, so all of
+    /// The script on certain buffers, to be recorded for the program. No one knows when the program executes it, so all of
     /// them have their zeros by now.
     pub(crate) fn for_caller(
         &self,
@@ -268,7 +268,7 @@ impl Replay {
         Some(Again { lane, mark, tapes, in_order: self.in_order })
     }
 
-    /// Makes the submission once more where nothing came between: what is recorded is handed over, and the graph told. Nothing
+    /// Makes the submission once more where nothing came between: what is recorded is handed over, and the graph informed. Nothing
     /// where there is more to it.
     #[inline]
     pub(crate) fn play_again(

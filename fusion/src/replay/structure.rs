@@ -25,7 +25,7 @@ struct Listed {
     entry: Entry,
     /// The number of the buffer of each touch.
     places: SmallVec<[u32; 8]>,
-    /// What it reads, but for what submissions before it certainly write: its part of all.
+    /// What it reads, except for what submissions before it certainly write: its part of all.
     reads: Range<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Places {
         place >= u64::BITS || self.0 >> place & 1 == 1
     }
 
-    /// These of so many.
+    /// These of this many.
     #[inline]
     pub(crate) fn of(self, count: usize) -> impl Iterator<Item = usize> + Clone {
         let (mut bits, mut rest) = (self.0, u64::BITS as usize..count);

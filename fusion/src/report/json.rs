@@ -38,7 +38,7 @@ pub struct List {
     pub trusted: Vec<Trusted>,
     /// Kernels that run alone in code that is not the user's, and what was changed.
     pub changed: Vec<Changed>,
-    /// What was placed, what is worked out again, and whether the list was done in another order.
+    /// What was placed, what is recomputed, and whether the list was done in another order.
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<Check>,
@@ -161,7 +161,7 @@ pub struct Value {
     pub got: &'static str,
 }
 
-/// What is worked out again instead of being loaded.
+/// What is recomputed instead of being loaded.
 #[derive(Debug, Serialize)]
 pub struct Again {
     /// The buffer that is not loaded from.
@@ -293,7 +293,7 @@ impl FusionReport {
 }
 
 impl List {
-    /// What `report` says, with its buffers called as `name` has it. Two of one name are told apart by their numbers.
+    /// What `report` says, with its buffers called as `name` has it. Two of one name are distinguished by their numbers.
     #[must_use]
     pub fn of(report: &FusionReport, name: impl Fn(BufferId) -> Option<String>) -> List {
         let plan = &report.plan;

@@ -93,9 +93,9 @@ counters! {
     disk_verified,
     /// How many were not equal. Never anything but 0, or the cache has a defect.
     disk_different,
-    /// Steps whose SPIR-V the remote store had from nobody who is trusted, and that was what was built here.
+    /// Steps whose SPIR-V the remote store had from no one who is trusted, and that was what was built here.
     remote_equal,
-    /// Steps whose SPIR-V the remote store had from nobody who is trusted, and that was not: it lies.
+    /// Steps whose SPIR-V the remote store had from no one who is trusted, and that was not: it lies.
     remote_different,
     /// Pipelines that the driver found in a stored blob of its own.
     blob_hits,
@@ -137,7 +137,7 @@ impl Stats {
         self.lists(outcome, 1);
     }
 
-    /// Counts so many lists that ended alike.
+    /// Counts this many lists that ended alike.
     pub(crate) fn lists(&mut self, outcome: &Outcome, times: u64) {
         *match outcome {
             Outcome::Fused => &mut self.lists_fused,

@@ -1,6 +1,6 @@
 //! Buffers that are reached by their address: they stay in memory.
 //!
-//! What a kernel does with an address is not followed. A buffer whose address somebody was told can be read by any kernel
+//! What a kernel does with an address is not followed. A buffer whose address someone was given can be read by any kernel
 //! that follows addresses, so nothing of it may stay inside a fused kernel. Under [`Policy::Trust`] that is believed not to
 //! happen, and listed, except where the list itself says that it does.
 

@@ -63,7 +63,7 @@ impl Past {
         }
     }
 
-    /// Notes that a run was made again so many times, at last at this point.
+    /// Notes that a run was made again this many times, at last at this point.
     pub(crate) fn made(&mut self, run: &Counted, times: u64, point: Point) {
         self.ran(point);
         let counts = &mut self.counts;
@@ -76,8 +76,8 @@ impl Past {
 }
 
 impl ContextInner {
-    /// Makes a run again. Whoever calls has seen to it that nothing is in its way and that what it reads is readable.
-    /// `known` is the state of its take, or an empty one. Returns what its events say; what the queue has run is for whoever calls to
+    /// Makes a run again. The caller has seen to it that nothing is in its way and that what it reads is readable.
+    /// `known` is the state of its take, or an empty one. Returns what its events say; what the queue has run is for the caller to
     /// note ([`Past::made_again`]).
     // What is made again and again has no call on its way, and its answer stays where it is.
     #[inline(always)]

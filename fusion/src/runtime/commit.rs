@@ -33,7 +33,7 @@ pub(crate) struct Piece {
     pub(crate) members: Members,
     /// What it reaches by address rather than through a binding.
     pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
-    /// It follows addresses, and nobody said where to: on its queue it is kept apart from everything.
+    /// It follows addresses, and no one said where to: on its queue it is kept apart from everything.
     pub(crate) apart: bool,
 }
 

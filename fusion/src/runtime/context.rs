@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct ContextInner {
     pub(crate) schedule: Mutex<Schedule>,
-    /// Told whenever a list ended or a hold was released.
+    /// Notified whenever a list ended or a hold was released.
     pub(crate) changed: Condvar,
     pub(crate) programs: Arc<Programs>,
     pub(crate) rust: RustKernels,

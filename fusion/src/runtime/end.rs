@@ -54,7 +54,7 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct KeptRun {
     pub(crate) routine: Routine,
-    /// It is for buffers of which somebody was told the address so often.
+    /// It is for buffers of which someone was given the address so often.
     pub(crate) told: Told,
     /// Which push constants it is for besides its own.
     pub(crate) flow: Arc<PushFlow>,
@@ -63,7 +63,7 @@ pub(crate) struct KeptRun {
 /// How to run a kept list again, once that was found out.
 pub(crate) type KeptRoutine = OnceLock<KeptRun>;
 
-/// How often somebody was told an address in each buffer of a list.
+/// How often someone was given an address in each buffer of a list.
 pub(crate) type Told = SmallVec<[u64; 8]>;
 
 /// Where to note how a list, or a submission outside fusion mode, can be run again.

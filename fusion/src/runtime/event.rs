@@ -143,7 +143,7 @@ impl EventInner {
         Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
     }
 
-    /// As [`EventInner::listed`], in place of one of the same queue if nobody else has that any more; with what was said of it, which is
+    /// As [`EventInner::listed`], in place of one of the same queue if no one else has that any more; with what was said of it, which is
     /// likely to be said again.
     pub(crate) fn listed_after(
         last: Option<Arc<EventInner>>,

@@ -114,7 +114,7 @@ impl List {
             let mut entry = Entry { after: After::default(), given, ..known.structure.entry(at, buffers) };
             let used = entry.submission.push.len();
             entry.submission.push.copy_from_slice(&asked[..used]);
-            // Nobody has changed what its buffers hold: that would have ended the list.
+            // No one has changed what its buffers hold: that would have ended the list.
             entry.learn(graph);
             entry
         }));
@@ -216,7 +216,7 @@ impl QueueCell {
 }
 
 impl Schedule {
-    /// Lists a request on a queue in fusion mode by following a known list, after so many changes of what is known of
+    /// Lists a request on a queue in fusion mode by following a known list, after this many changes of what is known of
     /// buffers. Returns the event of the submission; nothing where no known list agrees, or something is in the way.
     pub(crate) fn follow(
         &mut self,

@@ -56,7 +56,7 @@ pub(crate) enum Goal {
     Run,
     /// It runs, and the same will be run again unlooked at if it is planned for that.
     Kept,
-    /// The program records it, and nobody knows when it runs.
+    /// The program records it, and no one knows when it runs.
     Recorded,
 }
 

@@ -69,7 +69,7 @@ impl Drop for StateGuard<'_> {
     }
 }
 
-/// What work comes from: a queue of a context. Whoever makes events counts here, and not where all queues would.
+/// What work comes from: a queue of a context. Anyone who makes events counts here, and not where all queues would.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) context: Arc<ContextInner>,
@@ -103,7 +103,7 @@ impl QueueCell {
         StateGuard { queue: self, state }
     }
 
-    /// Its state. Whoever has it does not ask for the schedule.
+    /// Its state. Anyone who has it does not ask for the schedule.
     #[inline]
     pub(crate) fn state(&self) -> StateGuard<'_> {
         self.locked(self.state.lock().unwrap_or_else(PoisonError::into_inner))
@@ -126,7 +126,7 @@ impl QueueState {
     }
 }
 
-/// Takes tasks to wait for them. One that the calling thread runs is told to wait for itself, which is an error, and stays.
+/// Takes tasks to wait for them. One that the calling thread runs is asked to wait for itself, which is an error, and stays.
 fn take_tasks(tasks: &mut Tasks) -> Tasks {
     let taken = mem::take(tasks);
     tasks.extend(taken.iter().filter(|task| task.is_own()).cloned());

@@ -205,7 +205,7 @@ fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     whole_a.overlaps(&whole_b).then_some(distance)
 }
 
-/// Of bytes for a submission, those that its kernel takes. It is the one `at` a place of a list of so many.
+/// Of bytes for a submission, those that its kernel takes. It is the one `at` a place of a list of this many.
 pub(crate) fn checked_push<'a>(
     context: &ContextInner,
     entry: Option<&Entry>,

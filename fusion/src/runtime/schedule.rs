@@ -8,7 +8,7 @@
 //!
 //! - Fusion lists of different queues never conflict: whatever would conflict with a list ends that list first. So no
 //!   list ever waits for another, and no order of calls can make a circle.
-//! - While a list ends (its kernels are being built, outside the lock) it stays visible as *ending*, and whoever conflicts
+//! - While a list ends (its kernels are being built, outside the lock) it stays visible as *ending*, and anyone who conflicts
 //!   with it waits. So no one can slip in between a list and its execution.
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
@@ -55,7 +55,7 @@ pub(crate) struct Schedule {
     pub(crate) key: Key,
     /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
-    /// Host tasks of queues that are gone, which may not be done yet, or failed and nobody was told.
+    /// Host tasks of queues that are gone, which may not be done yet, or failed and no one was notified.
     pub(crate) orphans: Tasks,
     next: u64,
     /// How often a memory was taken from its owner.
@@ -73,7 +73,7 @@ pub(crate) struct QueueState {
     /// The latest list, if it was a known one: the next one is likely to be the same.
     pub(crate) expects: Option<Box<Followed>>,
     pub(crate) past: Past,
-    /// Host tasks of this queue that may not be done yet, or failed and nobody was told.
+    /// Host tasks of this queue that may not be done yet, or failed and no one was notified.
     pub(crate) tasks: Tasks,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct List {
     pub(crate) completion: Arc<EventInner>,
     /// A known list that it agrees with so far. Then there are no entries.
     pub(crate) followed: Option<Box<Followed>>,
-    /// What was said of the list before, if nobody else has its event.
+    /// What was said of the list before, if no one else has its event.
     pub(crate) spare: Option<Arc<Said>>,
 }
 
@@ -333,7 +333,7 @@ impl ContextInner {
             schedule.revoke(buffers.clone().filter(others));
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                // What fails in that list is an affair of its events, and of whoever reads what it should have written.
+                // What fails in that list is an affair of its events, and of anyone who reads what it should have written.
                 match self.end_list_of(&event, &End::Cancel(cause)) {
                     Err(Error::OwnList) => return Err(Error::OwnList),
                     Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),

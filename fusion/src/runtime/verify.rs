@@ -4,7 +4,7 @@
 //! contents. So the results are the unfused ones whatever the fused code does, and both can be compared byte for byte.
 //!
 //! # Requires
-//! - the list is ending: whoever conflicts with it waits, so nobody changes its memory before it was compared
+//! - the list is ending: anyone who conflicts with it waits, so no one changes its memory before it was compared
 //!
 //! # Refuses
 //! - kernels that follow device addresses, which would leave the copies; and what there is no memory for

@@ -2,7 +2,7 @@
 //!
 //! What orders work is behind one lock, where threads would meet that run lists of their own, on queues and memory of their own. A list that
 //! was run once more with nothing but its own run to come after is *warm*: its next runs are
-//! submitted under a lock of its own, and counted there. Whoever takes the schedule for anything else tells it of them first
+//! submitted under a lock of its own, and counted there. Anyone who takes the schedule for anything else tells it of them first
 //! ([`Schedule::cool`]), and finds everything as if they had been made with the schedule.
 //!
 //! A kept list is warm where its queue has its memory to itself, or queues only read it. Of what a queue lists again and again, the list
@@ -13,7 +13,7 @@
 //!   taken from its owner, no contents changed, and the host holds nothing of it
 //! - a run of which the graph hears later counts as later than all that it knows, and as ordered before nothing
 //!
-//! Whoever has the lock of a list does not ask for the schedule.
+//! Anyone who has the lock of a list does not ask for the schedule.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -63,7 +63,7 @@ pub(crate) struct Runs {
     of: Of,
     /// The latest.
     point: Point,
-    /// How many there were of which the schedule was not told.
+    /// How many there were of which the schedule was not informed.
     count: u64,
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct BufferInner {
     name: Mutex<Option<Arc<str>>>,
 }
 
-/// A handle of the user's. Whoever else keeps a buffer has no part in these, and is told when the last of them goes.
+/// A handle of the user's. Anyone else who keeps a buffer has no part in these, and is notified when the last of them goes.
 #[derive(Debug)]
 pub(crate) struct Handle(Arc<BufferInner>);
 
@@ -94,7 +94,7 @@ impl Deref for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Nobody is to keep it for a list that can come no more.
+        // No one is to keep it for a list that can come no more.
         if self.0.handles.fetch_sub(1, SeqCst) == 1
             && self.0.expected.load(SeqCst)
             && let Some(owner) = self.0.device.owner.upgrade()
@@ -318,7 +318,7 @@ impl BufferInner {
     }
 
     /// Whether what the host writes into it is remembered: it may be numbers that indices depend on. Of memory of the user's
-    /// nobody knows who else writes it.
+    /// no one knows who else writes it.
     pub(crate) fn is_small(&self) -> bool {
         self.size <= SMALL && !self.imported
     }
@@ -428,7 +428,7 @@ impl BufferInner {
         self.unfilled()
     }
 
-    /// The memory; allocated and filled with zeros now if it was not yet. The graph is locked, so nobody else does that at
+    /// The memory; allocated and filled with zeros now if it was not yet. The graph is locked, so no one else does that at
     /// the same time.
     #[inline]
     pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {

@@ -1,7 +1,7 @@
 //! Which bytes of a buffer hold nothing that may be read.
 //!
 //! A fused kernel does not write what it keeps in registers or shared memory, and a run that failed wrote nothing. The
-//! memory then holds older bytes, and whoever reads them as if they were the result would be silently wrong. So such
+//! memory then holds older bytes, and anyone who reads them as if they were the result would be silently wrong. So such
 //! ranges are remembered, reading them is an error that names the buffer, and writing them makes them good again.
 
 use std::sync::{

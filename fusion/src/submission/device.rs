@@ -17,7 +17,7 @@ use crate::{
     vk::{Command, Gpu, KeyId, Point, Submitted},
 };
 
-/// Who is told that a buffer is gone.
+/// Who is notified that a buffer is gone.
 pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
     /// A buffer that a known list may name is gone.
     fn buffer_gone(&self, buffer: HandleId);
@@ -47,7 +47,7 @@ impl Device {
         }
     }
 
-    /// Drops what other queues have reached of what a submission would wait for, and tells the graph. Who is about to wait asks: nobody looks at a queue
+    /// Drops what other queues have reached of what a submission would wait for, and tells the graph. Who is about to wait asks: no one looks at a queue
     /// that nothing is submitted to any more, and what was done there once would be waited for for ever.
     #[inline]
     pub(crate) fn pending(&self, graph: &mut Graph, lane: u32, waits: &mut SmallVec<[Point; 4]>) {

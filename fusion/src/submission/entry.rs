@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) given: Option<Given>,
 }
 
-/// What a submission was told to come after, besides what its buffers say.
+/// What a submission was asked to come after, besides what its buffers say.
 ///
 /// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
 #[derive(Debug, Default, Clone)]
@@ -56,7 +56,7 @@ impl Entry {
     }
 
     /// Takes note of what its arguments hold where indices and conditions depend on it, as far as that is known now. To be
-    /// called when it is listed: whoever changes that from then on ends the list first.
+    /// called when it is listed: anyone who changes that from then on ends the list first.
     pub(crate) fn learn(&mut self, graph: &Graph) {
         let submission = &mut self.submission;
         if !submission.runs() {

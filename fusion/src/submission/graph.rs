@@ -259,7 +259,7 @@ impl Graph {
         }
     }
 
-    /// Puts an access in force, and drops those that are complete and those that it makes superfluous: whoever conflicts with those conflicts with it
+    /// Puts an access in force, and drops those that are complete and those that it makes superfluous: anyone who conflicts with those conflicts with it
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without end.
     fn put(&mut self, work: WorkId, line: Line, touch: &Touch, place: u32) {

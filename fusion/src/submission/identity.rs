@@ -70,9 +70,9 @@ pub(crate) struct QueueId(pub(crate) u64);
 
 /// Which queue may list and run work on a memory without a look at what others do with it.
 ///
-/// A queue becomes the owner of what nobody owned, with its own state locked, or of what no list of another queue and no hold of
-/// the host touches, with the schedule locked. What several only read is shared. Whoever finds that it may not use a memory
-/// locks the schedule, makes the memory nobody's to take, and only then looks at lists, each under the lock of its queue: it
+/// A queue becomes the owner of what no one owned, with its own state locked, or of what no list of another queue and no hold of
+/// the host touches, with the schedule locked. What several only read is shared. Anyone who finds that it may not use a memory
+/// locks the schedule, makes the memory no one's to take, and only then looks at lists, each under the lock of its queue: it
 /// sees what that queue has listed, or the queue sees that it may no more.
 #[derive(Debug, Default)]
 pub(crate) struct Owner(AtomicU64);
@@ -185,7 +185,7 @@ pub(crate) struct SharedMemory {
     /// Counts additions to `told`.
     tellings: AtomicU64,
     pub(crate) contents: SharedContents,
-    /// What somebody was told the address of.
+    /// What someone was given the address of.
     told: Mutex<Vec<Span>>,
 }
 
@@ -220,7 +220,7 @@ impl SharedMemory {
         self.tellings() > 0 && self.told().iter().any(|known| known.overlaps(span))
     }
 
-    /// A number that is another one after more was told.
+    /// A number that is another one after more was given out.
     pub(crate) fn tellings(&self) -> u64 {
         self.tellings.load(Ordering::Acquire)
     }
@@ -232,7 +232,7 @@ pub(crate) type Life = Weak<dyn Any + Send + Sync>;
 /// The memories of imported buffers.
 ///
 /// A memory is one as long as its Vulkan buffer lives, not only while there is a handle: work that was submitted with a handle
-/// may be pending when that is gone, and whoever was told an address still knows it.
+/// may be pending when that is gone, and anyone who was given an address still knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
     /// By what holds the bytes.

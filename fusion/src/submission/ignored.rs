@@ -1,7 +1,8 @@
 //! What a submission was given and does not use.
 //!
 //! Vulkan accepts a value for a specialization constant that the module does not declare, and a descriptor that no shader uses:
-//! programs hand the same list to every variant of a kernel. So does this crate. But a mistyped id looks the same, so it is said:
+//! programs hand the same list, and the same push constants, to every variant of a kernel. So does this crate. But a mistyped id, or
+//! a number of another size, looks the same, so it is said:
 //! in the log, once for each kernel, and in the report. So is a kernel whose loops are longer than a driver runs them.
 
 use smallvec::SmallVec;
@@ -16,6 +17,8 @@ use crate::{
 pub(crate) struct Ignored {
     constants: SmallVec<[u32; 2]>,
     arguments: SmallVec<[SetBinding; 2]>,
+    /// Bytes of push constants that were given, and that the kernel takes.
+    push: Option<(usize, usize)>,
     /// Rounds of its loops, and after how many the driver leaves them.
     rounds: Option<(u128, u64)>,
 }
@@ -37,7 +40,11 @@ impl Ignored {
             arguments.extend(request.args.iter().map(|(at, _)| *at).filter(is_unused));
             arguments.sort_unstable();
         }
-        let ignored = Ignored { constants: constants.into(), arguments, rounds };
+        // A kernel that takes none may have lost its block to a compiler.
+        let (given, takes) =
+            (request.push.len(), specialized.interface.push.as_ref().map_or(0, |push| push.size as usize));
+        let push = (takes > 0 && given > takes).then_some((given, takes));
+        let ignored = Ignored { constants: constants.into(), arguments, push, rounds };
         (ignored != Ignored::default()).then_some(ignored)
     }
 
@@ -52,12 +59,15 @@ impl Ignored {
             .arguments
             .iter()
             .map(|at| format!("kernel {kernel} is given an argument for {at}, which it does not use"));
+        let push = self.push.map(|(given, takes)| {
+            format!("kernel {kernel} is given {given} bytes of push constants, and takes the first {takes}")
+        });
         let rounds = self.rounds.map(|(rounds, limit)| {
             format!(
                 "kernel {kernel} has loops of up to {rounds} iterations, and this driver ends all loops of a kernel after {limit} iterations \
                  together, silently: its results may be wrong"
             )
         });
-        constants.chain(arguments).chain(rounds).collect::<Vec<_>>().into_iter()
+        constants.chain(arguments).chain(push).chain(rounds).collect::<Vec<_>>().into_iter()
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     submission::{accessor::Accessor, held::Held, kernel::KernelInner},
 };
 
-/// What is asked for by a submission, but for what it comes after.
+/// What is asked for by a submission, except for what it comes after.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) args: SmallVec<[(SetBinding, Accessor<'a>); 8]>,

@@ -3,7 +3,7 @@
 //! A list is known by its *signature*: what was asked for by each submission, with the buffers numbered in order of first
 //! use, and what a plan may depend on of each of those. Lists of one signature have one plan, one sequence of dispatches
 //! and one effect on contents; they differ in memory alone. So do lists whose push constants differ in what their plan does
-//! not depend on, but for the bytes that are passed on: which those are, the plan says, and whoever compares.
+//! not depend on, except for the bytes that are passed on: which those are, the plan says, and anyone who compares.
 //!
 //! # Guarantees
 //! - every part of a request is a part of the signature, or makes the list one that has none
@@ -78,7 +78,7 @@ pub(crate) struct View {
     pub(crate) size: u64,
     /// The promotion that it asks for.
     pub(crate) asks: Promote,
-    /// How often somebody was told an address in it.
+    /// How often someone was given an address in it.
     pub(crate) told: u64,
     /// Its size, of an image.
     pub(crate) image: Option<ImageSize>,

@@ -83,7 +83,7 @@ impl RawCommandBuffer {
     /// # Safety
     ///
     /// - The handle is null, or a command buffer of the context's device for queues that can compute; it is being recorded,
-    ///   outside of a render pass, and by nobody else meanwhile.
+    ///   outside of a render pass, and by no one else meanwhile.
     /// - It is executed only while what [`FusedList::record`](crate::FusedList::record) returned lives, and that is let go of
     ///   only when no execution is pending any more.
     /// - Its executions and everything else that uses the list's buffers, this crate's submissions included, are ordered by

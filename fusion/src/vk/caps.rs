@@ -224,7 +224,7 @@ impl DeviceInfo {
 pub(crate) struct Caps {
     /// The device as listed.
     pub(crate) info: DeviceInfo,
-    /// Whether it computes on the processor: then nobody polls for completion, which would take its cores.
+    /// Whether it computes on the processor: then no one polls for completion, which would take its cores.
     pub(crate) is_cpu: bool,
     /// The driver is NVIDIA's own.
     is_nvidia: bool,
@@ -367,7 +367,7 @@ impl Caps {
         }
     }
 
-    /// Which loops of fused kernels are written out. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
+    /// Which loops of fused kernels are unrolled. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
     /// faster in registers than in shared memory or memory.
     pub(crate) fn loops(&self) -> UnrollLimits {
         match self.is_cpu {
@@ -376,7 +376,7 @@ impl Caps {
         }
     }
 
-    /// Whether the pipeline of work-groups of so many invocations may ask for sub-groups of the default size.
+    /// Whether the pipeline of work-groups of this many invocations may ask for sub-groups of the default size.
     pub(crate) fn has_room_for(&self, invocations: u32) -> bool {
         invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
     }

@@ -2,7 +2,7 @@
 //!
 //! A clock is a pair of timestamps around the commands of a submission, written by two command buffers that were recorded
 //! when the clock was made. What is submitted between them knows nothing of it, so a recording that is submitted again and
-//! again is timed like any other. The time is read when somebody asks for it. A clock is free again once nobody can ask
+//! again is timed like any other. The time is read when somebody asks for it. A clock is free again once no one can ask
 //! and its submission is complete.
 
 use std::{
@@ -51,7 +51,7 @@ pub(super) struct Clocks {
 struct State {
     pool: vk::CommandPool,
     blocks: Vec<Block>,
-    /// Clocks in nobody's hands, with the value of the time line that their latest submission reaches.
+    /// Clocks in no one's hands, with the value of the time line that their latest submission reaches.
     free: VecDeque<(u64, u32)>,
 }
 

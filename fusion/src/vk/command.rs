@@ -86,7 +86,7 @@ pub(crate) struct BoundMemory {
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatch {
     pub(crate) pipeline: Arc<Pipeline>,
-    /// Exactly the bindings that the pipeline declares, in any order, but for that of its push buffer.
+    /// Exactly the bindings that the pipeline declares, in any order, except for that of its push buffer.
     pub(crate) bindings: SmallVec<[BoundMemory; 8]>,
     /// Exactly as many bytes as the pipeline declares, those of its push buffer behind its push constants.
     pub(crate) push: SmallVec<[u8; 64]>,

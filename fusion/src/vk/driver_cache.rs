@@ -59,7 +59,7 @@ impl<'a> DriverCache<'a> {
             return None;
         }
         let mut data = vec![0_u8; size];
-        // SAFETY: `data` is `size` bytes long, which the driver is told.
+        // SAFETY: `data` is `size` bytes long, which the driver is given.
         let result = unsafe { get(self.device.handle(), self.handle, &mut size, data.as_mut_ptr().cast()) };
         gpu.0.ok("vkGetPipelineCacheData", result).ok()?;
         data.truncate(size);
@@ -70,7 +70,7 @@ impl<'a> DriverCache<'a> {
 impl Drop for DriverCache<'_> {
     fn drop(&mut self) {
         let fns = &self.device.fns().v1_0;
-        // SAFETY: nobody else has the handle, and the pipeline made with it does not need it.
+        // SAFETY: no one else has the handle, and the pipeline made with it does not need it.
         unsafe { (fns.destroy_pipeline_cache)(self.device.handle(), self.handle, ptr::null()) };
     }
 }

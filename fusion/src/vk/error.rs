@@ -118,7 +118,7 @@ pub enum DeviceError {
         name: &'static str,
     },
     /// An allocation of no bytes.
-    #[error("a memory object needs at least one byte")]
+    #[error("a buffer needs at least one element")]
     ZeroSize,
     /// A range reaches outside its memory object.
     #[error("{what}: bytes {offset}..{end} are outside a memory object of {size} bytes", end = offset.saturating_add(*len))]

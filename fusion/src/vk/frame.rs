@@ -52,7 +52,7 @@ pub(super) fn command_pool(
 ///
 /// # Safety
 ///
-/// Nobody uses the pool, and none of its command buffers is pending, or the device is lost.
+/// No one uses the pool, and none of its command buffers is pending, or the device is lost.
 pub(super) unsafe fn destroy_command_pool(device: &Device, pool: vk::CommandPool) {
     // SAFETY: the caller's promise; destroying stays legal on a lost device.
     unsafe { (device.fns().v1_0.destroy_command_pool)(device.handle(), pool, ptr::null()) };
@@ -62,7 +62,7 @@ impl Frame {
     /// Makes an empty frame for queues of a family.
     pub(super) fn new(gpu: &GpuInner, family: u32) -> Result<Frame, DeviceError> {
         let pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::TRANSIENT)?;
-        // SAFETY: the pool was just made and nobody else knows it.
+        // SAFETY: the pool was just made and no one else knows it.
         let sheet = unsafe { Sheet::new(gpu, pool) }.inspect_err(|_| {
             // SAFETY: the same, and it has no command buffer.
             unsafe { destroy_command_pool(&gpu.device, pool) }

@@ -42,7 +42,7 @@ pub(crate) struct GpuOptions {
     pub(crate) validation: bool,
     /// Switch `robustBufferAccess2` on.
     pub(crate) robust: bool,
-    /// At most so many queues; 0 for the default of 4.
+    /// At most this many queues; 0 for the default of 4.
     pub(crate) max_queues: usize,
     /// For tests: behave as on a device whose memory the host cannot reach, and whose sets are neither pushed nor written after they were bound.
     pub(crate) plain: bool,

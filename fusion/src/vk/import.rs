@@ -78,7 +78,7 @@ impl UserBuffer {
     ///
     /// As long as a buffer of this crate made from it lives, or work that uses it runs:
     ///
-    /// - nobody else reads or writes the range, neither through vulkano nor otherwise, except between an event of
+    /// - no one else reads or writes the range, neither through vulkano nor otherwise, except between an event of
     ///   this crate that says all work on it is done and the next submission that uses it, ordered as
     ///   [above](UserBuffer#the-programs-own-submissions);
     /// - the buffer has memory bound and may be used by the queue families of the context it is given to (one family,

@@ -47,11 +47,11 @@ pub(crate) struct Memory {
     _alive: Alive,
     /// Keeps buffer and memory.
     buffer: Subbuffer<[u8]>,
-    /// Where the buffer goes when nobody uses it any more.
+    /// Where the buffer goes when no one uses it any more.
     spares: Option<Arc<Spares>>,
 }
 
-/// Buffers that nobody uses any more, to be used again: making one takes the driver longer than all that a list takes here.
+/// Buffers that no one uses any more, to be used again: making one takes the driver longer than all that a list takes here.
 #[derive(Debug, Default)]
 pub(super) struct Spares(Mutex<VecDeque<Subbuffer<[u8]>>>);
 
@@ -66,7 +66,7 @@ impl Spares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer of exactly so many bytes, the latest of them.
+    /// A buffer of exactly this many bytes, the latest of them.
     pub(super) fn take(&self, bytes: u64) -> Option<Subbuffer<[u8]>> {
         let mut spares = self.lock();
         let place = spares.iter().rposition(|spare| spare.size() == bytes)?;
@@ -198,7 +198,7 @@ impl Memory {
         }
     }
 
-    /// With its buffer used again when nobody uses it any more.
+    /// With its buffer used again when no one uses it any more.
     pub(super) fn with_spares(mut self, spares: &Arc<Spares>) -> Memory {
         self.spares = Some(spares.clone());
         self

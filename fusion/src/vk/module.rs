@@ -32,7 +32,7 @@ impl<'a> Module<'a> {
 impl Drop for Module<'_> {
     fn drop(&mut self) {
         let fns = &self.device.fns().v1_0;
-        // SAFETY: pipelines do not need their module once they are made, and nobody else has the handle.
+        // SAFETY: pipelines do not need their module once they are made, and no one else has the handle.
         unsafe { (fns.destroy_shader_module)(self.device.handle(), self.handle, ptr::null()) };
     }
 }

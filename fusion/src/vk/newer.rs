@@ -161,7 +161,7 @@ impl NewerFeatures {
         };
         for (number, name) in structure.features.iter().enumerate() {
             let at = std::mem::offset_of!(Flags, flags) + number * size_of::<vk::Bool32>();
-            // SAFETY: a structure with this tag has so many flags, one after the other behind its head.
+            // SAFETY: a structure with this tag has this many flags, one after the other behind its head.
             let flag = unsafe { node.byte_add(at).cast::<vk::Bool32>().read() };
             self.0.extend((flag == vk::TRUE).then_some((structure.extension, *name)));
         }

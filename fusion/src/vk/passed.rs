@@ -1,6 +1,6 @@
 //! Arguments that do not fit into push constants: bytes in uniform buffers of the engine's own.
 //!
-//! A buffer has the bytes of one recording, or of several that pass the same, and nobody writes it while one of them may still be
+//! A buffer has the bytes of one recording, or of several that pass the same, and no one writes it while one of them may still be
 //! submitted or is pending: what is recorded keeps it, as it keeps all memory. Then it takes other bytes. Submitting makes what
 //! the host wrote before visible to the device, so there is nothing to wait for and no barrier.
 
@@ -55,7 +55,7 @@ impl PassedBuffers {
                 reason: "the host does not reach it".to_owned(),
             });
         }
-        // Of those that are in use whoever keeps them frees them.
+        // Of those that are in use, their keeper frees them.
         if buffers.len() >= MOST {
             buffers.remove(0);
         }

@@ -419,7 +419,7 @@ fn arrays(elements: &[(SetBinding, BindingKind)]) -> SetBindings {
     of_one.map(|of_one| (of_one[0].0.binding, of_one[0].1, of_one.len() as u32)).collect()
 }
 
-/// Whether so many bindings are within a device's limits; sorted, and each element of an array counts.
+/// Whether this many bindings are within a device's limits; sorted, and each element of an array counts.
 pub(super) fn within(
     bindings: &[(SetBinding, BindingKind)],
     limits: &DeviceLimits,

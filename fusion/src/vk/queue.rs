@@ -41,7 +41,7 @@ const IDLE_FRAMES: usize = 32;
 /// Idle frames from which on the least recently used one is recorded anew, if all have recordings that may be wanted again.
 const RECORDED_FRAMES: usize = 16;
 
-/// Pending submissions up to which nobody looks whether they are complete: looking costs about as much as submitting.
+/// Pending submissions up to which no one looks whether they are complete: looking costs about as much as submitting.
 const FEW_PENDING: u64 = 8;
 
 /// Submissions that may be pending before [`Gpu::wait_for_room`] waits for the oldest.
@@ -92,7 +92,7 @@ pub(super) struct QueueShared {
     clocks: Arc<Clocks>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
-    /// Whether nobody else has a handle of that, so that the lock above is enough.
+    /// Whether no one else has a handle of that, so that the lock above is enough.
     is_sole: bool,
     /// The user's own lock, where it has one.
     lock: Option<Arc<dyn QueueLock>>,
@@ -100,7 +100,7 @@ pub(super) struct QueueShared {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    /// With the values that complete them, but for the latest.
+    /// With the values that complete them, except for the latest.
     pending: VecDeque<(u64, Flight)>,
     /// The latest, as long as it is pending. A recording that is submitted several times on end is here once; and here, because nothing on the heap is
     /// in lines of memory of its own.
@@ -134,7 +134,7 @@ impl FlightRef<'_> {
         }
     }
 
-    /// What a test is told of it.
+    /// What a test learns of it.
     #[cold]
     fn lines(&self) -> Vec<String> {
         match self {
@@ -188,7 +188,7 @@ impl QueueShared {
         let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
         let clocks = Clocks::new(queue.device(), caps.timestamp_period, caps.timestamp_mask());
         let (last, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        // Handles come from handles, and this one is given to nobody.
+        // Handles come from handles, and this one is given to no one.
         let is_sole = Arc::get_mut(&mut queue).is_some();
         Ok(QueueShared { index, timeline, last, done, state, tapes, clocks, queue, is_sole, lock })
     }
@@ -231,7 +231,7 @@ impl QueueShared {
         {
             let mut state = self.lock();
             if reached > self.last() {
-                // Nobody else signals this semaphore; drivers answer like this when the device is gone.
+                // No one else signals this semaphore; drivers answer like this when the device is gone.
                 gpu.lose("vkGetSemaphoreCounterValue");
                 return Ok(());
             }
@@ -278,7 +278,7 @@ impl QueueShared {
         self.clocks.take(gpu, self.family(), self.done())
     }
 
-    /// As [`QueueShared::send_now`], by whoever has something else to do that takes longer than a call.
+    /// As [`QueueShared::send_now`], by anyone who has something else to do that takes longer than a call.
     #[inline(never)]
     fn send(
         &self,
@@ -333,7 +333,7 @@ impl QueueShared {
             .signal_semaphore_infos(signals)];
         let submit = || {
             let _guard = (!self.is_sole).then(|| self.queue.with(|guard| guard));
-            // SAFETY: the queue's lock is held, or nobody else can name the queue and the lock of its state is held; command
+            // SAFETY: the queue's lock is held, or no one else can name the queue and the lock of its state is held; command
             // buffer, semaphores and all they refer to are alive, and stay so: the flight goes to `pending`. Values waited for were
             // submitted, or are the user's affair; the value signalled is the next.
             unsafe { (gpu.calls.submit)(self.queue.handle(), 1, info.as_ptr(), vk::Fence::null()) }
@@ -486,7 +486,7 @@ impl Gpu {
         }
     }
 
-    /// Where more than a thousand submissions of a queue are pending, waits for the oldest. Whoever calls holds no lock: what they wait for may
+    /// Where more than a thousand submissions of a queue are pending, waits for the oldest. The caller holds no lock: what they wait for may
     /// be the program's to signal, in another thread that needs one.
     #[inline]
     pub(crate) fn wait_for_room(&self, lane: u32) {

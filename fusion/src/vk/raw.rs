@@ -44,7 +44,7 @@ impl fmt::Debug for RawHandles<'_> {
 
 /// A Vulkan device of the user's by its handles, with the user's word that they are what they are said to be.
 ///
-/// Nothing of it is ever destroyed by this crate, and nobody waits for its queues.
+/// Nothing of it is ever destroyed by this crate, and no one waits for its queues.
 #[derive(Debug, Clone)]
 pub struct RawDevice {
     get_instance_proc_addr: vk::PFN_vkGetInstanceProcAddr,
@@ -81,7 +81,7 @@ struct RawQueue {
 
 /// Keeps two threads from using one Vulkan queue at the same time, which Vulkan forbids.
 pub trait QueueLock: Send + Sync {
-    /// Calls `submit` while nobody else uses the queue. It has to be called exactly once.
+    /// Calls `submit` while no one else uses the queue. It has to be called exactly once.
     fn locked(&self, submit: &mut dyn FnMut());
 }
 
@@ -106,7 +106,7 @@ impl RawDevice {
     /// - The handles that are not null are valid, each made from the one before it, and the device was made with a
     ///   `VkDeviceCreateInfo` equal to `create_info`, whose pointers can be followed now. They are not kept.
     /// - Instance and device live until every context over them, and everything made by it, is gone.
-    /// - While a call of this crate may submit, nobody else uses the queues that it was given: any submission, copy,
+    /// - While a call of this crate may submit, no one else uses the queues that it was given: any submission, copy,
     ///   transfer, wait, or the drop of a queue, list or context may. A [`QueueLock`] that the program holds for its own
     ///   uses of the queue satisfies this.
     #[must_use]
@@ -147,7 +147,7 @@ impl RawDevice {
         self
     }
 
-    /// Also uses this queue, by its family and its number in it. Nobody else may use it meanwhile: see
+    /// Also uses this queue, by its family and its number in it. No one else may use it meanwhile: see
     /// [`new`](RawDevice::new).
     #[must_use]
     pub fn queue(mut self, family: u32, index: u32) -> RawDevice {

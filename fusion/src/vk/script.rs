@@ -86,7 +86,7 @@ impl Wanted<'_> {
         Recording { script, first, pushes, around, described, tag, counts }
     }
 
-    /// Whether that was recorded: the commands are the same, but for what the sets name.
+    /// Whether that was recorded: the commands are the same, except for what the sets name.
     pub(super) fn is(&self, recording: &Recording) -> bool {
         let Wanted { played, around, described, tag } = *self;
         let was = recording;

@@ -34,7 +34,7 @@ impl RawSemaphore {
     ///
     /// - The handle is null or a binary semaphore of the device of the context that it is used with, and lives until what
     ///   it was used for is complete.
-    /// - To be waited for, its signal was submitted before, and nobody else waits for it. To be signalled, it is unsignalled
+    /// - To be waited for, its signal was submitted before, and no one else waits for it. To be signalled, it is unsignalled
     ///   and no signal of it is pending.
     #[must_use]
     pub unsafe fn binary(handle: vk::Semaphore) -> RawSemaphore {

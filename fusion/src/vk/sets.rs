@@ -5,11 +5,11 @@
 //! that for a pipeline's bindings, which all have to be of buffers, all its sets are of this sort and none is pushed, for a pipeline has one layout.
 //!
 //! Layouts with the same bindings are one object, and so share their sets: one is allocated where none is idle, and waits here
-//! while nobody has it.
+//! while no one has it.
 //!
 //! # Guarantees
 //! - a set has one owner, a recording; it is written by that, while no submission of it is pending
-//! - whoever submits a recording has written all its sets since: what an idle set names may be gone
+//! - anyone who submits a recording has written all its sets since: what an idle set names may be gone
 
 use std::{
     mem, ptr,
@@ -101,7 +101,7 @@ impl Rewritable {
     }
 }
 
-/// Makes a layout. Whoever calls destroys it.
+/// Makes a layout. The caller destroys it.
 pub(super) fn make_layout(
     gpu: &GpuInner,
     bindings: &[SetLayoutBinding],
@@ -142,7 +142,7 @@ pub(super) enum Writes {
     Pushed(vk::PipelineLayout),
 }
 
-/// Makes a template that takes a [`Descriptor`] for each element, in order. Whoever calls destroys it.
+/// Makes a template that takes a [`Descriptor`] for each element, in order. The caller destroys it.
 pub(super) fn make_template(
     gpu: &GpuInner,
     bindings: &[SetLayoutBinding],
@@ -205,7 +205,7 @@ impl SetShapes {
 }
 
 impl SetShape {
-    /// A set that nobody else has. What it names is not to be looked at before it is written.
+    /// A set that no one else has. What it names is not to be looked at before it is written.
     pub(super) fn take(self: &Arc<Self>, gpu: &GpuInner) -> Result<Set, DeviceError> {
         let mut sets = soon(&self.sets);
         let handle = match sets.idle.pop() {
@@ -247,7 +247,7 @@ impl SetShape {
         // there is a place for each set.
         let result = unsafe { (fns.allocate_descriptor_sets)(self.device.handle(), &info, new.as_mut_ptr()) };
         gpu.ok("vkAllocateDescriptorSets", result).inspect_err(|_| {
-            // SAFETY: the pool is nobody else's, and has no set.
+            // SAFETY: the pool is no one else's, and has no set.
             unsafe { (fns.destroy_descriptor_pool)(self.device.handle(), pool, ptr::null()) }
         })?;
         sets.pools.push(pool);

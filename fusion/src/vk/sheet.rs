@@ -23,7 +23,7 @@ enum Keep {
     Pipeline { _pipeline: Arc<Pipeline> },
 }
 
-/// What commands are recorded into. Whoever owns the command buffer's pool frees the buffer.
+/// What commands are recorded into. Anyone who owns the command buffer's pool frees the buffer.
 #[derive(Debug)]
 pub(super) struct Sheet {
     commands: vk::CommandBuffer,
@@ -58,14 +58,14 @@ impl Sheet {
     ///
     /// # Safety
     ///
-    /// Nobody else uses the pool meanwhile.
+    /// No one else uses the pool meanwhile.
     pub(super) unsafe fn new(gpu: &GpuInner, pool: vk::CommandPool) -> Result<Sheet, DeviceError> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(pool)
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(1);
         let mut commands = vk::CommandBuffer::null();
-        // SAFETY: device and pool are alive, nobody else uses the pool (the caller's promise), and there is room for the
+        // SAFETY: device and pool are alive, no one else uses the pool (the caller's promise), and there is room for the
         // one buffer asked for.
         let result = unsafe {
             (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)

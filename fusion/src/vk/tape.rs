@@ -1,7 +1,7 @@
 //! Submissions that are recorded once and made as often as wanted.
 //!
 //! A tape may be pending several times at once: its command buffer is recorded for simultaneous use. It changes nothing
-//! about ordering. The barrier that it starts with is part of the recording, so whoever needs different ones has a tape
+//! about ordering. The barrier that it starts with is part of the recording, so anyone who needs different ones has a tape
 //! for each.
 
 use std::sync::{Arc, Mutex, PoisonError};

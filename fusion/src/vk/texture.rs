@@ -124,7 +124,7 @@ impl Texture {
         vk::ClearColorValue { uint32: [0; 4] }
     }
 
-    /// What kernels are told of the size of the image, if there is one.
+    /// What kernels know of the size of the image, if there is one.
     pub(crate) fn size(&self) -> Option<ImageSize> {
         if let Some(texels) = &self.texels {
             let count = u32::try_from(texels.count()).ok()?;
@@ -361,7 +361,7 @@ impl UserImage {
     /// As long as an image of this crate made from it lives, or work that uses it runs:
     ///
     /// - it is in the layout `GENERAL`, which this crate leaves it in (see [`UserImage::without_contents`]);
-    /// - nobody else uses it, except between an event of this crate that says all work on it is done and the next submission
+    /// - no one else uses it, except between an event of this crate that says all work on it is done and the next submission
     ///   that uses it, ordered as [`UserBuffer`](crate::UserBuffer) describes for buffers;
     /// - it is imported once at a time, may be used by the queue families of the context it is given to, and is aliased by no
     ///   memory that the context uses.

@@ -1,7 +1,7 @@
 //! Host bytes to device memory and back.
 //!
 //! Where the host reaches the memory, bytes are copied in place. Elsewhere they go through staging memory: a few
-//! mapped chunks that are used again as soon as the submission that used them is complete, which shows in nobody but
+//! mapped chunks that are used again as soon as the submission that used them is complete, which shows in no one but
 //! the pool holding them.
 
 use std::{
@@ -18,7 +18,7 @@ const CHUNK: usize = 8 << 20;
 /// Chunks of each kind that are kept.
 const MAX_CHUNKS: usize = 8;
 
-/// Up to so many bytes travel inside the command buffer, which needs no staging memory.
+/// Up to this many bytes travel inside the command buffer, which needs no staging memory.
 const MAX_INLINE: usize = 4096;
 
 /// Reads in flight while an earlier one is copied out.
@@ -102,7 +102,7 @@ impl GpuQueue<'_> {
         for piece in pieces(bytes.len()) {
             let (began, start) = (piece.start > 0, point);
             let failed = |error| {
-                // Nobody is told of the pieces before, so nobody else would come after them.
+                // No one is notified of the pieces before, so no one else would come after them.
                 if began && let Err(error) = self.gpu.wait(start, None) {
                     tracing::error!(%error, "an upload that failed may still be running");
                 }
@@ -199,7 +199,7 @@ impl GpuQueue<'_> {
         memory.check(what, offset, len as u64)
     }
 
-    /// A staging chunk nobody uses. Waits for this queue where enough are in use already.
+    /// A staging chunk no one uses. Waits for this queue where enough are in use already.
     fn chunk(&self, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
         let gpu = self.gpu;
         let _ = gpu.0.queues[self.index as usize].collect(&gpu.0);

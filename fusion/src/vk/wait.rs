@@ -32,7 +32,7 @@ impl Gpu {
         if queue.done() >= point.value {
             return true;
         }
-        // Whoever has to know waits.
+        // Anyone who has to know waits.
         let _ = queue.collect(&self.0);
         queue.done() >= point.value
     }

@@ -17,7 +17,7 @@ pub enum WgpuError {
         /// Which of them.
         what: &'static str,
     },
-    /// wgpu clears whole words that nobody wrote, and would clear the results in the rest of such a buffer.
+    /// wgpu clears whole words that no one wrote, and would clear the results in the rest of such a buffer.
     #[error("a buffer of {size} bytes, which is no multiple of 4")]
     Size {
         /// Its size.
@@ -133,7 +133,7 @@ unsafe fn open(
         create_info: &info,
     };
     // SAFETY: these are handles of one another, and the device was made with this info. wgpu's device owns them, and is kept;
-    // the queue is one that wgpu does not use, or nobody uses it meanwhile (the caller's promise).
+    // the queue is one that wgpu does not use, or no one uses it meanwhile (the caller's promise).
     let raw = unsafe { RawDevice::new(&handles) }.queue(0, count - 1);
     // SAFETY: the device was made from this adapter with its extensions and features, and from now on is wgpu's.
     let opened = unsafe {

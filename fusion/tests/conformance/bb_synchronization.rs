@@ -47,7 +47,7 @@ impl Listed {
         self.assert_ended_after(by, 2);
     }
 
-    /// As [`Listed::assert_ended`], where so many dispatches ran in all.
+    /// As [`Listed::assert_ended`], where this many dispatches ran in all.
     #[track_caller]
     fn assert_ended_after(&self, by: CancelCause, dispatches: u64) {
         assert!(!self.fusion.is_in_fusion_mode());

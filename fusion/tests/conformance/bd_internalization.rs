@@ -116,7 +116,7 @@ fn struct_and_bytes(rig: &Rig, reader: &str) {
     ran.assert_internalized(bytes, Private);
 }
 
-/// Slots of three per item, of a struct whose other members nobody writes.
+/// Slots of three per item, of a struct whose other members no one writes.
 #[test]
 fn internalize_non_unit_localsize() {
     struct_and_bytes(&rig!(), "pair/read_struct_bytes");

@@ -252,7 +252,7 @@ fn fused_subgraph_with_non_kernel_cmds() {
     rig.assert_no_validation_messages();
 }
 
-/// A temporary whose address somebody was told stays in memory; whoever trusts that nobody uses it may have it inside.
+/// A temporary whose address someone was given stays in memory; anyone who trusts that no one uses it may have it inside.
 fn usm_internalize(promote: Promote) {
     let rig = rig!();
     let b = buffers(&rig, promote);

@@ -64,7 +64,7 @@ fn every_row_has_a_test_or_a_reason() {
     assert_eq!(named.len(), 90, "a row was added or lost; say so here");
 }
 
-/// And the other way around: no test of the files that are named after parts of the table is missing in it, but for those
+/// And the other way around: no test of the files that are named after parts of the table is missing in it, except for those
 /// that go beyond it.
 #[test]
 fn every_test_of_a_row_is_in_the_table() {

@@ -223,7 +223,7 @@ impl Device {
         }
         let inside: HashSet<BufferId> =
             report.plan.buffers.iter().filter(|b| b.got != Internalization::None).map(|b| b.buffer).collect();
-        // What nothing writes, because nobody is in range, is what it was.
+        // What nothing writes, because no one is in range, is what it was.
         let writes = |s: &plan::Submission, id: BufferId| {
             let mut args = s.args.iter().zip(&s.kernel.interface.bindings);
             args.any(|(arg, binding)| self.memory[1][arg.buffer.0 as usize].id() == id && binding.writes)

@@ -1,4 +1,4 @@
-//! Failures in the middle of a list: whatever would have run outside fusion mode runs, nobody waits for ever, and an
+//! Failures in the middle of a list: whatever would have run outside fusion mode runs, no one waits for ever, and an
 //! error is that of the work it concerns.
 
 use std::{
@@ -19,7 +19,7 @@ use super::{context, context_with, mock, mock::running, pick, support};
 
 const N: usize = 300;
 
-/// Ends the process if it is not dropped in time: a hang could not be told from a slow test otherwise.
+/// Ends the process if it is not dropped in time: a hang could not be distinguished from a slow test otherwise.
 struct InTime(Option<mpsc::Sender<()>>);
 
 impl InTime {
@@ -307,7 +307,7 @@ fn every_call_may_fail_while_code_is_built() {
     println!("{runs} runs");
 }
 
-/// The device goes at any call: everybody hears of it, nobody waits for ever, and nothing old is taken for a result.
+/// The device goes at any call: everybody hears of it, no one waits for ever, and nothing old is taken for a result.
 #[test]
 fn a_device_may_be_lost_at_every_call() {
     let _alone = mock::alone();
@@ -395,7 +395,7 @@ fn an_allocation_that_fails_concerns_what_needs_it() {
     }
 }
 
-/// What was told to come after a submission that failed fails too, in the same list and outside.
+/// What was asked to come after a submission that failed fails too, in the same list and outside.
 #[test]
 fn what_comes_after_a_failure_fails() {
     let _alone = mock::alone();

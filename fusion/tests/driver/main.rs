@@ -29,7 +29,7 @@ fn context(cache: CacheOptions) -> Option<Context> {
     context_with(1, cache)
 }
 
-/// As [`context`], on so many hardware queues.
+/// As [`context`], on this many hardware queues.
 fn context_with(queues: u32, cache: CacheOptions) -> Option<Context> {
     let Some((device, queues)) = mock::device_with(queues) else {
         assert!(std::env::var_os("VKFUSE_REQUIRE_DEVICE").is_none(), "no device");

@@ -96,7 +96,7 @@ fn queues_that_do_not_wait_are_noticed() {
     assert!(right.is_empty() || right.contains(&false), "nothing overtook anything");
 }
 
-/// What a queue did once is waited for by others until somebody saw that it is done, also if nobody looks at that queue any more: whoever would wait looks.
+/// What a queue did once is waited for by others until somebody saw that it is done, also if no one looks at that queue any more: anyone who would wait looks.
 #[test]
 fn what_another_queue_has_done_is_waited_for_once() {
     let _alone = mock::alone();

@@ -56,7 +56,7 @@ fn splits_after_a_reversed_write() {
     }
 }
 
-/// A kernel that reads its own element may scatter its result as it likes: nobody of the list reads it.
+/// A kernel that reads its own element may scatter its result as it likes: no one of the list reads it.
 #[test]
 fn fuses_before_a_reversed_write() {
     let rig = rig!();
@@ -88,7 +88,7 @@ fn splits_before_overwriting_what_neighbours_read() {
         list.submit(Submit::new("chain/mul", ITEMS).read(0, y).read(1, y).write(2, x).push(N));
     }
     // Two neighbours summed and squared three times over stays finite in f32 only as infinity: equal bits count.
-    // With kernels that are worked out again, and values that need no memory, it takes fewer.
+    // With kernels that are recomputed, and values that need no memory, it takes fewer.
     let ran = list.check_as_they_are(&rig);
     assert!(ran.stats.dispatches >= 6, "{:#?}", ran.report().plan);
     assert_dispatches(&ran, ran.stats.dispatches);

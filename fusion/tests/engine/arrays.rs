@@ -544,7 +544,7 @@ fn what_does_not_fit_is_an_error() {
         matches!(found, SubmitError::WriteThroughRead { at: SetBinding { element: 3, .. }, .. }),
         "{found}"
     );
-    // A length that nobody says.
+    // A length that no one says.
     assert!(dynamic(&rig, "arrays/unsized").is_none());
     rig.assert_no_validation_messages();
 }

@@ -79,7 +79,7 @@ fn a_kept_list_switches_too() {
     rig.assert_no_validation_messages();
 }
 
-/// Nobody calls the driver any more once a context is gone: a program may end then.
+/// No one calls the driver any more once a context is gone: a program may end then.
 #[test]
 fn a_context_that_goes_waits_for_what_is_being_built() {
     let Some(own) = Own::open() else { return };

@@ -285,7 +285,7 @@ fn no_dispatch_or_two() {
 #[test]
 fn capability_the_device_lacks() {
     let rig = rig!();
-    // OpCapability with one that needs a feature nobody enables for compute, put before the first instruction.
+    // OpCapability with one that needs a feature no one enables for compute, put before the first instruction.
     let mut module = words("chain/mul");
     module.splice(5..5, [2 << 16 | 17, 2 /* Geometry */]);
     let loaded = rig.context.kernel_from_words("geometry", &module);

@@ -298,3 +298,30 @@ fn the_report_says_what_was_given_in_vain() {
     ];
     assert_eq!(notes, [&said[..], &[]]);
 }
+
+/// Of push constants that are longer than the kernel's block the rest is ignored, which the report says.
+#[test]
+fn the_report_says_that_push_constants_are_too_long() {
+    let rig = rig!();
+    let kernel = rig.kernel("pair/scale");
+    let buffers = [0, 1, 2].map(|_| rig.context.buffer_from(&[7i32; N as usize]).unwrap());
+    let [a, b, c] = &buffers;
+    let event = rig.queue.fuse(|queue| {
+        queue.submit(|h| {
+            h.arg(0, a.read()).arg(1, b.write()).push(&N).push(&2i32).push(&1u64);
+            h.dispatch_items(&kernel, [N, 1, 1]);
+        })?;
+        queue.submit(|h| {
+            h.arg(0, b.read()).arg(1, c.write()).push(&N).push(&3i32);
+            h.dispatch_items(&kernel, [N, 1, 1]);
+        })?;
+        Ok(())
+    });
+    let event = event.unwrap();
+    event.wait().unwrap();
+    assert_eq!(c.download().unwrap(), [42i32; N as usize]);
+    let report = event.report().expect("of a list");
+    let notes: Vec<&[String]> = report.kernels.iter().map(|one| &*one.notes).collect();
+    let said = format!("kernel {} is given 16 bytes of push constants, and takes the first 8", kernel.name());
+    assert_eq!(notes, [&[said][..], &[]]);
+}

@@ -1,5 +1,5 @@
 //! Lists in which a kernel reads its neighbours' texels of an image that the list wrote: one dispatch with the bits of the unfused run,
-//! because the kernel works out again what it would have read; and lists in which it must not.
+//! because the kernel recomputes what it would have read; and lists in which it must not.
 
 use super::images::{H, N, W, as_a_list, gain, image, tone, two};
 use vkfuse::vulkano::{format::Format, image::view::ImageViewType};
@@ -157,7 +157,7 @@ fn what_an_image_rounds_is_read_from_it() {
     assert_cut(&event, "a format that does not keep what is written, or is not said");
 }
 
-/// Texels outside of the image, and texels that nobody wrote.
+/// Texels outside of the image, and texels that no one wrote.
 #[test]
 fn what_is_not_written_is_read() {
     let rig = rig!();

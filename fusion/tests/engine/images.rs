@@ -341,7 +341,7 @@ fn volumes_fuse() {
     assert_eq!(event.outcome(), Outcome::Fused, "{:#?}", event.report());
 }
 
-/// What is sampled and not written is in nobody's way; what is written is sampled by the next dispatch.
+/// What is sampled and not written is in no one's way; what is written is sampled by the next dispatch.
 #[test]
 fn kernels_that_sample_fuse_with_what_comes_after_them() {
     let rig = rig!();

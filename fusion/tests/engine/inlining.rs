@@ -1,5 +1,5 @@
 //! Lists in which a kernel reads elements that other invocations store: one dispatch, with the bytes of the unfused run, because
-//! the kernel works out again what it would have loaded; and lists in which it must not.
+//! the kernel recomputes what it would have loaded; and lists in which it must not.
 
 use crate::support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};
@@ -27,7 +27,7 @@ fn assert_worked_out(ran: &Ran, pairs: &[(usize, usize)]) {
     assert_eq!(ran.stats.dispatches, 1, "{:#?}", report.plan);
 }
 
-/// Demands so many dispatches with nothing worked out again, and hands out why the first seam stayed open.
+/// Demands this many dispatches with nothing recomputed, and hands out why the first seam stayed open.
 #[track_caller]
 fn assert_apart(ran: &Ran, dispatches: u64) -> Option<RewriteReason> {
     let report = ran.report();

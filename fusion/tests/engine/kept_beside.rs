@@ -66,7 +66,7 @@ fn a_kept_run_comes_before_or_after_a_list_that_is_recorded() {
         known();
         kept.run().expect("a run");
     }
-    // Only then is there something to be seen too early: nobody but the kept list leaves it unreadable.
+    // Only then is there something to be seen too early: no one but the kept list leaves it unreadable.
     assert!(inside.download().is_err(), "it stays inside of the kept list");
     known();
     let before = context.stats();

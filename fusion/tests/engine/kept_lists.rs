@@ -101,7 +101,7 @@ fn runs_in_a_row_keep_their_order() {
     scale(&rig, &rig.queue, &a, 3, &b, N as u32).unwrap();
     scale(&rig, &rig.queue, &b, 1, &a, N as u32).unwrap();
     let (_, list) = fusion.complete_and_keep(&FusionProperties::default()).unwrap();
-    // Each run reads what the one before wrote, and nobody waits between.
+    // Each run reads what the one before wrote, and no one waits between.
     for _ in 0..9 {
         list.run().unwrap();
     }

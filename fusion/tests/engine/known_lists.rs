@@ -1,4 +1,4 @@
-//! Lists that come again: recorded for later when they come for the second time, and the same as ever to whoever looks.
+//! Lists that come again: recorded for later when they come for the second time, and the same as ever to anyone who looks.
 
 use crate::support::Rig;
 use vkfuse::{

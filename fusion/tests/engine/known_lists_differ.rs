@@ -1,11 +1,11 @@
-//! Lists that are like a known one, but for their buffers, their push constants, or anything else.
+//! Lists that are like a known one, except for their buffers, their push constants, or anything else.
 
 use std::cell::Cell;
 
 use super::known_lists::{Chain, N, iota};
 use vkfuse::{Buffer, CancelCause, FusionProperties, FusionWrapper, Outcome};
 
-/// Whoever runs the same list in a loop rarely does so on the same buffers.
+/// Anyone who runs the same list in a loop rarely does so on the same buffers.
 #[test]
 fn the_same_list_on_other_buffers() {
     let rig = rig!();

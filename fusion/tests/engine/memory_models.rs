@@ -62,7 +62,7 @@ fn kernels_of_both_models_hand_elements_on() {
     rig.assert_no_validation_messages();
 }
 
-/// What a kernel stores by an access that is not private is worked out where it is read, as any other.
+/// What a kernel stores by an access that is not private is computed where it is read, as any other.
 #[test]
 fn stores_that_are_not_private_are_worked_out_elsewhere() {
     let rig = rig!();

@@ -24,7 +24,7 @@ fn multiples(factor: u32) -> Vec<u32> {
     (0..N).map(|i| factor * i).collect()
 }
 
-/// `z = x + y` by so many work-groups.
+/// `z = x + y` by this many work-groups.
 fn add(rig: &Rig, [x, y, z]: [&Buffer<u32>; 3], groups: [u32; 3]) -> Event {
     let kernel = rig.kernel("pair/add");
     let event = rig.queue.submit(|h| {

@@ -1,4 +1,4 @@
-//! What the host wrote into a buffer counts as numbers, and no longer than it is there: whoever changes it, the next run
+//! What the host wrote into a buffer counts as numbers, and no longer than it is there: anyone who changes it, the next run
 //! of a list has the results of the unfused one.
 
 use crate::support::{Rig, own};
@@ -37,7 +37,7 @@ impl List {
         List::of(rig, 1)
     }
 
-    /// With the block at the start of a buffer of so many.
+    /// With the block at the start of a buffer of this many.
     fn of(rig: Rig, blocks: usize) -> List {
         let floats = |start: f32| {
             let all: Vec<f32> = (0..LEN).map(|i| start + i as f32).collect();
@@ -294,7 +294,7 @@ fn declared_contents_are_read_once() {
     list.rig.assert_no_validation_messages();
 }
 
-/// What was read because it was declared counts as long as nobody writes it, in a buffer of any size.
+/// What was read because it was declared counts as long as no one writes it, in a buffer of any size.
 #[test]
 fn declared_contents_are_forgotten_whoever_changes_them() {
     for blocks in [1, 600, 2000, 8000] {
@@ -324,7 +324,7 @@ fn declared_contents_are_forgotten_whoever_changes_them() {
     }
 }
 
-/// Of memory of the user's nobody knows who writes it, unless the user says so each time.
+/// Of memory of the user's no one knows who writes it, unless the user says so each time.
 #[test]
 fn imported_contents_count_where_they_are_declared() {
     let Some(own) = own::Own::open() else { return };

@@ -7,7 +7,7 @@ use vkfuse::{FusionProperties, FusionWrapper, Outcome};
 
 const N: u32 = 1024;
 
-/// A scan of each work-group of so many elements: it goes with scans of the same size alone.
+/// A scan of each work-group of this many elements: it goes with scans of the same size alone.
 fn scan(size: u32, from: Buf, to: Buf) -> Submit {
     Submit::new("groups/exclusive_scan", Size::Groups([N / size, 1, 1]))
         .spec(0, size)
@@ -24,7 +24,7 @@ fn scratch<const COUNT: usize>(list: &mut Workload, names: [&str; COUNT]) -> [Bu
     names.map(|name| list.poisoned(name, N as usize))
 }
 
-/// Demands so many dispatches in this order.
+/// Demands this many dispatches in this order.
 #[track_caller]
 fn assert_order(ran: &Ran, order: &[usize], dispatches: u64) {
     let report = ran.report();
@@ -35,7 +35,7 @@ fn assert_order(ran: &Ran, order: &[usize], dispatches: u64) {
     assert_eq!(done, order);
 }
 
-/// Demands so many dispatches in the order of the list.
+/// Demands this many dispatches in the order of the list.
 #[track_caller]
 fn assert_own_order(ran: &Ran, dispatches: u64) {
     let report = ran.report();

@@ -8,7 +8,7 @@ use vkfuse::{
 
 const N: usize = 1000;
 
-/// A context whose fused kernels have so many bytes of push constants at the most.
+/// A context whose fused kernels have this many bytes of push constants at the most.
 fn rig_with(bytes: u32, change: impl Fn(ContextOptions) -> ContextOptions) -> Option<Rig> {
     let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::default().no_disk());
     Rig::with(change(options.tuning(Tuning::new().push_bytes(bytes))))
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_in_a_buffer() {
     rig.assert_no_validation_messages();
 }
 
-/// More than any device has, without having been told.
+/// More than any device has, without having been asked.
 #[test]
 fn long_lists_go_beyond_the_devices_limit() {
     let rig = rig!();
@@ -151,7 +151,7 @@ fn kept_lists_run_with_other_arguments_and_buffers() {
     rig.assert_no_validation_messages();
 }
 
-/// Nobody waits: each run has its own arguments for as long as it is pending.
+/// No one waits: each run has its own arguments for as long as it is pending.
 #[test]
 fn runs_in_flight_have_their_own_arguments() {
     let Some(rig) = rig_with(16, |options| options) else { return };

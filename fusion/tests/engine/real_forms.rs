@@ -76,7 +76,7 @@ impl Line {
         Line { list, places, n, front }
     }
 
-    /// Demands one dispatch, and so many times what was given.
+    /// Demands one dispatch, and this many times what was given.
     #[track_caller]
     fn assert_scaled(&self, rig: &Rig, properties: &FusionProperties, by: f32, what: &str) {
         let wanted: Vec<f32> = (0..self.n).map(|i| by * value(self.front + i)).collect();
@@ -339,7 +339,7 @@ fn tails() {
 /// Rows and columns: whole work-groups, one group, one row, and neither a multiple nor a power of two.
 const ROWS: [(u32, u32); 6] = [(30, 256), (1, 256), (7, 320), (5, 100), (3, 1000), (1, 33)];
 
-/// Five rows of 100 fill one work-group of 512 but not the work-groups of their own: two elements in each invocation, written out or as
+/// Five rows of 100 fill one work-group of 512 but not the work-groups of their own: two elements in each invocation, unrolled or as
 /// many as an argument says, stay apart from them. A loop of two does not, nor do other numbers of elements.
 fn dispatches((rows, columns): (u32, u32), kernel: &str, each: u32) -> u64 {
     let two = kernel.contains("written_out") || (kernel.ends_with("asked") && each == 2);

@@ -108,7 +108,7 @@ fn tiles_past_the_end_add_zeros() {
         let expected: Vec<u32> = (0..N).map(|i| (0..24).map(|k| held(i / 8 * 8 + k)).sum()).collect();
         assert_eq!(z.download().unwrap(), expected, "{len}");
 
-        // What nobody writes is read from outside in one dispatch with what follows.
+        // What no one writes is read from outside in one dispatch with what follows.
         let (t, z) = (numbers(&rig.context, 0), numbers(&rig.context, 0));
         t.set_promotion(Promote::Private);
         let event = run(&rig, &[(&tiles, x.read().range(0, len), t.write()), (&more, t.read(), z.write())]);
@@ -121,7 +121,7 @@ fn tiles_past_the_end_add_zeros() {
     rig.assert_no_validation_messages();
 }
 
-/// A mirror image of what another kernel stores is worked out again only where all of it is inside.
+/// A mirror image of what another kernel stores is recomputed only where all of it is inside.
 #[test]
 fn what_is_outside_is_not_worked_out_again() {
     let Some(rig) = robust() else { return };

@@ -27,7 +27,7 @@ fn assert_placed(ran: &Ran, places: Places, submissions: &[usize]) {
     assert!(report.plan.rewrites.iter().all(|one| one.places == places), "{:#?}", report.plan.rewrites);
 }
 
-/// Demands so many dispatches with nothing placed, and hands out why the first seam stayed open.
+/// Demands this many dispatches with nothing placed, and hands out why the first seam stayed open.
 #[track_caller]
 fn assert_apart(ran: &Ran, dispatches: u64) -> Option<RewriteReason> {
     let report = ran.report();
@@ -201,7 +201,7 @@ fn counts_that_do_not_fit_stay_apart() {
         list.check_equal(&rig)
     };
     assert_placed(&list(0), Places::Rows { length: columns }, &[0]);
-    // What cannot be placed is worked out again.
+    // What cannot be placed is recomputed.
     let ran = list(1);
     assert!(ran.report().plan.rewrites.is_empty());
     assert_eq!((ran.stats.dispatches, ran.report().plan.inlined.len()), (1, 1), "{:#?}", ran.report().plan);

@@ -1,5 +1,5 @@
 //! Kernels that do several elements an invocation, and grids with a guard for each dimension: they are as free as kernels that do one
-//! element each, so they take rows, or are worked out again.
+//! element each, so they take rows, or are recomputed.
 
 use crate::support::{Buf, Ran, Size, Submit, Workload};
 use vkfuse::Internalization;

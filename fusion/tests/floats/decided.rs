@@ -83,7 +83,7 @@ const LISTS: &[[Kernel<'static>; 2]] = &[
     [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * select(1.0, 0.0, group.y == 0u);")],
     [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * f32(local.y);")],
     [("x z", "z[i] = x[i] + x[i];"), ("x y", "y[i] = x[i] * select(1.0, 0.0, local.z == 0u);")],
-    // An element that is worked out where it is read.
+    // An element that is computed where it is read.
     [("t", "t[i] = exp(f32(i));"), ("t w y", "y[i] = t[2] * w[i];")],
     [("t", "t[i] = log(f32(i) + 1.5);"), ("t w y", "y[i] = t[5] * w[i];")],
     [("x t", "t[i] = x[i] * select(1.0, 0.0, i == 0u);"), ("t y", "y[i] = t[0];")],

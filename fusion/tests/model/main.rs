@@ -10,7 +10,7 @@
 //! | `VKFUSE_MODEL_SEQUENCES` | how many sequences to run; a few hundred without it |
 //! | `VKFUSE_MODEL_FIRST` | the number of the first one |
 //! | `VKFUSE_MODEL_SEED` | run this sequence only, and print its calls |
-//! | `VKFUSE_MODEL_SECONDS` | stop after so many seconds even if there are sequences left |
+//! | `VKFUSE_MODEL_SECONDS` | stop after this many seconds even if there are sequences left |
 //! | `VKFUSE_SOAK_SECONDS` | how many seconds the soak runs; 25 without it |
 
 // The modules are this test's own.

@@ -32,7 +32,7 @@ pub enum Op {
     Keep {
         queue: Pick,
     },
-    /// Runs a kept list so many times, with another buffer in place of one or with another scalar if there is a pair.
+    /// Runs a kept list this many times, with another buffer in place of one or with another scalar if there is a pair.
     Again {
         kept: Pick,
         queue: Pick,

@@ -139,7 +139,7 @@ fn memory_handles_and_threads_stay_flat() {
     let [.., warm, _, _, _, _, last] = samples[..] else { return };
     assert_eq!(last.files, warm.files, "open files");
     assert_eq!(last.threads, warm.threads, "threads");
-    // Nobody has a buffer or a submission now; staging memory is kept, and the cache keeps some pipelines.
+    // No one has a buffer or a submission now; staging memory is kept, and the cache keeps some pipelines.
     assert!(last.objects.buffers <= STAGING, "{warm:?} {last:?}");
     assert!(last.objects.pipelines <= PIPELINES as u64 + 8, "{last:?}");
     assert!(last.objects.submissions <= warm.objects.submissions.max(32), "{warm:?} {last:?}");

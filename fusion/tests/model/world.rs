@@ -11,7 +11,7 @@ use super::{
     support::Rig,
 };
 
-/// Buffers that are used by whoever holds the lock.
+/// Buffers that are used by anyone who holds the lock.
 pub type Group = Arc<Mutex<Vec<Memory>>>;
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,11 +80,11 @@ pub struct World<'a> {
     pub events: Vec<Noted>,
     /// Lists that were kept.
     pub kept: Vec<Kept>,
-    /// Nobody else uses the queues and buffers: every outcome is known.
+    /// No one else uses the queues and buffers: every outcome is known.
     pub strict: bool,
-    /// Nobody else uses the context: dispatches so far.
+    /// No one else uses the context: dispatches so far.
     pub dispatches: Option<u64>,
-    /// Nobody else has queues of this context.
+    /// No one else has queues of this context.
     pub alone: bool,
     /// Queues are used by other threads too.
     pub shared_queues: bool,

@@ -55,7 +55,7 @@ exhibits! {
         e
     }
 
-    /// Two chunks, with nobody waiting in between.
+    /// Two chunks, with no one waiting in between.
     fn burn_5563() -> Fused(3); {
         let mut e = Exhibit::of("burn_5563");
         let query = e.numbers("query", 16);

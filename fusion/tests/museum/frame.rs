@@ -7,11 +7,11 @@ use crate::support::{Buf, Rig, Size, Submit, Workload};
 /// What has to become of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// One kernel, with so many barriers between its members.
+    /// One kernel, with this many barriers between its members.
     Fused(usize),
-    /// So many dispatches, because work-groups meet in a buffer.
+    /// This many dispatches, because work-groups meet in a buffer.
     Split(u64),
-    /// So many dispatches, for a reason with these words in it.
+    /// This many dispatches, for a reason with these words in it.
     Refused(u64, &'static str),
 }
 
@@ -79,7 +79,7 @@ impl Exhibit {
         self.list.promote(buffer, promote);
     }
 
-    /// Submits a stage with so many work-groups, these buffers by binding, and push constants.
+    /// Submits a stage with this many work-groups, these buffers by binding, and push constants.
     pub(crate) fn run(&mut self, stage: &str, groups: u32, buffers: &[(u32, Buf)], push: &[u32]) {
         let name = format!("museum/{}.{stage}", self.exhibit);
         let submit = Submit::new(&name, Size::Groups([groups, 1, 1]));

@@ -23,7 +23,7 @@ impl Words {
     }
 }
 
-/// Lists of the first generator: so many pools, so many lists of each.
+/// Lists of the first generator: this many pools, this many lists of each.
 pub(crate) fn first(oracle: &mut Oracle, counts: &mut Counts, pools: u64, lists: usize) {
     let mut words = Words::default();
     for seed in 0..pools {
@@ -53,7 +53,7 @@ fn check(oracle: &mut Oracle, counts: &mut Counts, words: &mut Words, name: Stri
     counts.check(oracle, &List { name, calls: calls.collect(), buffers: case.buffers.clone() });
 }
 
-/// Lists of the second generator: so many pools of so many kernels and lists.
+/// Lists of the second generator: this many pools of this many kernels and lists.
 pub(crate) fn second(oracle: &mut Oracle, counts: &mut Counts, pools: u64, kernels: usize, lists: usize) {
     for seed in 0..pools {
         let pool = Pool::new(seed, kernels);

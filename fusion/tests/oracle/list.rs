@@ -1,4 +1,4 @@
-//! Lists of calls, with what the engine is told besides.
+//! Lists of calls, with what the engine is given besides.
 
 use std::sync::Arc;
 

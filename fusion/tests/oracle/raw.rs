@@ -496,7 +496,7 @@ struct Bytes {
 
 impl Bytes {
     fn bytes(&self, len: usize) -> Vec<u8> {
-        // SAFETY: so many were mapped, and no device writes them now.
+        // SAFETY: this many were mapped, and no device writes them now.
         unsafe { std::slice::from_raw_parts(self.mapped, len) }.to_vec()
     }
 }

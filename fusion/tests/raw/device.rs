@@ -203,7 +203,7 @@ impl Own {
         Context::from_raw(raw, options.tuning(tuning))
     }
 
-    /// A buffer of so many words, each with a value.
+    /// A buffer of this many words, each with a value.
     pub fn buffer(&self, words: &[u32], usage: vk::BufferUsageFlags) -> Bytes {
         let size = size_of_val(words) as u64;
         // SAFETY: plain use of Vulkan; the mapping has room for the words.

@@ -382,7 +382,7 @@ fn runs_in_a_row_wait_for_each_other() {
     own.close(vec![], &[line]);
 }
 
-/// Lists that have nothing to do with each other take turns on a queue of which nothing has run yet: whoever reads what one of them wrote
+/// Lists that have nothing to do with each other take turns on a queue of which nothing has run yet: anyone who reads what one of them wrote
 /// waits for its latest run.
 #[test]
 fn lists_that_take_turns_are_waited_for() {

@@ -461,7 +461,7 @@ fn no_list_begins_between_what_a_recording_looks_at_and_what_it_changes() {
         let recorded = scope.spawn(|| {
             let mut all = Vec::new();
             for (round, &commands) in (1..).zip(&commands) {
-                // SAFETY: plain use of Vulkan; nobody else uses the pool meanwhile.
+                // SAFETY: plain use of Vulkan; no one else uses the pool meanwhile.
                 unsafe { device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()) }
                     .unwrap();
                 while turn.load(SeqCst) < round {

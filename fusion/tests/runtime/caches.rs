@@ -178,7 +178,7 @@ fn pipelines_in_use_outlive_their_eviction() {
     let data: Vec<i32> = (0..N as i32).collect();
     let (a, b) = (context.buffer_from(&data).unwrap(), context.buffer::<i32>(N).unwrap());
     let c = context.buffer::<i32>(N).unwrap();
-    // Nobody waits: each submission evicts the pipeline of the one before, which may still run. None comes again as it was:
+    // No one waits: each submission evicts the pipeline of the one before, which may still run. None comes again as it was:
     // that would be run again with the pipeline that it had.
     for round in 0..50 {
         let items = (N + 16 * round) as u32;

@@ -303,7 +303,7 @@ fn a_panic_that_panics_is_an_error_of_the_task() {
     });
 }
 
-/// What is called while a thread builds a list cannot wait for that list, and is told so; the list goes on.
+/// What is called while a thread builds a list cannot wait for that list, and learns so; the list goes on.
 #[test]
 fn a_receiver_of_events_that_waits_for_its_list_is_told_so() {
     in_time(|| {

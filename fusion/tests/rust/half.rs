@@ -140,7 +140,7 @@ table! { 29:
     through 1 |a, b, c| f16::from_f32(a.to_f32() * 0.1).to_bits();
 }
 
-/// To the bit, but for what is no number, and one unit of quotients and roots, of which Vulkan asks less of a device.
+/// To the bit, except for what is no number, and one unit of quotients and roots, of which Vulkan asks less of a device.
 #[test]
 fn functions_of_halves_are_those_of_the_host() {
     let rig = rig!();

@@ -107,7 +107,7 @@ impl Device {
                 Err(_) if inside(buffer) => continue,
                 Err(error) => return Err(internal(&format!("buffer {number}: {error}"))),
             };
-            // What stayed inside and is readable all the same was written by nobody.
+            // What stayed inside and is readable all the same was written by no one.
             if let Some(at) = want.iter().zip(&got).position(|(a, b)| a != b) {
                 let (want, got) = (want[at], got[at]);
                 let what = format!("buffer {number}, word {at}: {got:#x} fused, {want:#x} unfused");

@@ -6,7 +6,7 @@
 //! | `VKFUSE_SECOND_PART` | `I/N`: only every N-th pool of that file, from the I-th on, for several processes |
 //! | `VKFUSE_SECOND_LISTS` | how many lists at most; a hundred by default, all of a file |
 //! | `VKFUSE_SECOND_PER_POOL` | without a file: lists that have the same kernels to choose from; 50 by default |
-//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after this many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads, each with a context of its own; one for each processor by default |
 //! | `VKFUSE_SECOND_SEED` | first seed without a file, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` prints what becomes of that one list |
 //! | `VKFUSE_SECOND_VALIDATION` | `0` runs without the validation layers |
@@ -45,7 +45,7 @@ fn per_pool() -> usize {
 
 /// Where lists come from.
 enum Source {
-    /// A file: every so many sections of it, from one on.
+    /// A file: every this many sections of it, from one on.
     File { corpus: Corpus, part: usize, parts: usize },
     /// This seed and those after it.
     Seeds(u64),
@@ -60,7 +60,7 @@ impl Source {
         Self::File { corpus: Corpus::open(Path::new(&file)).expect("a file of lists"), part, parts }
     }
 
-    /// How many pools there are for so many lists.
+    /// How many pools there are for this many lists.
     fn len(&self, lists: usize) -> usize {
         match self {
             Self::File { corpus, part, parts } => corpus.len().saturating_sub(*part).div_ceil(*parts),

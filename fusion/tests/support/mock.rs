@@ -1,4 +1,4 @@
-//! A driver that fails where it is told to: the real one, with some of its functions replaced in the table that vulkano
+//! A driver that fails where it is asked to: the real one, with some of its functions replaced in the table that vulkano
 //! asks the loader for. It has several queues, whose work overtakes that of others.
 
 // Function tables can be replaced in no other way.
@@ -29,7 +29,7 @@ use vulkano::{
 
 /// Calls that make something, since the last reset.
 pub(crate) static CALLS: AtomicU64 = AtomicU64::new(0);
-/// The calls that fail: from this one on, counted from 1, so many.
+/// The calls that fail: from this one on, counted from 1, this many.
 pub(crate) static FAIL_FROM: AtomicU64 = AtomicU64::new(0);
 pub(crate) static FAIL_COUNT: AtomicU64 = AtomicU64::new(0);
 pub(crate) static FAIL_WITH: AtomicI32 = AtomicI32::new(0);
@@ -93,7 +93,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Makes calls fail, from the `from`-th on, so many.
+/// Makes calls fail, from the `from`-th on, this many.
 pub(crate) fn fail(from: u64, count: u64, with: vk::Result) {
     CALLS.store(0, SeqCst);
     FAIL_WITH.store(with.as_raw(), SeqCst);
@@ -262,7 +262,7 @@ fn change_driver(name: &str, id: &mut vk::DriverId, text: &mut [c_char; 256], in
     }
 }
 
-/// A function that makes one handle: it fails where it is told to, and is counted.
+/// A function that makes one handle: it fails where it is asked to, and is counted.
 macro_rules! creates {
     ($name:ident, $vk:literal, $pfn:ident, $info:ty, $handle:ty) => {
         unsafe extern "system" fn $name(
@@ -465,7 +465,7 @@ pub(crate) fn device() -> Option<(Arc<Device>, Arc<Queue>)> {
     Some((device, queues.pop()?))
 }
 
-/// A device of the mock with so many queues that can compute; `None` without a driver.
+/// A device of the mock with this many queues that can compute; `None` without a driver.
 pub(crate) fn device_with(queues: u32) -> Option<(Arc<Device>, Vec<Arc<Queue>>)> {
     let instance = instance()?;
     let required = Context::required_features();

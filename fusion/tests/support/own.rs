@@ -190,7 +190,7 @@ impl Own {
     pub fn buffer_on(&self, memory: &Arc<DeviceMemory>, offset: u64, bytes: u64) -> Subbuffer<[u8]> {
         let raw = self.raw(bytes);
         let size = raw.memory_requirements().layout.size().min(memory.allocation_size() - offset);
-        // SAFETY: whoever calls only uses the buffers through the engine, which keeps aliases in order.
+        // SAFETY: the caller only uses the buffers through the engine, which keeps aliases in order.
         let part = unsafe { ResourceMemory::from_device_memory_unchecked(memory.clone(), offset, size) };
         let buffer = raw.bind_memory(part).map_err(|(error, ..)| error).expect("memory for the buffer");
         Subbuffer::new(Arc::new(buffer))

@@ -165,7 +165,7 @@ fn results_in_a_new_buffer_stay() {
     let [fx, fy, fz] = [&x, &y, &z].map(|one| import(&device, one).expect("an import"));
     let fused = device.record(&list(&device, &fx, &fy, &fz)).expect("a recording");
     device.queue().submit([fused.commands]);
-    // Nobody wrote `y`: it is zeros.
+    // No one wrote `y`: it is zeros.
     let right: Vec<u32> = (0..N as u32).map(|x| host(x, 0)).collect();
     assert_eq!(read(&device, &z), right);
 }

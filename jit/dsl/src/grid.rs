@@ -32,7 +32,7 @@ impl<A: Accessor, const D: usize> Grid<A, D> {
         grid
     }
 
-    /// From one row to the next there are so many elements; planes follow each other without gaps.
+    /// From one row to the next there are this many elements; planes follow each other without gaps.
     #[must_use]
     pub fn pitch(mut self, elements: u32) -> Self {
         let mut pitch = elements;

@@ -88,7 +88,7 @@ pub enum Shape {
     Scalar(ScalarType),
     /// Two to four components.
     Vector(ScalarType, u32),
-    /// So many elements of one shape, without gaps but for the element's own padding.
+    /// This many elements of one shape, without gaps except for the element's own padding.
     Array(Box<Shape>, u32),
     /// A struct of `repr(C)`.
     Struct(StructShape),

@@ -77,7 +77,7 @@ pub(crate) fn as_planned<'t>(
                 continue;
             }
             let Some(store) = stored.get(&t.offset) else {
-                // Nobody stored it: the read stays, and is found to be one of something else.
+                // No one stored it: the read stays, and is found to be one of something else.
                 touches.push(*t);
                 continue;
             };

@@ -326,7 +326,7 @@ impl Body<'_> {
         stmts
     }
 
-    /// A kernel that would fit the others of its pool but for one thing.
+    /// A kernel that would fit the others of its pool except for one thing.
     fn disturbed(&mut self, what: usize) -> Vec<Stmt> {
         let mut stmts = self.prologue();
         if matches!(what, 0 | 12 | 13) {

@@ -222,7 +222,7 @@ fn parse(bytes: &[u8]) -> io::Result<Section> {
     Ok(Section { seed, pool, lists })
 }
 
-/// Writes lists of so many pools to a file, as far as there is time; only those that any device takes. Says how many
+/// Writes lists of this many pools to a file, as far as there is time; only those that any device takes. Says how many
 /// there are.
 ///
 /// # Errors

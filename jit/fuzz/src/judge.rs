@@ -40,7 +40,7 @@ pub enum Class {
     Contents,
     /// The bytes differ.
     Bytes,
-    /// The fused run reads what nobody wrote, races, or leaves its buffers.
+    /// The fused run reads what no one wrote, races, or leaves its buffers.
     Findings,
     /// A module is not valid.
     Invalid,
@@ -116,7 +116,7 @@ const NARROW: [ThreadCoarseningLimits; 8] = {
     [left(0), left(8), left(0), left(4), left(2), left(0), left(16), left(1)]
 };
 
-/// Loops that are written out.
+/// Loops that are unrolled.
 const WRITTEN_OUT: [UnrollLimits; 5] = [
     UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
     UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },
@@ -168,7 +168,7 @@ pub fn judge(pool: &Pool, list: &List) -> Result<Verdict, Failure> {
 /// Bytes of all objects after a list, by the reference interpreter.
 ///
 /// # Errors
-/// Why the list has no defined result, or none that can be worked out here.
+/// Why the list has no defined result, or none that can be computed here.
 pub fn defined(pool: &Pool, list: &List) -> Result<Vec<Vec<u8>>, Verdict> {
     let case = Case::new(pool, list)?;
     case.unfused().map(|(outcome, _)| outcome.bytes)

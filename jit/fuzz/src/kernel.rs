@@ -74,7 +74,7 @@ pub(crate) struct Kernel {
     pub(crate) dress: Dress,
     pub(crate) subgroups: bool,
     pub(crate) bindings: Vec<Binding>,
-    /// It has so many times the work of others, and each invocation does so many times the work.
+    /// It has this many times the work of others, and each invocation does this many times the work.
     pub(crate) share: (u32, u32),
     /// Elements that an item stores to each buffer.
     pub(crate) stores: u32,

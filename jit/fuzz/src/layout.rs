@@ -308,7 +308,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Bytes up to the end of the last array, which has so many elements if it has no length.
+    /// Bytes up to the end of the last array, which has this many elements if it has no length.
     pub(crate) fn bytes(&self, elements: u32) -> u32 {
         let mut end = 4 * self.header;
         for array in &self.arrays {
@@ -338,7 +338,7 @@ impl Block {
         text
     }
 
-    /// A random block whose arrays have room for so many elements.
+    /// A random block whose arrays have room for this many elements.
     pub(crate) fn random(random: &mut Random, room: u32) -> Self {
         Self::from(random, room, Type::random)
     }

@@ -80,7 +80,7 @@ impl Object {
 }
 
 impl List {
-    /// The list of that number over a pool. So many lists in a row have the same kernels, arguments and promotions, and
+    /// The list of that number over a pool. This many lists in a row have the same kernels, arguments and promotions, and
     /// differ in numbers alone.
     pub fn new(pool: &Pool, seed: u64, number: usize, repeats: usize) -> Self {
         let mut random = Random::new(seed ^ 0x5eed, (number / repeats.max(1)) as u64 + 2);

@@ -48,7 +48,7 @@ pub(crate) struct PoolKernel {
     pub(crate) ports: Vec<Port>,
     pub(crate) local: [u32; 3],
     pub(crate) two_dimensions: bool,
-    /// It has so many times the work of others, and each invocation does so many times the work.
+    /// It has this many times the work of others, and each invocation does this many times the work.
     pub(crate) share: (u32, u32),
     /// Whether the specialization constant 0 is there.
     pub(crate) constant: bool,
@@ -69,7 +69,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// So many kernels that follow from a seed. Those of seeds from [`ROWS`] on go over rows of a few elements.
+    /// This many kernels that follow from a seed. Those of seeds from [`ROWS`] on go over rows of a few elements.
     pub fn new(seed: u64, kernels: usize) -> Self {
         let mut random = Random::new(seed, 1);
         let theme = Theme::random(&mut random, seed >= ROWS);

@@ -34,7 +34,7 @@ impl Random {
         first + self.below((last - first + 1) as usize) as u32
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub(crate) fn percent(&mut self, share: u32) -> bool {
         self.below(100) < share as usize
     }

@@ -34,9 +34,9 @@ pub(crate) struct Theme {
     pub(crate) late: u32,
     /// How many of a hundred views of a block with matrices see them in the other major.
     pub(crate) turned: u32,
-    /// Kernels take a number from one small buffer that nobody writes.
+    /// Kernels take a number from one small buffer that no one writes.
     pub(crate) cells: bool,
-    /// Kernels go over rows of so many elements, and do nothing else.
+    /// Kernels go over rows of this many elements, and do nothing else.
     pub(crate) rows: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Theme {
         theme
     }
 
-    /// Makes it one of calm kernels, which would all be fused and promoted, but for how often loops go round, or how the parts
+    /// Makes it one of calm kernels, which would all be fused and promoted, except for how often loops go round, or how the parts
     /// of an element lie.
     fn become_chain(&mut self, random: &mut Random) {
         (self.tidy, self.calm, self.straight) = (true, 90, 20);

@@ -53,7 +53,7 @@ impl Bounds {
 }
 
 impl Work {
-    /// The next number that nobody has taken.
+    /// The next number that no one has taken.
     pub fn take(&self) -> Option<usize> {
         if self.is_over() {
             return None;
@@ -62,7 +62,7 @@ impl Work {
         (number < self.end.load(Relaxed)).then_some(number)
     }
 
-    /// Lets nobody take more.
+    /// Lets no one take more.
     pub fn stop(&self) {
         self.end.store(0, Relaxed);
     }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `VKFUSE_FORM_LISTS` | how many lists; 100 by default |
 //! | `VKFUSE_FORM_SIZES` | how many lists in a row have the same kernels, at other sizes; 1 by default |
-//! | `VKFUSE_FORM_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_FORM_SECONDS` | begins no list after this many seconds; no limit by default |
 //! | `VKFUSE_FORM_SEAMS` | `1` prints each seam of a legal list that is not inside a dispatch |
 //! | `VKFUSE_FUZZ_SEED` | seed; `SEED:LIST` checks that one list of that seed and prints it |
 //!
@@ -93,7 +93,7 @@ fn forms_of_real_programs_give_the_same_bytes_fused() {
                     continue;
                 }
                 let is_inside = |members: &[usize]| members.contains(&(at - 1)) && members.contains(&at);
-                // What is worked out by its reader is in no dispatch of its own.
+                // What is computed by its reader is in no dispatch of its own.
                 let gone = plan
                     .report
                     .inlined

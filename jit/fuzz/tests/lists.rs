@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `VKFUSE_SECOND_LISTS` | how many lists; a few hundred by default |
 //! | `VKFUSE_SECOND_PER_POOL` | how many of them have the same kernels to choose from; 48 by default |
-//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after this many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
 //! | `VKFUSE_SECOND_SEED` | first seed, from 4294967296 on of lists over rows of a few elements alone; `SEED:LIST` judges that one list of that seed and prints it |
 //! | `VKFUSE_SECOND_ALL` | `1` goes on after a wrong list, and fails at the end with how many there were of each class |

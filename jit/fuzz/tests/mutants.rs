@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_SECOND_LISTS` | how many lists each mutant meets at most; 600 by default |
-//! | `VKFUSE_SECOND_SECONDS` | begins no list after so many seconds; no limit by default |
+//! | `VKFUSE_SECOND_SECONDS` | begins no list after this many seconds; no limit by default |
 //! | `VKFUSE_SECOND_THREADS` | how many threads; one for each processor by default |
 //! | `VKFUSE_SECOND_SEED` | first seed |
 //! | `VKFUSE_SECOND_MUTANTS` | `OneSlot,NoOwnership` asks for some |

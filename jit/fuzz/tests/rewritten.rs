@@ -1,4 +1,4 @@
-//! Lists that are made so that most can be done otherwise than they were submitted: nobody may notice.
+//! Lists that are made so that most can be done otherwise than they were submitted: no one may notice.
 
 use vkfuse_fuzz::wgsl::{Case, Generator, Tally, check, explain};
 
@@ -9,7 +9,7 @@ fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Whether no submission writes where two of its arguments overlap without being equal: nobody can submit that.
+/// Whether no submission writes where two of its arguments overlap without being equal: no one can submit that.
 fn is_list(case: &Case) -> bool {
     case.submissions.iter().all(|one| {
         let args = || one.args.iter().zip(&one.kernel.interface.bindings);
@@ -24,7 +24,7 @@ fn is_list(case: &Case) -> bool {
     })
 }
 
-/// Checks so many lists, the first ones of those that each pool of kernels gives.
+/// Checks this many lists, the first ones of those that each pool of kernels gives.
 fn check_all(lists: usize, of: impl Fn(&Generator, usize) -> Option<Case>) -> Tally {
     let first = number("VKFUSE_FUZZ_SEED", 0);
     let (mut tally, mut made) = (Tally::default(), 0);

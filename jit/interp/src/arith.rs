@@ -22,7 +22,7 @@ pub(super) use pack::{Pack, pack};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Num {
     Bool,
-    /// An integer of so many bits. As the source or target of a conversion: an unsigned one.
+    /// An integer of this many bits. As the source or target of a conversion: an unsigned one.
     Int(u8),
     /// Only in conversions: a signed integer.
     Signed(u8),

@@ -1,6 +1,6 @@
 //! What a module tells the driver about its buffers, held against what is bound to it.
 //!
-//! A driver may move or merge accesses as far as it is told that nothing else reaches the same memory. So, where one
+//! A driver may move or merge accesses as far as it knows that nothing else reaches the same memory. So, where one
 //! invocation reaches a byte through two variables and one of the two writes, each has to be `Aliased` and coherent; and
 //! what is `NonWritable` must not be written through any variable. This is read off the finished module and knows
 //! nothing of how it was made.

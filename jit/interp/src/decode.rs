@@ -142,7 +142,7 @@ impl<'w> Decoder<'w> {
         }
     }
 
-    /// Registers for a value of so many lanes.
+    /// Registers for a value of this many lanes.
     fn allocate(&mut self, lanes: u32) -> Decoded<u32> {
         let first = self.program.registers.len();
         let len = first as u64 + u64::from(lanes);

@@ -169,7 +169,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Runs one invocation until it waits, ends, or is about to make one more than so many accesses to memory that it shares.
+    /// Runs one invocation until it waits, ends, or is about to make one more than this many accesses to memory that it shares.
     fn invocation(&mut self, local: u32, accesses: u32) -> Result<(), OracleError> {
         let index = local as usize;
         let program = self.program;

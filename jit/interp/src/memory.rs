@@ -74,7 +74,7 @@ impl Memory {
         id
     }
 
-    /// Adds an image of this extent whose texels hold garbage, of so many bytes; reading one that no kernel wrote is reported.
+    /// Adds an image of this extent whose texels hold garbage, of this many bytes; reading one that no kernel wrote is reported.
     pub fn add_uninitialised_image(&mut self, len: usize, extent: [u32; 3]) -> ObjectId {
         let id = self.add_uninitialised(len);
         self.objects[id.0 as usize].extent = extent;

@@ -552,6 +552,6 @@ pub(super) enum Scan {
     Reduce,
     Inclusive,
     Exclusive,
-    /// Reduction over aligned clusters of so many invocations.
+    /// Reduction over aligned clusters of this many invocations.
     Clustered(u32),
 }

@@ -22,7 +22,7 @@ impl Order {
     pub const ALL: [Self; 5] =
         [Self::Forward, Self::Reverse, Self::Shuffled, Self::Alternating, Self::Interleaved];
 
-    /// The sequence of so many work-groups.
+    /// The sequence of this many work-groups.
     pub(super) fn groups(self, count: u32, random: &mut Random) -> Vec<u32> {
         let mut groups: Vec<u32> = (0..count).collect();
         match self {

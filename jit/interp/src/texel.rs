@@ -85,7 +85,7 @@ impl Channel {
     }
 }
 
-/// A format of texels: so many channels of one kind, one after the other.
+/// A format of texels: this many channels of one kind, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TexelFormat {
     /// What each channel holds.

@@ -67,7 +67,7 @@ pub struct Access {
 /// with theirs. An access has such a number for its byte offset, and one byte for its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texel {
-    /// The one at its coordinates, so many of them.
+    /// The one at its coordinates, this many of them.
     At(u8),
     /// Any: the image is sampled, or fetched from.
     Any,

@@ -30,7 +30,7 @@ pub(crate) enum Atom {
     Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
     Global(u8),
-    /// What memory that nothing in the list writes holds: one number, whoever reads it.
+    /// What memory that nothing in the list writes holds: one number, no matter who reads it.
     Cell { buffer: u64, offset: u64, width: u8 },
 }
 

@@ -11,7 +11,7 @@ use super::layout::{MatrixLayout, Type, Types};
 /// Ranges of bytes that do not touch each other, in order, from the first byte of the value.
 pub(crate) type Pieces = SmallVec<[(u64, u64); 1]>;
 
-/// Most pieces that are told apart.
+/// Most pieces that are distinguished.
 const MAX_PIECES: usize = 256;
 
 /// Most parts of a type that are looked at: a small type can have any number of members.

@@ -390,7 +390,7 @@ fn branch_targets(last: &dr::Instruction) -> Vec<u32> {
 /// Labels of the blocks that do nothing and come to an `OpUnreachable` on every way.
 fn unreachable(function: &dr::Function) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
-    // A way leads through so many blocks at most.
+    // A way leads through this many blocks at most.
     loop {
         let known = found.len();
         for block in &function.blocks {

@@ -31,7 +31,7 @@ pub enum Relation {
     Unrelated,
 }
 
-/// Shape of the fused kernel: the ranges invocations are told apart by.
+/// Shape of the fused kernel: the ranges invocations are distinguished by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) groups: [u32; 3],

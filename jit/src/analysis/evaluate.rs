@@ -60,11 +60,11 @@ pub(crate) struct AccessForm {
     pub(crate) facts: Vec<Affine>,
     /// Ranges of atoms under those facts.
     pub(crate) ranges: Ranges,
-    /// What suffices for the access to happen, if it is `certain`: the facts, but for those of past loops, and that no loop
+    /// What suffices for the access to happen, if it is `certain`: the facts, except for those of past loops, and that no loop
     /// around it was left early. It may happen without the latter: in the round that leaves.
     pub(crate) conditions: Vec<Affine>,
     /// Whether the access happens wherever the conditions hold: in every invocation that runs to its end, and in every
-    /// round of the loops around the access but for what `begun` says.
+    /// round of the loops around the access except for what `begun` says.
     pub(crate) certain: bool,
     /// What counts the rounds of the loops around the access, outermost first. Complete if the access is `certain`.
     pub(crate) counters: SmallVec<[AtomId; 2]>,
@@ -99,7 +99,7 @@ impl AccessForm {
 
 /// Puts numbers into the expressions of one member.
 ///
-/// Values are worked out in a *context*: the guards of the access that is asked about, whose facts
+/// Values are computed in a *context*: the guards of the access that is asked about, whose facts
 /// narrow the ranges of atoms. A form made in a context is right wherever its guards hold.
 pub(crate) struct Evaluator<'a> {
     pub(super) analysis: &'a KernelAnalysis,
@@ -161,7 +161,7 @@ impl<'a> Evaluator<'a> {
             let (facts, guards) = (facts.clone(), guards.to_vec());
             self.context = Some(Context { guards, facts, conditions: Vec::new(), exact: true });
         }
-        // What has to hold for an access to happen is worked out without supposing that it does.
+        // What has to hold for an access to happen is computed without supposing that it does.
         for guard in guards {
             let known = facts.len();
             let says_all = self.assume(atoms, guard.condition, guard.holds, &mut facts);
@@ -258,7 +258,7 @@ impl<'a> Evaluator<'a> {
         never || mutant!(EveryGuardHolds)
     }
 
-    /// Whether one of these facts is false whoever asks: what is under them does not happen with these numbers.
+    /// Whether one of these facts is false no matter who asks: what is under them does not happen with these numbers.
     fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
         facts.iter().any(|fact| {
             let (least, most) = fact.bounds(|id| self.ranges.get(atoms, id));

@@ -260,7 +260,7 @@ pub enum Node {
     BoolOr(NodeId, NodeId),
     /// Negation (boolean).
     BoolNot(NodeId),
-    /// A value that is not expressed, told apart by SSA id and component.
+    /// A value that is not expressed, distinguished by SSA id and component.
     Opaque {
         /// SSA id.
         id: u32,

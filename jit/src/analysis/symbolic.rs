@@ -344,7 +344,7 @@ impl<'a> Builder<'a> {
         Some(self.exprs.add(Node::Length { binding: binding as u16, offset: member.offset, stride: *stride }))
     }
 
-    /// What the image behind a handle is asked: a number of the call, but for the size of a level that is not the first.
+    /// What the image behind a handle is asked: a number of the call, except for the size of a level that is not the first.
     pub(super) fn asked_of_image(&self, inst: &Instruction, component: u32) -> Option<Node> {
         let query = match inst.class.opcode {
             Op::ImageQuerySizeLod

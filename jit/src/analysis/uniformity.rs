@@ -73,7 +73,7 @@ pub(crate) enum Sides {
 /// What the variables of a module are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
-    /// Variables of which each work-group has its own, but for those in `common`.
+    /// Variables of which each work-group has its own, except for those in `common`.
     own: AHashSet<Global>,
     /// Those of them that are shared memory.
     shared: AHashSet<Global>,
@@ -96,7 +96,7 @@ pub(crate) struct Globals {
 /// How a function is done.
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
-    /// Jammed: instruction by instruction for all of them, but for some constructs. `varying` are the values that each work-group has its own of.
+    /// Jammed: instruction by instruction for all of them, except for some constructs. `varying` are the values that each work-group has its own of.
     Together { apart: Vec<Construct>, varying: SecondaryMap<Value, bool> },
     /// Serialized: all of it for one work-group after another; there is no barrier in it.
     InTurn,

@@ -70,7 +70,7 @@ impl Unrollable {
         Self::with_continues(function, cfg, index).filter(|parts| !parts.continues)
     }
 
-    /// The parts of loop `index`, if it can be unrolled but for jumps to the next round.
+    /// The parts of loop `index`, if it can be unrolled except for jumps to the next round.
     pub(crate) fn with_continues(function: &Function, cfg: &Cfg, index: usize) -> Option<Self> {
         let the_loop = &cfg.loops[index];
         let header = the_loop.header;

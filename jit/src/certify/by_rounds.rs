@@ -163,7 +163,7 @@ impl<'a> ByRounds<'a> {
                 while outer != ROOT && own.parent(outer)? != ROOT {
                     outer = own.parent(outer)?;
                 }
-                // Rounds that are written out are numbered in their order.
+                // Rounds that are unrolled are numbered in their order.
                 let number = match outer == ROOT {
                     true => self.writes(true).position(|write| write.at == one.at)? as u32,
                     false => own.round(outer)?,

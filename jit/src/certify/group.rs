@@ -87,13 +87,13 @@ pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<Strin
 pub(super) fn missed(list: &[Submission], value: &RenameReport) -> Option<String> {
     let places = &value.arguments;
     let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
-        return Some("nobody uses it".to_owned());
+        return Some("nothing uses it".to_owned());
     };
     let own: Vec<&Arg> = places.iter().map(|&(at, number)| &list[at].args[number]).collect();
     if own.iter().any(|arg| arg.buffer != own[0].buffer) {
         return Some("it is in several buffers".to_owned());
     }
-    // Bytes that nobody has overwritten yet.
+    // Bytes that no one has overwritten yet.
     let mut left: Vec<(u64, u64)> = own.iter().map(|arg| (arg.offset, arg.offset + arg.len)).collect();
     for (at, one) in list.iter().enumerate().skip(first) {
         if left.is_empty() {

@@ -1,4 +1,4 @@
-//! A kernel that is worked out where another loaded what it stores: each of these loads would have found what one item stores.
+//! A kernel that is computed where another loaded what it stores: each of these loads would have found what one item stores.
 //!
 //! Both kernels are read from their instructions, with the push constants of the call. Which item stores an element is guessed
 //! (`again::Again`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
@@ -109,7 +109,7 @@ impl<'a> Inlined<'a> {
         World::new(if end < 1 << 28 { 32 } else { 64 }, written.collect())
     }
 
-    /// Asks for a load that is worked out of an element that the item does not store.
+    /// Asks for a load that is computed of an element that the item does not store.
     pub(super) fn stored(&self, w: &mut World, load: &Access, exact: bool) -> Option<Question> {
         let consumer = somebody(w, &self.consumer, "t");
         let mut trace = Trace::new(&self.consumer, consumer, "t", exact);
@@ -216,7 +216,7 @@ impl<'a> Inlined<'a> {
         Some(ask(w, vec![touch], &facts))
     }
 
-    /// Whether an element is worked out, by its first byte: if not all are, a comparison says which.
+    /// Whether an element is computed, by its first byte: if not all are, a comparison says which.
     fn is_within(&self, w: &mut World, first: Term) -> Term {
         let Again { origin, stride, first: least, count, below, above, .. } = *self.again;
         let mut within = w.terms.truth(true);

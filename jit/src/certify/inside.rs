@@ -26,7 +26,7 @@ const MAX_NEIGHBOURS: u64 = 512;
 const MAX_WRITES: usize = 4096;
 
 impl<'a> Group<'a> {
-    /// Asks for a byte that an invocation reads and nobody has written who is sure to come before. `exact`: whether
+    /// Asks for a byte that an invocation reads and no one has written who is sure to come before. `exact`: whether
     /// loops are taken apart. `by_group`: whether others of the work-group count.
     pub(super) fn check_covered(
         &'a self,

@@ -24,7 +24,7 @@ pub(super) struct Instance {
     pub(super) element: Option<(Term, Term)>,
 }
 
-/// Most times an access happens that are told apart.
+/// Most times an access happens that are distinguished.
 const MAX_INSTANCES: usize = 600;
 
 /// Every time that an access happens, and the pieces it touches. A loop that is not taken apart counts as one time,

@@ -66,7 +66,7 @@ impl World {
         self.cells.values().any(|&cell| cell == term)
     }
 
-    /// What lies at a fixed place of a buffer that nobody writes.
+    /// What lies at a fixed place of a buffer that no one writes.
     pub(super) fn cell(&mut self, buffer: u64, offset: u64, width: u8) -> Term {
         if let Some(&known) = self.cells.get(&(buffer, offset, width)) {
             return known;
@@ -161,7 +161,7 @@ pub(super) struct Trace<'a> {
     bare: AHashMap<(FrameId, usize, Term), FrameId>,
     /// What holds of this invocation whatever it does.
     facts: Vec<Term>,
-    /// What it is told of its sub-group.
+    /// What it knows of its sub-group.
     of_subgroup: AHashMap<BuiltIn, Term>,
     pub(super) depth: u32,
 }
@@ -225,7 +225,7 @@ impl<'a> Trace<'a> {
         w.terms.fresh(width, origin, name)
     }
 
-    /// What the invocation is told of its sub-group: any number that a device may say.
+    /// What the invocation knows of its sub-group: any number that a device may say.
     pub(super) fn of_subgroup(&mut self, w: &mut World, which: BuiltIn) -> Option<Term> {
         /// As many bits as a ballot has.
         const LANES: u64 = 128;

@@ -83,7 +83,7 @@ pub struct Function {
     pub ty: Type,
     /// Type of its result.
     pub result: Type,
-    /// What the driver is told.
+    /// What the driver is given.
     pub control: FunctionControl,
     /// Its decorations.
     pub decorations: Option<DecorationSet>,

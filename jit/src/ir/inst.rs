@@ -41,7 +41,7 @@ pub struct Access {
     pub visible: Option<Scope>,
 }
 
-/// The flags of an access but for those that carry an operand.
+/// The flags of an access except for those that carry an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flags(pub MemoryAccess);
 

@@ -95,7 +95,7 @@ pub enum Item {
     Global(Global),
 }
 
-/// What has a debug name, but for values of functions.
+/// What has a debug name, except for values of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Named {

@@ -13,7 +13,7 @@ use rspirv::spirv::{GlslStd450Op, MemoryAccess, Op, Word};
 pub(crate) const PURE: u8 = 1 << 0;
 /// Undefined for some operands: must not be computed where the kernel would not.
 pub(crate) const DIVIDES: u8 = 1 << 1;
-/// Float arithmetic that a driver may contract unless told otherwise.
+/// Float arithmetic that a driver may contract unless asked not to.
 pub(crate) const CONTRACTIBLE: u8 = 1 << 2;
 /// Moves floats, or adds, subtracts or multiplies them: no rewriting that drivers do across it changes a number, if none of
 /// the operands is a constant.

@@ -104,9 +104,9 @@ pub enum ConstructKind {
         accept: Region,
         /// Where not.
         reject: Region,
-        /// What the driver is told. `None`: a branch of which one side leaves a construct at once, and that has no end of its own.
+        /// What the driver is given. `None`: a branch of which one side leaves a construct at once, and that has no end of its own.
         control: Option<SelectionControl>,
-        /// Whether a driver is told how likely the two ways are.
+        /// Whether a driver is informed how likely the two ways are.
         weights: Option<[u32; 2]>,
     },
     /// A selection by a number.
@@ -115,7 +115,7 @@ pub enum ConstructKind {
         selector: Value,
         /// The cases; the one without numbers comes first, and is for the rest.
         cases: Vec<Case>,
-        /// What the driver is told.
+        /// What the driver is given.
         control: SelectionControl,
     },
     /// A loop.
@@ -126,7 +126,7 @@ pub enum ConstructKind {
         body: Region,
         /// What is done in front of the next iteration.
         continuing: Region,
-        /// What the driver is told.
+        /// What the driver is given.
         control: LoopControl,
         /// Its operands.
         operands: Vec<Operand>,

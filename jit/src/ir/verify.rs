@@ -101,7 +101,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether what a place lies in is seen; its path is checked where its address is worked out.
+    /// Whether what a place lies in is seen; its path is checked where its address is computed.
     fn place(&self, place: Place) -> Check {
         let data = self.f.places.get(place).ok_or_else(|| format!("there is no {place:?}"))?;
         match data.root {

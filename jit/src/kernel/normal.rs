@@ -40,11 +40,11 @@ pub struct NormalKernel {
     coarsened: OnceLock<Result<bool, Alone>>,
     /// The same if its invocations can be. Computed when it is first asked for.
     coarsened_invocations: OnceLock<Result<bool, Alone>>,
-    /// See [`loads_by_side`]. Worked out when it is first asked for.
+    /// See [`loads_by_side`]. Computed when it is first asked for.
     loads_by_side: OnceLock<[u32; 3]>,
-    /// Reads that may find what the kernel wrote. Worked out when it is first asked for.
+    /// Reads that may find what the kernel wrote. Computed when it is first asked for.
     behind_stores: OnceLock<Vec<bool>>,
-    /// The push constants that plans may depend on. Worked out when it is first asked for.
+    /// The push constants that plans may depend on. Computed when it is first asked for.
     pub(crate) planned_push: OnceLock<Vec<(u32, u8)>>,
 }
 

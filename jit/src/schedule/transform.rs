@@ -24,7 +24,7 @@ impl Schedule {
         self
     }
 
-    /// Thread coarsening of a work-group, which is a line: so many invocations are left, and neighbours do neighbours.
+    /// Thread coarsening of a work-group, which is a line: this many invocations are left, and neighbours do neighbours.
     pub(crate) fn coarsen_threads(mut self, left: u32) -> Self {
         let several = self.local[0].checked_div(left).unwrap_or(0);
         self.set_local(0, &[Level::Unrolled(several), Level::WorkGroup(left)]);

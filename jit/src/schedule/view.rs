@@ -9,7 +9,7 @@ use super::{Axis, Domain, Level, Schedule, Slot, Split, Tail};
 pub(crate) struct ItemCoarsening {
     /// Items that are written next to each other.
     pub(crate) items: u32,
-    /// How often an invocation does so many, in a loop.
+    /// How often an invocation does this many, in a loop.
     pub(crate) rounds: u32,
     /// Items are next to each other, and may be vectors; otherwise they are a work-group size apart.
     pub(crate) consecutive: bool,

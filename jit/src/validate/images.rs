@@ -1,4 +1,4 @@
-//! The images of an instance: as large as the planner was told, of a format that the kernels declare or one that is made up.
+//! The images of an instance: as large as the planner knows, of a format that the kernels declare or one that is made up.
 //!
 //! Code is made for any format that a kernel does not declare, so any of them tells whether the code is right.
 
@@ -124,7 +124,7 @@ impl Images {
 /// The formats of images, by the number of their memory.
 pub(super) struct Formats(BTreeMap<u64, TexelFormat>);
 
-/// A format with texels of so many bytes.
+/// A format with texels of this many bytes.
 fn of_bytes(bytes: Option<u64>, of_floats: bool) -> Option<TexelFormat> {
     let (channel, channels) = match (bytes?, of_floats) {
         (1, true) => (Channel::Unorm8, 1),

@@ -5,7 +5,7 @@ use std::fmt;
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Fused and unfused did the same on so many instances.
+    /// Fused and unfused did the same on this many instances.
     Agreed {
         /// How many instances had this step.
         instances: usize,

@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `VKFUSE_CERTIFY_LISTS` | how many random lists; a hundred by default, 10,000 is the long form |
-//! | `VKFUSE_CERTIFY_SECONDS` | ends the random lists after so many seconds; no limit by default |
+//! | `VKFUSE_CERTIFY_SECONDS` | ends the random lists after this many seconds; no limit by default |
 //! | `VKFUSE_CERTIFY_THREADS` | threads for them, each with a solver of its own; one for each processor by default |
 //! | `VKFUSE_CERTIFY_SEED` | begins with other lists; `SEED:LIST` shows one |
 //! | `VKFUSE_CERTIFY_FILES` | a folder for the question of every certificate that is not proved |

@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// Prints the figures; fails if something is wrong, or more modules were refused than so many.
+    /// Prints the figures; fails if something is wrong, or more modules were refused than this many.
     pub(crate) fn finish(self, of: &str, refused: usize) {
         let count: usize = self.refused.values().map(Vec::len).sum();
         let (modules, ran, in_order, [before, after]) = (self.modules, self.ran, self.in_order, self.chains);
@@ -70,7 +70,7 @@ struct Trip {
     chains: [usize; 2],
 }
 
-/// The instructions of a module's functions in order, but for those that control flow is made of, undefined values, copies and debug
+/// The instructions of a module's functions in order, except for those that control flow is made of, undefined values, copies and debug
 /// information; and how many access chains there are.
 fn instructions(module: &dr::Module) -> (Vec<&'static str>, usize) {
     let notes = |inst: &&dr::Instruction| match inst.operands.first() {

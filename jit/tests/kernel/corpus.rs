@@ -60,7 +60,7 @@ pub(crate) fn assert_valid(what: &str, words: &[u32]) {
     }
 }
 
-/// The same, but for the rule that the crate makes an exception of when it cannot put a module right.
+/// The same, except for the rule that the crate makes an exception of when it cannot put a module right.
 pub(crate) fn assert_acceptable(what: &str, words: &[u32]) {
     match validate(words) {
         Err(error) if !error.contains("VUID-StandaloneSpirv-None-10684") => fail(what, &error, words),

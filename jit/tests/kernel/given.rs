@@ -11,7 +11,7 @@ fn kernel(name: &str) -> Kernel {
     corpus::kernel(&format!("given/{name}"))
 }
 
-/// What a kernel leaves in its last binding, of so many words, where the others hold 1000, 1001 and so on. Unfused and in normal form.
+/// What a kernel leaves in its last binding, of this many words, where the others hold 1000, 1001 and so on. Unfused and in normal form.
 pub(crate) fn results(kernel: &Specialized, words: u32) -> Vec<u32> {
     let run = |module: &[u32]| {
         let program = Program::decode(module).expect("the interpreter takes it");

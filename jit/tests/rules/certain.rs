@@ -160,7 +160,7 @@ probes! {
         }
     }
 
-    /// The round that leaves a loop early still does what stands before the way out: nobody wrote what it reads.
+    /// The round that leaves a loop early still does what stands before the way out: no one wrote what it reads.
     fn the_round_that_leaves_a_loop_reads() {
         for body in [
             "uint s = 0u; for (uint k = 0u; k < 3u; k++) { s += z[i]; if (p.x < 100u) break; } o[i] = s;",
@@ -181,7 +181,7 @@ probes! {
         }
     }
 
-    /// What stands before the test of a loop happens once more than the loop goes on, whoever that is.
+    /// What stands before the test of a loop happens once more than the loop goes on, no matter who that is.
     fn a_store_before_the_test_counts_for_the_fewest_rounds() {
         let body = "uint k = 0u, m = LIMIT; do { z[4u * i + k] = a[i] + k; } while (k++ < m);";
         for limit in ["a[i] % 4u", "b[0] & 3u", "min(a[i], 3u)", "i % 4u", "i < 5u ? 3u : 2u"] {
@@ -235,7 +235,7 @@ probes! {
         is_uncertain(PLAIN, &late.replace("LIMIT", "a[i] % 3u"), 4, &[]);
     }
 
-    /// What `modf` and `frexp` store through a pointer is used also where nobody has a use for their result.
+    /// What `modf` and `frexp` store through a pointer is used also where no one has a use for their result.
     fn what_is_stored_through_a_pointer_is_there() {
         for recipe in RECIPES.iter().filter(|_| is_possible()) {
             for write in ["modf(0.25 * float(a[i] & 0xffu), w)", "frexp(float(a[i] & 0xffu), e)"] {
@@ -368,7 +368,7 @@ probes! {
         }
     }
 
-    /// Elements with padding can still stay inside: nobody reads that.
+    /// Elements with padding can still stay inside: no one reads that.
     fn padding_is_neither_written_nor_missed() {
         let types = "struct S { uint8_t a; float b; }; === ---";
         let write = format!("{types} z[i] = S(uint8_t(a[i]), float(i));");

@@ -142,7 +142,7 @@ probes! {
         }
     }
 
-    /// What a loop starts with, makes of its counter or chooses is no constant to the compiler where its rounds are written out, either.
+    /// What a loop starts with, makes of its counter or chooses is no constant to the compiler where its rounds are unrolled, either.
     fn constants_of_rounds_are_hidden() {
         let first = kernel("a z", "64", "z[gid.x] = a[gid.x] | 1u;");
         for (start, round) in [
@@ -178,7 +178,7 @@ probes! {
             "o[gid.x] = b[gid.x] + vec2(0.5, 1.5)[p.x % 2u];",
             "o[gid.x] = b[gid.x] + f32(p.x);",
             "o[gid.x] = b[gid.x] + 1.5 * bitcast<f32>(p.x);",
-            // Counters too, which are known where rounds are written out.
+            // Counters too, which are known where rounds are unrolled.
             "var s = 0.0; for (var k = 0u; k < 3u; k++) { s += b[gid.x] * select(0.5, 2.0, k == 1u); } o[gid.x] = s;",
         ] {
             let second = kernel("b:f32 o:f32", "64", body);

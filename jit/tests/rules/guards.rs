@@ -232,7 +232,7 @@ probes! {
             .fused(0);
     }
 
-    /// A promoted buffer must have been written by whoever reads it, under the same condition at least.
+    /// A promoted buffer must have been written by anyone who reads it, under the same condition at least.
     fn a_read_under_a_wider_guard_keeps_the_buffer_in_memory() {
         let write = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");
         let read = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] * 2u; }");

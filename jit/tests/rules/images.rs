@@ -1,7 +1,7 @@
 //! Images: texels by their coordinates, as elements of buffers by their index; what is sampled stays as it is.
 //!
 //! These lists are planned and not run: the sizes of their images are not said, which the interpreter would have to know. On a device they
-//! are, in the engine's tests, and what is worked out again is in `texels`.
+//! are, in the engine's tests, and what is recomputed is in `texels`.
 
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind::{Read, Write};
@@ -63,7 +63,7 @@ probes! {
         assert!(detail.contains("writes binding 0.1 at texel (global.x, global.y)"), "{detail}");
         assert!(detail.contains("at texel ((global.x + 1), (global.y + 0))"), "{detail}");
         built(after_gain("at - vec2<i32>(0, 1)").planned().split(2, Write, Read));
-        // Nobody writes a column past the twentieth, whatever the lines of the image hold.
+        // No one writes a column past the twentieth, whatever the lines of the image hold.
         built(after_gain("vec2<i32>(at.x + 20, at.y - 1)").planned().fused(0));
     }
 
@@ -72,7 +72,7 @@ probes! {
         built(after_gain("first + vec2<i32>(3 - local.x, local.y)").planned().fused(1));
     }
 
-    /// Columns that nobody writes.
+    /// Columns that no one writes.
     fn other_columns_are_apart() {
         let evens = kernel("z", "textureStore(z, vec2<i32>(2 * at.x, at.y), vec4<f32>(1.0));");
         let odds = kernel("a z", "textureStore(z, at, textureLoad(a, vec2<i32>(2 * (at.x / 2) + 1, at.y)));");
@@ -82,7 +82,7 @@ probes! {
 
     /// Reads after writes of what is sampled, at whatever coordinates, and writes after reads.
     fn an_image_that_is_sampled_and_written_splits() {
-        // The first column is nobody's.
+        // The first column is no one's.
         let right = kernel("a z", "textureStore(z, at + vec2<i32>(1, 0), textureLoad(a, at));");
         let fetched = kernel("s z", "textureStore(z, at, textureLoad(s, at, 0));");
         for (first, second, [a, b]) in [(&right, &fetched, [[0, 1], [1, 2]]), (&fetched, &right, [[1, 2], [0, 1]])] {
@@ -95,7 +95,7 @@ probes! {
         }
     }
 
-    /// What is only sampled is in nobody's way.
+    /// What is only sampled is in no one's way.
     fn kernels_that_sample_fuse_with_others() {
         let fetched = kernel("s z", "textureStore(z, at, textureLoad(s, at, 0) + textureLoad(s, at.yx, 0));");
         built(

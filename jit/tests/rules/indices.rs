@@ -225,7 +225,7 @@ probes! {
     fn small_distances_matter() {
         // Another invocation's element, the neighbour's.
         across(&["i + 1u", "min(i + 1u, 31u)"]);
-        // Elements that nobody wrote.
+        // Elements that no one wrote.
         through("i", "i + 32u").fused(0);
         through("2u * i", "2u * i + 1u").fused(0);
         through("2u * i", "i").split(2, Write, Read);
@@ -284,7 +284,7 @@ probes! {
         };
         lab(4).split(2, Write, Read);
         lab(0).split(2, Write, Read);
-        // At one fixed place that nobody writes, it is one distance.
+        // At one fixed place that no one writes, it is one distance.
         let fixed = kernel("c a z", "8", "let k = gid.x + (c[1] & 63u); z[k] = a[k];");
         Lab::new(128)
             .submit(&fixed, [4, 1, 1], &[0, 1, 2], &[])

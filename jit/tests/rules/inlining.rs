@@ -1,4 +1,4 @@
-//! What is worked out again where it is read, and what must not be.
+//! What is recomputed where it is read, and what must not be.
 
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{Internalization, Promote};
@@ -20,7 +20,7 @@ fn grid(names: &str, value: &str) -> String {
     kernel(names, "4, 4", &format!("{guard} z[i] = {value};"))
 }
 
-/// Work-groups of 16 for so many items.
+/// Work-groups of 16 for this many items.
 fn over(n: u32) -> [u32; 3] {
     [n.div_ceil(16), 1, 1]
 }
@@ -35,7 +35,7 @@ impl Checked {
         self
     }
 
-    /// Demands so many dispatches and nothing worked out again, and hands out why the first seam stayed open.
+    /// Demands this many dispatches and nothing recomputed, and hands out why the first seam stayed open.
     #[track_caller]
     pub(crate) fn stays_apart(&self, dispatches: usize) -> Option<&RewriteReason> {
         let report = &self.plan.report;
@@ -91,7 +91,7 @@ probes! {
         product(80, "a[b[i]]", Promote::None).planned().fused(0).works_out(&[(1, 0)]);
     }
 
-    /// What is stored as scalars and read as vectors is worked out once for each of them, and of a vector that is stored a part is.
+    /// What is stored as scalars and read as vectors is computed once for each of them, and of a vector that is stored a part is.
     fn vectors_of_what_is_stored_as_scalars_are_worked_out() {
         let vector = |names: &str, value: &str| {
             kernel(names, "16", &format!("let i = gid.x; if (i >= p.y) {{ return; }} z[i] = {value};"))
@@ -160,7 +160,7 @@ probes! {
         assert!(tried.contains("another type"), "{tried}");
     }
 
-    /// Memory has one value of what is stored undefined. Whoever computes it once more may get another.
+    /// Memory has one value of what is stored undefined. Anyone who computes it once more may get another.
     fn undefined_values_are_not_recomputed() {
         if !is_possible() {
             return;

@@ -15,7 +15,7 @@ fn keeping(elements: u64) -> Lab {
 }
 
 impl Checked {
-    /// Demands that so many places take what was stored before.
+    /// Demands that this many places take what was stored before.
     #[track_caller]
     fn kept(self, loads: u32) -> Self {
         let report = &self.plan.report;

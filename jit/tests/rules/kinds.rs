@@ -129,7 +129,7 @@ probes! {
             .fused(0);
     }
 
-    /// What is told of the variables is checked with every list; here they see one place as two types.
+    /// What is stated about the variables is checked with every list; here they see one place as two types.
     fn views_of_two_types_are_aliased_and_coherent() {
         Lab::new(32)
             .submit(&words(), [4, 1, 1], &[1], &[])

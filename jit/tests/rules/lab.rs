@@ -152,7 +152,7 @@ pub(crate) struct Lab {
     words: HashMap<u64, Vec<u32>>,
     /// Buffers of which the planner knows what they hold.
     known: HashSet<u64>,
-    /// How large images are, where the planner is told.
+    /// How large images are, where the planner knows.
     images: HashMap<u64, ImageSize>,
     pub(crate) options: FuseOptions,
     pub(crate) limits: Limits,
@@ -173,7 +173,7 @@ impl Lab {
         }
     }
 
-    /// One in which kernels are placed and worked out again: elsewhere each runs as it is, so that the rules are seen.
+    /// One in which kernels are placed and recomputed: elsewhere each runs as it is, so that the rules are seen.
     pub(crate) fn rewriting(elements: u64) -> Self {
         let lab = Self::new(elements);
         Self { options: FuseOptions::default(), ..lab }
@@ -263,7 +263,7 @@ impl Lab {
         self
     }
 
-    /// Takes so many bytes off the end of what is bound of a buffer.
+    /// Takes this many bytes off the end of what is bound of a buffer.
     pub(crate) fn cut(mut self, buffer: u64, bytes: u64) -> Self {
         let args = self.submissions.iter_mut().flat_map(|one| &mut one.args);
         args.filter(|arg| arg.buffer.0 == buffer).for_each(|arg| arg.len -= bytes);
@@ -309,7 +309,7 @@ impl Lab {
         doubts(&planned, &self.submissions, &self.options, &self.limits)
     }
 
-    /// Whether the list's plan also is the plan of the list with these push constants, but for what it passes on. If so, that is
+    /// Whether the list's plan also is the plan of the list with these push constants, except for what it passes on. If so, that is
     /// looked at.
     #[track_caller]
     pub(crate) fn holds_with(&self, push: &[&[u32]]) -> bool {
@@ -576,7 +576,7 @@ impl Checked {
         self.plan.report.splits.iter().map(|split| split.detail.clone() + &tried(split)).collect()
     }
 
-    /// Demands one dispatch with so many barriers.
+    /// Demands one dispatch with this many barriers.
     #[track_caller]
     pub(crate) fn fused(self, barriers: usize) -> Self {
         let report = &self.plan.report;
@@ -586,7 +586,7 @@ impl Checked {
         self
     }
 
-    /// Demands so many dispatches, the first cut being for a pair of accesses of these kinds.
+    /// Demands this many dispatches, the first cut being for a pair of accesses of these kinds.
     #[track_caller]
     pub(crate) fn split(self, dispatches: usize, first: AccessKind, second: AccessKind) -> Self {
         let report = &self.plan.report;

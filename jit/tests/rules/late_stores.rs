@@ -18,7 +18,7 @@ impl Late for Lab {
         self
     }
 
-    /// Loops have so many rounds one after another.
+    /// Loops have this many rounds one after another.
     fn at_once(mut self, rounds: u32) -> Self {
         self.limits.unroll = UnrollLimits { rounds: 16, at_once: rounds, private_bytes: 0 };
         self
@@ -95,7 +95,7 @@ probes! {
         }
     }
 
-    /// What nobody reads again need not stay in order, and what stays in registers is not stored.
+    /// What no one reads again need not stay in order, and what stays in registers is not stored.
     fn stores_that_nobody_reads_stay() {
         let flat = kernel("a z", "8", "for (var k = 0u; k < 4u; k++) { z[gid.x + 64u * k] = a[gid.x + 64u * k] * 3u; }");
         let lab = |last: u64| {
@@ -153,7 +153,7 @@ probes! {
         }
     }
 
-    /// Two views of one buffer that overlap are not told apart by their bindings.
+    /// Two views of one buffer that overlap are not distinguished by their bindings.
     fn stores_to_what_overlaps_stay() {
         let one = kernel("a z y", "8", "z[gid.x] = a[gid.x] * 3u; let v = y[gid.x]; y[gid.x] = v + a[gid.x];");
         let next = kernel("a z", "8", "z[gid.x] = a[gid.x] * 5u;");

@@ -270,7 +270,7 @@ probes! {
         let inclusive = text.replace("k < 64u", "64u >= k").replace("k * 2u", "k << 1u");
         limited(limit(16), &inclusive, [&[], &[]]).fused(0);
         ended_by(&limited(limit(15), &inclusive, [&[], &[]]), &Reason::LoopRounds { limit: 15, unbounded: None });
-        // `s` ends these after a round; nobody is asked to see that.
+        // `s` ends these after a round; no one is asked to see that.
         let from_zero = text.replace("k = 1u", "k = 0u").replace("s += a", "if s > 0u { break; } s = 1u + a");
         ended_by(&limited(limit(1000), &from_zero, [&[], &[]]), &Reason::LoopRounds { limit: 1000, unbounded: None });
         let wraps = from_zero.replace("k = 0u", "k = 1u").replace("64u", "0xffffffffu");

@@ -35,7 +35,7 @@ impl Checked {
         load_words(self.plan.steps[0].build().expect("code")).expect("a module")
     }
 
-    /// Demands that an invocation does so many items, and loads so often from buffers where it does them together.
+    /// Demands that an invocation does this many items, and loads so often from buffers where it does them together.
     #[track_caller]
     fn in_lockstep(self, items: u32, loads: usize) -> Self {
         let module = self.module();
@@ -67,8 +67,8 @@ impl Checked {
 }
 
 impl Checked {
-    /// Demands that an invocation does four items next to each other where they are in the middle, which there load so many vectors and
-    /// words from buffers, and store so many vectors.
+    /// Demands that an invocation does four items next to each other where they are in the middle, which there load this many vectors and
+    /// words from buffers, and store this many vectors.
     #[track_caller]
     fn in_vectors(self, vectors: usize, words: usize, stores: usize) -> Self {
         let module = self.module();
@@ -107,7 +107,7 @@ impl Checked {
     }
 }
 
-/// Buffers of so many elements, on a device that likes vectors.
+/// Buffers of this many elements, on a device that likes vectors.
 fn in_fours(elements: u32) -> Lab {
     let mut lab = grid(elements, 1, 4);
     lab.limits.shape.vectors = true;
@@ -155,7 +155,7 @@ probes! {
         }
     }
 
-    /// What a loop over constants goes through is written out, in two dimensions.
+    /// What a loop over constants goes through is unrolled, in two dimensions.
     fn windows_in_loops_are_loaded_once() {
         let body = "var sum = 0u;
              for (var dy = -1; dy <= 1; dy += 1) { for (var dx = -1; dx <= 1; dx += 1) {
@@ -309,7 +309,7 @@ probes! {
         list.check().fused(0).in_vectors(1, 4, 2);
     }
 
-    /// Work-groups are made larger where nobody asks which an item is of, as far as so many are there.
+    /// Work-groups are made larger where no one asks which an item is of, as far as this many are there.
     fn work_groups_are_larger_where_nobody_can_tell() {
         let list = |w: u32, h: u32, size: u32, body: &str| {
             let mut first = in_fours(w * h);

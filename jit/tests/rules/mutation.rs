@@ -185,7 +185,7 @@ impl Row {
         format!("{mutant:?} | {names} | lists {lists}")
     }
 
-    /// What speaks against the mutant's place in the table or the list of those that nobody notices.
+    /// What speaks against the mutant's place in the table or the list of those that no one notices.
     fn complaints(&self) -> Vec<String> {
         let Self { mutant, flakes, .. } = self;
         let mut complaints = Vec::new();
@@ -201,7 +201,7 @@ impl Row {
     }
 }
 
-/// Rules whose weakening nobody notices, since another rule stands in for them. `StoresToViewsWait`: a kernel whose own views overlap in part
+/// Rules whose weakening no one notices, since another rule stands in for them. `StoresToViewsWait`: a kernel whose own views overlap in part
 /// runs alone, so that none of its stores can wait.
 const STOOD_IN_FOR: [Mutant; 1] = [Mutant::StoresToViewsWait];
 

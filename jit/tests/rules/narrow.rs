@@ -14,7 +14,7 @@ trait Narrow {
 }
 
 impl Narrow for Lab {
-    /// So many invocations are left of a work-group, if it may be done by fewer.
+    /// This many invocations are left of a work-group, if it may be done by fewer.
     fn left(mut self, invocations: u32) -> Self {
         self.limits.thread_coarsening = ThreadCoarseningLimits {
             invocations,
@@ -60,7 +60,7 @@ fn barriers(step: &Step) -> (usize, usize) {
 }
 
 impl Checked {
-    /// Demands one dispatch of which each invocation does so many of the kernels', `left` of which are in a work-group.
+    /// Demands one dispatch of which each invocation does this many of the kernels', `left` of which are in a work-group.
     #[track_caller]
     fn by_fewer(self, several: u32, left: u32) -> Self {
         let group = &self.plan.report.groups[0];
@@ -101,7 +101,7 @@ probes! {
         }
     }
 
-    /// Where one sub-group is left, nobody waits for another; where several are, they do.
+    /// Where one sub-group is left, no one waits for another; where several are, they do.
     fn barriers_are_those_of_the_one_sub_group_that_is_left() {
         for (left, subgroup, weak) in [(4, 4, true), (2, 2, true), (4, 2, false), (2, 4, false), (4, 8, false), (4, 0, false)] {
             let mut lab = softmax(4, 16, Promote::Auto).written_out().left(left);
@@ -296,7 +296,7 @@ probes! {
         lab(8 * 64, false, 1, 4096).by_its_own();
     }
 
-    /// What one item of a row is done for has a round that only some do; nobody waits for it.
+    /// What one item of a row is done for has a round that only some do; no one waits for it.
     fn one_round_of_some_is_none_that_is_waited_for() {
         let once = "for (var c = lid.x; c < p.y; c += 8u) { z[wid.x * 16u + c] = b[wid.x] * 3u + a[wid.x]; }";
         for (y, fits) in [(1, true), (8, true), (9, false)] {

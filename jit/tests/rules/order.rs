@@ -28,7 +28,7 @@ const SMALL: [u32; 3] = [4, 1, 1];
 const LARGE: [u32; 3] = [2, 1, 1];
 
 impl Checked {
-    /// Demands so many dispatches in this order, of submissions that would be so many more in their own.
+    /// Demands this many dispatches in this order, of submissions that would be this many more in their own.
     #[track_caller]
     fn in_order(self, order: &[usize], dispatches: usize, instead_of: usize) -> Self {
         let report = &self.plan.report;
@@ -42,7 +42,7 @@ impl Checked {
         self
     }
 
-    /// Demands so many dispatches in the order of the list.
+    /// Demands this many dispatches in the order of the list.
     #[track_caller]
     fn in_its_own_order(self, dispatches: usize) -> Self {
         let report = &self.plan.report;

@@ -6,7 +6,7 @@ use vkfuse_jit::plan::Way;
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
 
-/// Two reductions of different rows, on a device that holds so many invocations.
+/// Two reductions of different rows, on a device that holds this many invocations.
 fn reductions(rows: u32, overlapping_invocations: u64) -> Lab {
     let sum = reduce("own + v", "x + y");
     let mut lab = Lab::new(u64::from(rows) * 40).submit(&sum, [rows, 1, 1], &[0, 1], &[40]).submit(

@@ -14,7 +14,7 @@ trait Packed {
 }
 
 impl Packed for Lab {
-    /// `left` invocations of a work-group are left, which are a sub-group, and at most so many of these are in one.
+    /// `left` invocations of a work-group are left, which are a sub-group, and at most this many of these are in one.
     fn packed(mut self, left: u32, most: u32, shuffles: bool) -> Self {
         self.limits.thread_coarsening = ThreadCoarseningLimits {
             invocations: left,
@@ -49,7 +49,7 @@ fn counts(checked: &Checked) -> [usize; 3] {
 }
 
 impl Checked {
-    /// Demands one dispatch of which a work-group does so many of the kernels'.
+    /// Demands one dispatch of which a work-group does this many of the kernels'.
     #[track_caller]
     fn of(self, several: u32, left: u32) -> Self {
         let group = &self.plan.report.groups[0];
@@ -84,7 +84,7 @@ probes! {
         softmax(8, 16, Promote::Auto).packed(4, 0, false).check().of(1, 4);
     }
 
-    /// Rows of which some invocations have no element, or one fewer, if nobody waits at steps of a tree.
+    /// Rows of which some invocations have no element, or one fewer, if no one waits at steps of a tree.
     fn rows_of_other_lengths_are_by_fewer_in_registers() {
         for w in [3, 5, 8, 12, 13, 16] {
             for (shuffles, most) in [(true, 4), (true, 1), (false, 4)] {

@@ -39,7 +39,7 @@ fn tiles(w: u32, h: u32) -> [u32; 3] {
 }
 
 impl Checked {
-    /// Demands that these submissions are placed on so many work-groups of whole rows.
+    /// Demands that these submissions are placed on this many work-groups of whole rows.
     #[track_caller]
     fn in_blocks(self, groups: u32, submissions: &[usize]) -> Self {
         let rewrites = &self.plan.report.rewrites;

@@ -25,7 +25,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// The first of these, but for one time in so many.
+    /// The first of these, except for one time in this many.
     fn mostly<T: Copy>(&mut self, n: usize, all: &[T]) -> T {
         if self.one_in(n) { self.one_of(all) } else { all[0] }
     }

@@ -144,7 +144,7 @@ probes! {
         }
     }
 
-    // What an invocation stores in several elements is worked out where another one reads it.
+    // What an invocation stores in several elements is computed where another one reads it.
     fn several_elements_are_worked_out_again() {
         let reversed = flat("a z", "a[p.y - 1u - i]");
         let stencil = flat("a z", "a[i] + a[min(i + 1u, p.y - 1u)] + a[max(i, 1u) - 1u]");
@@ -179,7 +179,7 @@ probes! {
         let down = kernel("a z", "16",
             "var i = wid.x * 32u + lid.x + 16u; for (var e = 0u; e < 2u; e++) { if (i >= p.y) { continue; } z[i] = a[i]; i -= 16u; }");
         is_no_item(&down);
-        // Written out, with a second store that is reached through the first one's condition.
+        // Unrolled, with a second store that is reached through the first one's condition.
         let nested = kernel("a z", "16",
             "var i = wid.x * 32u + lid.x; if (i >= p.y || i % 7u == 5u) { return; } z[i] = a[i]; i += 16u;
              if (i >= p.y || i % 7u == 5u) { return; } z[i] = a[i];");
@@ -301,13 +301,13 @@ probes! {
         let last = kernel("a z", "16", "if (gid.x / 4u < 1u) { z[gid.x] = a[gid.x + 5u]; }");
         let lab = Lab::new(64).submit(&first, [2, 1, 1], &[0, 1], &[]);
         lab.submit(&last, [2, 1, 1], &[1, 2], &[]).check().fused(1);
-        // Elements from the eighth on are nobody's.
+        // Elements from the eighth on are no one's.
         let other = kernel("a z", "16", "if (gid.x / 4u < 2u) { z[gid.x] = a[gid.x + 8u]; }");
         let lab = Lab::new(64).submit(&first, [2, 1, 1], &[0, 1], &[]);
         lab.submit(&other, [2, 1, 1], &[1, 2], &[]).check().fused(0);
     }
 
-    // Values that few invocations store are worked out where all read them.
+    // Values that few invocations store are computed where all read them.
     fn a_few_values_are_broadcast() {
         let few = kernel("a z", "16", "if (gid.x < p.z) { z[gid.x] = a[gid.x] * 3u; }");
         for by in ["gid.x", "gid.y", "gid.z"] {

@@ -43,7 +43,7 @@ probes! {
 
     /// What is behind the rows of a grid is no item of theirs, although it has the number of one.
     fn a_grid_wider_than_its_rows_does_each_item_once() {
-        // One tile of 8 x 4 over seven columns: whoever does an item of another invocation is in its work-group.
+        // One tile of 8 x 4 over seven columns: anyone who does an item of another invocation is in its work-group.
         let tile = kernel(
             "a z",
             "8, 4",

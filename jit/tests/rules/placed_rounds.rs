@@ -17,7 +17,7 @@ fn groups(n: u32, count: u32) -> [u32; 3] {
 }
 
 impl Checked {
-    /// Demands that these submissions were placed by so many rounds, and no others.
+    /// Demands that these submissions were placed by this many rounds, and no others.
     #[track_caller]
     pub(super) fn by_rounds(self, rounds: &[(usize, u32)]) -> Self {
         let rewrites = &self.plan.report.rewrites;

@@ -31,7 +31,7 @@ pub(super) fn flat(names: &str, value: &str) -> String {
     kernel(names, "16", &format!("let i = gid.x; if (i >= p.y) {{ return; }} z[i] = {value};"))
 }
 
-/// Work-groups of 16 that have so many items.
+/// Work-groups of 16 that have this many items.
 pub(super) fn over(n: u32) -> [u32; 3] {
     [n.div_ceil(16), 1, 1]
 }
@@ -53,7 +53,7 @@ impl Checked {
         placed
     }
 
-    /// Demands so many dispatches and nothing placed, and hands out why the first seam stayed open.
+    /// Demands this many dispatches and nothing placed, and hands out why the first seam stayed open.
     #[track_caller]
     pub(super) fn apart(&self, dispatches: usize) -> Option<&RewriteReason> {
         let report = &self.plan.report;
@@ -425,7 +425,7 @@ probes! {
             .on_rows(12, &[1]);
     }
 
-    /// Arguments are told apart by their number, also where a kernel does nothing with some of them.
+    /// Arguments are distinguished by their number, also where a kernel does nothing with some of them.
     fn a_binding_without_use_does_not_keep_a_kernel_from_rows() {
         if !is_possible() {
             return;
@@ -442,7 +442,7 @@ probes! {
                 .fused(0)
                 .on_rows(12, &[1, 2])
                 .inside(2, Internalization::Private);
-            // The element that nobody looks at is written by another row.
+            // The element that no one looks at is written by another row.
             Lab::rewriting(60)
                 .submit(&flat("a z", "a[(i + p.x) % p.y] + 1u"), over(60), &[0, 4], &[12, 60])
                 .submit(&norm(), [5, 1, 1], &[0, 1], &[12])
@@ -468,7 +468,7 @@ probes! {
              let sum = part[0] + part[7] + 1u;
              for (var c = 0u; c < count; c++) { z[first + c] = a[first + c] * 100u / sum; }",
         );
-        // Over what the first one reads, so that nothing can be worked out again.
+        // Over what the first one reads, so that nothing can be recomputed.
         Lab::rewriting(80)
             .submit(&flat("a b z", "a[i] + b[i]"), over(80), &[0, 1, 2], &[16, 80])
             .submit(&rows, [5, 1, 1], &[2, 1], &[16])

@@ -91,14 +91,14 @@ probes! {
         assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
     }
 
-    /// What the group writes and others of the group read, whoever wrote it.
+    /// What the group writes and others of the group read, no matter who wrote it.
     fn one_invocation_writes_for_its_group() {
         let first = kernel("a z", "8", "if (lid.x == 0u) { z[wid.x] = a[gid.x]; }");
         let all = kernel("a z", "8", "z[gid.x] = a[wid.x] + lid.x;");
         pair(&first, &all, Promote::Local).fused(1).inside(1, Internalization::Local);
         let refused = pair(&first, &all, Promote::Private).fused(1);
         assert!(matches!(refused.refused(1), Reason::SharedElements { between_groups: false, .. }));
-        // Where nobody may write, nobody may read.
+        // Where no one may write, no one may read.
         let never = kernel("a z", "8", "if (lid.x == 8u) { z[wid.x] = a[gid.x]; }");
         let checked = pair(&never, &all, Promote::Local);
         checked.refused(1);

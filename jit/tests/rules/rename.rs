@@ -26,7 +26,7 @@ fn turned() -> String {
     kernel("a z", "16", "z[gid.x] = a[(gid.x & ~15u) + 15u - (gid.x & 15u)] + 7u;")
 }
 
-/// Has a barrier, so that nobody works it out again.
+/// Has a barrier, so that no one works it out again.
 fn exchanged() -> String {
     let body = "var<workgroup> s: array<u32, 16>; --- s[lix] = a[gid.x] + 1u; workgroupBarrier(); \
                 z[gid.x] = s[15u - lix] * 3u;";
@@ -218,7 +218,7 @@ probes! {
                 .submit(&flat(), WHOLE, &[0, 1], &[])
         };
         list().check().renamed(&[]);
-        // Nobody said that they may be lost.
+        // No one said that they may be lost.
         let mut trusting = list();
         trusting.options.policy = Policy::Trust;
         trusting.check().renamed(&[]);
@@ -254,7 +254,7 @@ probes! {
             .submit(&flat(), WHOLE, &[0, 1], &[])
             .planned()
             .renamed(&[]);
-        // Once it is overwritten, nobody finds it.
+        // Once it is overwritten, no one finds it.
         Lab::rewriting(64)
             .submit(&flat(), WHOLE, &[0, 1], &[])
             .submit(&flat(), WHOLE, &[1, 2], &[])

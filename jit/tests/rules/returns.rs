@@ -20,7 +20,7 @@ fn ways_to_the_next_round(module: &Module) -> Vec<usize> {
 }
 
 probes! {
-    /// Which is what a loop has to have to be written out, and what NVIDIA's compiler can take.
+    /// Which is what a loop has to have to be unrolled, and what NVIDIA's compiler can take.
     fn one_way_leads_from_an_item_to_the_next() {
         let bodies = [
             "if (i < p.y) { let w = a[i]; z[i] = w; if (w % 2u == 0u) { return; } z[i] = w * 2u; }",

@@ -57,7 +57,7 @@ probes! {
         }
     }
 
-    /// What nobody writes is read from outside of its range in one dispatch with others.
+    /// What no one writes is read from outside of its range in one dispatch with others.
     fn what_nobody_writes_may_be_read_from_outside() {
         let tile = kernel("a z", "8", "var s = 0u; for (var k = 0u; k < 9u; k++) { s += a[gid.x + k]; } z[gid.x] = s;");
         for len in [30, 32, 8, 1] {
@@ -231,7 +231,7 @@ probes! {
             .fused(0);
     }
 
-    /// Devices may round a range up to four bytes, and nobody knows of what lies there.
+    /// Devices may round a range up to four bytes, and no one knows of what lies there.
     fn ranges_of_odd_lengths_are_left_alone() {
         let lab = || {
             Lab::new(32)

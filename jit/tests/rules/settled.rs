@@ -66,7 +66,7 @@ probes! {
         }
     }
 
-    // In the rounds of a loop that is written out, by the loop's own counter, and by a row and its columns.
+    // In the rounds of a loop that is unrolled, by the loop's own counter, and by a row and its columns.
     fn guards_in_rounds_are_not_asked() {
         for guard in ["c < p.x", "wid.x * p.x + c < p.y", "c + 1u <= p.x && wid.x < 5u", "wid.x * p.x + c < p.y && c < 3u"] {
             let own = kernel(

@@ -16,7 +16,7 @@ trait SideBySide {
 }
 
 impl SideBySide for Lab {
-    /// Does so many work-groups in one, if it may.
+    /// Does this many work-groups in one, if it may.
     fn several(mut self, work_groups: u32) -> Self {
         self.limits.block_coarsening =
             BlockCoarseningLimits { work_groups, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
@@ -25,7 +25,7 @@ impl SideBySide for Lab {
 }
 
 impl Checked {
-    /// Demands one dispatch whose work-groups do so many each.
+    /// Demands one dispatch whose work-groups do this many each.
     #[track_caller]
     fn together(self, work_groups: u32) -> Self {
         let report = &self.plan.report;
@@ -34,7 +34,7 @@ impl Checked {
         self
     }
 
-    /// Demands so many variables of shared memory in the module.
+    /// Demands this many variables of shared memory in the module.
     #[track_caller]
     fn shared_variables(self, count: usize) -> Self {
         let words = self.plan.steps[0].build().expect("it builds");

@@ -54,7 +54,7 @@ fn rounds(text: &str, push: &[u32], rounds: u64) {
     assert_eq!(reason, &Reason::LoopRounds { limit: rounds - 1, unbounded: None });
 }
 
-/// Demands that nobody knows how often a kernel goes round.
+/// Demands that no one knows how often a kernel goes round.
 #[track_caller]
 fn endless(text: &str, push: &[u32]) {
     // Some never end.
@@ -137,7 +137,7 @@ probes! {
 
     /// An exit that some rounds pass by bounds nothing.
     fn exits_that_rounds_pass_by_are_no_tests() {
-        // No word of `a` has such a bit, which nobody knows: there are eight rounds, not four.
+        // No word of `a` has such a bit, which no one knows: there are eight rounds, not four.
         let way = "var e = wid.x * 64u + lid.x; var j = 0u; loop { z[e] = a[e] + 1u; e += 8u; \
                    if (a[lid.x] & 0x40000000u) != 0u { if (j >= 3u) { break; } } if (j >= 7u) { break; } j++; }";
         let read = kernel("a z", "8", "z[gid.x] = a[wid.x * 64u + 39u - lid.x];");

@@ -1,4 +1,4 @@
-//! Texels of storage images that are worked out again where they are read, and what must not be.
+//! Texels of storage images that are recomputed where they are read, and what must not be.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ fn tone() -> String {
     images("a z", &inside("let x = textureLoad(a, at).x; textureStore(z, at, vec4<u32>(x * x + 5u));"))
 }
 
-/// The sum of all texels up to so many away, those outside being the next one inside.
+/// The sum of all texels up to this many away, those outside being the next one inside.
 fn blur(radius: u32) -> String {
     let body = format!(
         "var sum = vec4<u32>(); let r = {radius};
@@ -109,7 +109,7 @@ probes! {
         }
     }
 
-    /// What is worked out reads what was worked out.
+    /// What is computed reads what was computed.
     fn chains_of_texels_are_worked_out() {
         for promote in [Promote::None, Promote::Auto] {
             let checked = lab(W, H, 4)
@@ -383,7 +383,7 @@ probes! {
         why(list((1, 0, 4095).into()).stays_apart(2), "another view of the image");
     }
 
-    /// What is read, and what is written, has to stay until it is worked out.
+    /// What is read, and what is written, has to stay until it is computed.
     fn images_that_are_written_over_are_not_worked_out() {
         // The source, by somebody else and by the kernel that reads; each at its own texel.
         let list = |middle: [u64; 2], last: [u64; 2]| {
@@ -398,7 +398,7 @@ probes! {
             let checked = list(middle, last);
             assert!(checked.plan.report.inlined.is_empty(), "{:#?}", checked.plan.report);
         }
-        // The image is written once more: the last one is worked out, and that alone.
+        // The image is written once more: the last one is computed, and that alone.
         list([3, 1], [1, 2]).fused(0).works_out(&[(2, 1)]);
         // In place: what it was made of is no more.
         let place = in_place("textureStore(b, at, textureLoad(b, at) + 1u);");

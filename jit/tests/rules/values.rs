@@ -119,7 +119,7 @@ probes! {
         assert_eq!((checked.plan.steps.len(), checked.plan.report.rewrites.len()), (1, 1));
     }
 
-    /// Where a kernel is worked out again inside of another, values become indices.
+    /// Where a kernel is recomputed inside of another, values become indices.
     fn values_that_become_indices_are_numbers() {
         let product = kernel("a z", "8", "z[gid.x] = gid.x * p.x;");
         let gather = kernel("a b z", "8", "z[gid.x] = a[b[gid.x ^ 8u]];");

@@ -1,4 +1,4 @@
-//! Loops whose rounds are written out, as a whole or in part: which, and that they do what they did.
+//! Loops whose rounds are unrolled, as a whole or in part: which, and that they do what they did.
 
 use vkfuse_jit::plan::{BlockCoarseningLimits, Internalization, Promote, UnrollLimits};
 
@@ -80,7 +80,7 @@ probes! {
                     .submit(&spread("a[at] * 3u + b[wid.x]"), [5, 1, 1], &[2, 3, 4], &[w])
                     .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[4, 3, 5], &[w]);
                 lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256 };
-                // Of what is written out in part, a loop and what is left of it.
+                // Of what is unrolled in part, a loop and what is left of it.
                 let loops = if at_once > 1 && w / 8 / at_once >= 2 { 4 } else { 2 };
                 assert_eq!(lab.loops(), loops, "rows of {w}, {at_once} at once");
                 lab.check().fused(0).inside(2, Internalization::Private);

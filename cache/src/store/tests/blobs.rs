@@ -121,7 +121,7 @@ fn deaths_are_forgiven() {
     assert_eq!(store.forgive(of(1)), Ok(1));
     assert_eq!(store.forgive(None), Ok(0));
     assert!(store.put_blob(&key(1), &driver(1), b"blob").is_published());
-    // A death that nobody came upon yet.
+    // A death that no one came upon yet.
     die_loading(&yard);
     assert_eq!(store.forgive(None), Ok(1));
     assert!(store.begin_load(&key(1), &driver(1)).is_ok());

@@ -1,4 +1,4 @@
-//! How long a put takes as the store grows, in the thread of the program and all told.
+//! How long a put takes as the store grows, in the thread of the program and in all.
 //!
 //! Prints the median and the worst: on the file system of `TMPDIR`, and on one where each change takes a millisecond.
 //! Nothing is held against a time. `VKFUSE_LONG_TESTS=1` goes up to 100,000 entries.

@@ -1,4 +1,4 @@
-//! Writes in the background: nobody waits for them, nothing is lost silently, and the queue has an end.
+//! Writes in the background: no one waits for them, nothing is lost silently, and the queue has an end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, PoisonError};

@@ -233,7 +233,7 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         let more = report.unfollowed;
         writeln!(
             out,
-            "  {more} more instructions have undefined results, of which nothing was found out; see --list\n"
+            "  {more} more instructions have undefined results; what depends on them is not known: see --list\n"
         )?;
     }
     if report.clean {

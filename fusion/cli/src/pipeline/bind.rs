@@ -115,14 +115,14 @@ pub(super) fn push_constants(
     kernel: &Specialized,
 ) -> Result<SmallVec<[u8; 32]>, Problem> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
-    let given = submit.push.len();
+    let given = submit.push.bytes.len();
     // More are a part of the block that the kernel does not use.
     if given < needed {
         let name = &pipeline.kernels[submit.kernel].name;
         let message = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
         return Err(pipeline.problem(&submit.push_place, message));
     }
-    Ok(SmallVec::from_slice(&submit.push[..needed]))
+    Ok(SmallVec::from_slice(&submit.push.bytes[..needed]))
 }
 
 fn promotions(pipeline: &Pipeline, submit: &Submit) -> Result<(), Problem> {

@@ -8,14 +8,14 @@ use super::bind;
 use super::contents;
 use super::element::{ElementType, Scalar};
 use super::local_size;
-use super::model::{Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
+use super::model::{Extent, KernelDecl, Pipeline, Promotion, SpecValue as Given, Submit};
 use super::problem::Problem;
 use super::push;
 use smallvec::SmallVec;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use vkfuse_jit::kernel::{ArtifactStore, Kernel, Module, SpecValue, Specialized};
+use vkfuse_jit::kernel::{ArtifactStore, Kernel, Module, ScalarClass, SpecValue, Specialized};
 use vkfuse_jit::plan::has_work;
 
 /// A module file larger than this is refused before it fills the memory.
@@ -79,7 +79,70 @@ fn unused(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel, checked: &Check
         let message = format!("kernel {name} is given an argument for {}, which it does not use", arg.at);
         pipeline.problem(&arg.place, message)
     });
-    constants.chain(arguments).collect()
+    constants.chain(arguments).chain(odd_push(pipeline, submit, checked)).collect()
+}
+
+/// Push constants whose types are not those of the kernel's block, or that are behind it. Signed and unsigned are one.
+fn odd_push(pipeline: &Pipeline, submit: &Submit, checked: &CheckedSubmit) -> Option<Problem> {
+    let name = &pipeline.kernels[submit.kernel].name;
+    let needed = checked.push.len();
+    let members = || checked.kernel.interface.push.iter().flat_map(|push| &push.members);
+    let message = submit.push.typed.iter().find_map(|&(offset, ty)| {
+        if offset >= needed && needed > 0 {
+            let given = submit.push.bytes.len();
+            return Some(format!(
+                "kernel {name} takes {needed} bytes of push constants, and {given} are given"
+            ));
+        }
+        let member = members().find(|member| member.offset as usize == offset)?;
+        let is_float = matches!(ty, ElementType::F16 | ElementType::F32 | ElementType::F64);
+        let fits = member.size as usize == ty.size() && is_float == (member.class == ScalarClass::Float);
+        let class = if member.class == ScalarClass::Float {
+            'f'
+        } else if member.class == ScalarClass::Int {
+            'i'
+        } else {
+            'u'
+        };
+        let wanted = format!("{class}{}", 8 * member.size);
+        (!fits).then(|| {
+            format!(
+                "kernel {name} has {wanted} at byte {offset} of its push constants, and {} is given",
+                ty.name()
+            )
+        })
+    })?;
+    Some(pipeline.problem(&submit.push_place, message))
+}
+
+/// Buffers that are to stay inside of a fused kernel, and that none of the submissions reads.
+fn lost(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
+    let uses = || {
+        pipeline.submits.iter().zip(submits).flat_map(|(submit, checked)| {
+            let bindings = &checked.kernel.interface.bindings;
+            checked.args.iter().filter_map(move |&arg| {
+                let arg = &submit.args[arg];
+                Some((arg, bindings.iter().find(|binding| binding.at == arg.at)?))
+            })
+        })
+    };
+    let is_asked = |promote: Promotion| matches!(promote, Promotion::Private | Promotion::Local);
+    let is_lost = |index: usize| {
+        let mut all = uses().filter(|(arg, _)| arg.buffer == index).peekable();
+        all.peek().is_some()
+            && all.all(|(arg, binding)| {
+                !binding.reads && is_asked(arg.promote.unwrap_or(pipeline.buffers[index].promote))
+            })
+    };
+    let lost = pipeline.buffers.iter().enumerate().filter(|(index, _)| is_lost(*index));
+    lost.map(|(_, buffer)| {
+        let name = &buffer.name;
+        let message = format!(
+            "buffer {name} is to be promoted, and no submission reads it: if it is, its contents are lost"
+        );
+        pipeline.problem(&buffer.place, message)
+    })
+    .collect()
 }
 
 /// Where it is kept what kernels become, if anywhere.
@@ -105,7 +168,10 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
     for submit in &pipeline.submits {
         let kernel = &kernels[submit.kernel];
         let mut checked = check_submit(pipeline, submit, kernel)?;
-        for note in unused(pipeline, submit, kernel, &checked) {
+        let is_idle = !matches!(submit.extent, Extent::Indirect { .. }) && !has_work(checked.groups);
+        let idle =
+            is_idle.then(|| pipeline.problem(&submit.place, "no work-groups: it does nothing".to_owned()));
+        for note in unused(pipeline, submit, kernel, &checked).into_iter().chain(idle) {
             // Where it is given first. A file may do the same in every submission.
             if notes.iter().all(|known| known.message != note.message) {
                 notes.push(note);
@@ -116,6 +182,7 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         }
         submits.push(checked);
     }
+    notes.extend(lost(pipeline, &submits));
     let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
     for note in &notes {
         tracing::warn!("{note}");
@@ -179,7 +246,7 @@ fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result
             kernel.specialize(&spec).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
     }
-    // What the module does not declare is said here, and passed to nobody.
+    // What the module does not declare is said here, and passed to no one.
     let unknown = kernel.unknown_constants(spec.iter().map(|(id, _)| *id));
     spec.retain(|(id, _)| !unknown.contains(id));
     let specialized =

@@ -5,8 +5,8 @@
 use super::element::{ElementBytes, ElementType, Scalar};
 use super::image::{ImageDecl, Sampling, Texel};
 use super::problem::{Place, Problem};
+use super::push;
 use super::steps::Step;
-use smallvec::SmallVec;
 use std::path::PathBuf;
 use vkfuse_jit::kernel::SetBinding;
 
@@ -105,8 +105,8 @@ pub(crate) struct Submit {
     /// `base`: the first work-group.
     pub(crate) base: [u32; 3],
     pub(crate) spec: Vec<SpecValue>,
-    /// The bytes of `push`; empty where there is none.
-    pub(crate) push: SmallVec<[u8; 32]>,
+    /// `push`; empty where there is none.
+    pub(crate) push: push::Given,
     /// The place of `push`, or of the submission where there is none.
     pub(crate) push_place: Place,
     pub(crate) args: Vec<Argument>,

@@ -9,26 +9,34 @@ use smallvec::SmallVec;
 /// More than any device has; keeps a slip of the keyboard from becoming megabytes.
 const LIMIT: usize = 64 * 1024;
 
-/// Reads `push`: an array of `{ TYPE = VALUE }`, or `{ hex = "…" }`. An element of the array
-/// may be `{ hex = "…" }` too: its bytes follow without padding.
-pub(crate) fn read(node: &Node<'_>) -> Result<SmallVec<[u8; 32]>, Problem> {
-    let mut bytes = SmallVec::new();
-    if node.is_table() {
-        append_hex(node, &mut bytes)?;
-    } else {
-        for element in node.array("an array of typed numbers, or { hex = \"…\" }")? {
-            append(&element, &mut bytes)?;
-        }
-    }
-    if bytes.len() > LIMIT {
-        return Err(
-            node.problem(format!("{} bytes of push constants, at most {LIMIT} are accepted", bytes.len()))
-        );
-    }
-    Ok(bytes)
+/// Push constants as they are given.
+#[derive(Default)]
+pub(crate) struct Given {
+    pub(crate) bytes: SmallVec<[u8; 32]>,
+    /// The numbers among them whose types are given, by their offsets.
+    pub(crate) typed: Vec<(usize, ElementType)>,
 }
 
-fn append(node: &Node<'_>, bytes: &mut SmallVec<[u8; 32]>) -> Result<(), Problem> {
+/// Reads `push`: an array of `{ TYPE = VALUE }`, or `{ hex = "…" }`. An element of the array
+/// may be `{ hex = "…" }` too: its bytes follow without padding.
+pub(crate) fn read(node: &Node<'_>) -> Result<Given, Problem> {
+    let mut given = Given::default();
+    if node.is_table() {
+        append_hex(node, &mut given.bytes)?;
+    } else {
+        for element in node.array("an array of typed numbers, or { hex = \"…\" }")? {
+            append(&element, &mut given)?;
+        }
+    }
+    let bytes = given.bytes.len();
+    if bytes > LIMIT {
+        return Err(node.problem(format!("{bytes} bytes of push constants, at most {LIMIT} are accepted")));
+    }
+    Ok(given)
+}
+
+fn append(node: &Node<'_>, given: &mut Given) -> Result<(), Problem> {
+    let bytes = &mut given.bytes;
     let is_hex = node.value().as_table().is_some_and(|table| table.contains_key("hex"));
     if is_hex {
         return append_hex(node, bytes);
@@ -36,6 +44,7 @@ fn append(node: &Node<'_>, bytes: &mut SmallVec<[u8; 32]>) -> Result<(), Problem
     match Scalar::read(node, false)? {
         Scalar::Number(ty, element) => {
             bytes.resize(bytes.len().next_multiple_of(ty.size()), 0);
+            given.typed.push((bytes.len(), ty));
             bytes.extend_from_slice(&element);
         }
         Scalar::Bool(_) => return Err(node.expected("a number")),

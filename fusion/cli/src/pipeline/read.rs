@@ -16,7 +16,6 @@ use super::node::{Node, Source, Table, list};
 use super::problem::{Place, Problem};
 use super::push;
 use super::steps::{self, Step};
-use smallvec::SmallVec;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -224,7 +223,7 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
         return Ok(Init::Values(bytes));
     }
     if let Some(scalars) = table.get("scalars") {
-        let bytes = push::read(&scalars)?.to_vec();
+        let bytes = push::read(&scalars)?.bytes.to_vec();
         let needed = len.saturating_mul(ty.size() as u64);
         if bytes.len() as u64 != needed {
             return Err(scalars.problem(format!("{} bytes for a buffer of {needed}", bytes.len())));
@@ -286,7 +285,7 @@ fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]
         push_place: push.as_ref().unwrap_or(node).place(),
         push: match push {
             Some(push) => push::read(&push)?,
-            None => SmallVec::new(),
+            None => push::Given::default(),
         },
         args: match table.get("args") {
             Some(args) => arguments(&args, buffers)?,
@@ -312,7 +311,7 @@ fn indirect(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Extent, Problem> 
     Ok(Extent::Indirect { buffer, offset })
 }
 
-/// `offset` and `len` of a part of so many elements.
+/// `offset` and `len` of a part of this many elements.
 pub(super) fn part(table: &Table<'_>, whole: u64) -> Result<(u64, u64), Problem> {
     let offset = match table.get("offset") {
         Some(offset) => offset.integer_in(0, whole - 1)?,

@@ -5,6 +5,7 @@
 use super::model::{Argument, BufferDecl, Extent, KernelDecl, Submit};
 use super::node::Node;
 use super::problem::Problem;
+use super::push;
 use super::read::{lookup, part};
 use smallvec::SmallVec;
 use vkfuse_jit::kernel::SetBinding;
@@ -124,7 +125,7 @@ pub(super) fn read(
     kernel: usize,
     buffers: &[BufferDecl],
 ) -> Result<Submit, Problem> {
-    let mut push: SmallVec<[u8; 32]> = SmallVec::new();
+    let mut bytes: SmallVec<[u8; 32]> = SmallVec::new();
     let (words, args) = match step {
         Step::Copy => {
             let table = node.table(&["from", "to"])?;
@@ -140,9 +141,9 @@ pub(super) fn read(
             if same && from.start < to.start + to.bytes && to.start < from.start + from.bytes {
                 return Err(to_node.problem("what is copied and where it goes overlap"));
             }
-            push.extend_from_slice(&from.count().to_le_bytes());
-            push.extend_from_slice(&from.first(same));
-            push.extend_from_slice(&to.first(same));
+            bytes.extend_from_slice(&from.count().to_le_bytes());
+            bytes.extend_from_slice(&from.first(same));
+            bytes.extend_from_slice(&to.first(same));
             let args =
                 vec![from.argument(0, same, &from_node, buffers), to.argument(1, same, &to_node, buffers)];
             (from.count(), args)
@@ -151,9 +152,9 @@ pub(super) fn read(
             let known = ["buffer", "value", "offset", "len"];
             let to = Words::read(node, buffers, &known)?;
             let value = buffers[to.buffer].ty.element(&node.table(&known)?.require("value")?)?;
-            push.extend_from_slice(&to.count().to_le_bytes());
-            push.extend_from_slice(&to.first(false));
-            push.extend(value.iter().copied().cycle().take(8));
+            bytes.extend_from_slice(&to.count().to_le_bytes());
+            bytes.extend_from_slice(&to.first(false));
+            bytes.extend(value.iter().copied().cycle().take(8));
             (to.count(), vec![to.argument(0, false, node, buffers)])
         }
     };
@@ -163,7 +164,7 @@ pub(super) fn read(
         extent: Extent::Global([words, 1, 1]),
         base: [0; 3],
         spec: Vec::new(),
-        push,
+        push: push::Given { bytes, typed: Vec::new() },
         push_place: node.place(),
         args,
         place: node.place(),

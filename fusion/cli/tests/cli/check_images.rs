@@ -15,7 +15,7 @@ fn file(folder: &Path, text: &str) -> String {
     file.display().to_string()
 }
 
-/// Checks a list, and demands so many findings: out of bounds, races, uninitialised, notes.
+/// Checks a list, and demands this many findings: out of bounds, races, uninitialised, notes.
 fn checked(text: &str, options: &[&str], counts: [u64; 4]) -> Value {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = file(folder.path(), text);

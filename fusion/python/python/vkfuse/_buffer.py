@@ -184,7 +184,11 @@ class Buffer:
 
     def upload(self, array: npt.ArrayLike) -> None:
         """Copies all elements from the host, as `View.upload`. The array has the buffer's shape, or can be broadcast to it."""
-        data = np.ascontiguousarray(np.broadcast_to(np.asarray(array, self.dtype), self.shape))
+        given = np.asarray(array, self.dtype)
+        try:
+            data = np.ascontiguousarray(np.broadcast_to(given, self.shape))
+        except ValueError:
+            raise ValueError(f"an array of shape {given.shape} does not fit a buffer of shape {self.shape}") from None
         self._native.upload(0, _bytes(data))
 
     def close(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,20 @@ from . import _native
 _CLASSES = {"i": "int", "u": "uint", "f": "float"}
 
 
+class _Bound(Protocol):
+    @property
+    def set(self) -> int: ...
+    @property
+    def binding(self) -> int: ...
+
+
 class Kernel:
     """One compute entry point of a module, as `Context.load`, `spirv` and `wgsl` make it."""
 
     def __init__(self, native: _native.Kernel) -> None:
         self._native = native
         self._layouts: dict[tuple[tuple[int, int], ...], list[tuple[int, int, str]]] = {}
+        self._used: dict[tuple[tuple[int, int], ...], frozenset[tuple[int, int]]] = {}
 
     @property
     def name(self) -> str:
@@ -70,6 +79,17 @@ class Kernel:
             number, _, ty, _ = found[0]
             given.append((number, _bits(_scalar(value, np.dtype(ty)))))
         return given
+
+    def _warn_of_unused(self, bound: Sequence[_Bound], constants: list[tuple[int, int]]) -> None:
+        """Says which arguments the kernel does not use: Vulkan accepts them, and they may be mistaken."""
+        key = tuple(constants)
+        if key not in self._used:
+            bindings = self._native.interface(constants)[1]
+            self._used[key] = frozenset((set_, binding) for set_, binding, *_ in bindings)
+        for one in bound:
+            if (one.set, one.binding) not in self._used[key]:
+                text = f"kernel `{self.name}` does not use binding {one.binding} of set {one.set}"
+                warnings.warn(text, stacklevel=3)
 
     def _packed(self, push: object, constants: list[tuple[int, int]]) -> bytes:
         """Push constants as bytes: as they are, or scalars in the order and with the types of the kernel's block."""

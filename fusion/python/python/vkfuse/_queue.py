@@ -243,6 +243,7 @@ class Queue:
         constants = kernel._given(spec)
         bound = [_argument((0, number), argument) for number, argument in enumerate(arguments)]
         bound += [_argument(place, argument) for place, argument in (at or {}).items()]
+        kernel._warn_of_unused(bound, constants)
         native = self._native.submit(
             kernel._native,
             bound,
@@ -309,7 +310,10 @@ def _three(size: Any) -> list[int]:
     sizes = list(size) if isinstance(size, (tuple, list)) else [size]
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"{size!r} are not one to three numbers")
-    return [int(one) for one in sizes] + [1] * (3 - len(sizes))
+    numbers = [int(one) for one in sizes]
+    if not all(0 <= number < 1 << 32 for number in numbers):
+        raise OverflowError(f"{size!r}: sizes are from 0 to {(1 << 32) - 1}")
+    return numbers + [1] * (3 - len(sizes))
 
 
 def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:

@@ -14,7 +14,8 @@ class Report(dict[str, Any]):
         """The list as a picture, with its styles inside."""
 
     def __repr__(self) -> str:
-        return f"<vkfuse.Report, {self['outcome']}, {len(self['kernels'])} kernels in {self['dispatches']} dispatches>"
+        kernels, dispatches = len(self["kernels"]), self["dispatches"]
+        return f"<vkfuse.Report, {self['outcome']}, kernels: {kernels}, dispatches: {dispatches}>"
 
     def _repr_svg_(self) -> str:
         return self.svg

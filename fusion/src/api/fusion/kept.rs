@@ -207,7 +207,7 @@ impl Kept {
         self.list.structure.all_readable(&self.buffers, Places::ALL)
     }
 
-    /// How often somebody was told an address in each buffer.
+    /// How often someone was given an address in each buffer.
     fn told(&self) -> impl Iterator<Item = u64> + '_ {
         self.buffers.iter().map(|buffer| buffer.shared.tellings())
     }

@@ -31,7 +31,7 @@ impl Queue {
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
-    /// Signals a semaphore of the program's when everything that this queue was told to run on the device is complete. A list
+    /// Signals a semaphore of the program's when everything that this queue was asked to run on the device is complete. A list
     /// that is being recorded ends first, and runs unfused. Host tasks are not waited for.
     ///
     /// # Errors

@@ -108,7 +108,7 @@ impl Queue {
 
     /// Lists or runs a submission, after everything that has to come before it.
     ///
-    /// Host tasks that it was told to come after are waited for here, also in fusion mode: a list that waited for them
+    /// Host tasks that it was asked to come after are waited for here, also in fusion mode: a list that waited for them
     /// would keep others waiting too, the task itself among them.
     fn place(&self, mut entry: Entry, after: &[Event]) -> Result<Event, Error> {
         let context = &self.inner.context;

@@ -80,7 +80,7 @@ fn a_loss_while_work_is_pending_reaches_the_waiters() {
     let event = rig.submit().unwrap();
     let waiter = std::thread::spawn(move || event.wait_timeout(Duration::from_secs(30)));
     rig.context.inner.gpu.inject_loss();
-    // Either it was complete before the loss, or the loss is reported; nobody waits for ever.
+    // Either it was complete before the loss, or the loss is reported; no one waits for ever.
     match waiter.join().unwrap() {
         Ok(done) => assert!(done),
         Err(error) => assert!(error.is_device_lost()),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Chooses the module of a kernel and binds its arguments. `report` is the accessor of the checking mode's report, if that
-/// is on. Also says whether the kernel is told of groups.
+/// is on. Also says whether the kernel is given groups.
 pub(crate) fn bind(
     launch: &Launch,
     context: &Arc<ContextInner>,

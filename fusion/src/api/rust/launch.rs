@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// So many work-groups of so many items, in one to three dimensions.
+/// This many work-groups of this many items, in one to three dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupRange<const D: usize> {
     /// Number of groups.
@@ -26,7 +26,7 @@ pub struct GroupRange<const D: usize> {
 }
 
 impl<const D: usize> GroupRange<D> {
-    /// So many groups of so many items.
+    /// This many groups of this many items.
     #[must_use]
     pub fn new(groups: [u32; D], local: [u32; D]) -> GroupRange<D> {
         GroupRange { groups, local }
@@ -37,7 +37,7 @@ impl<const D: usize> GroupRange<D> {
 pub trait LaunchRange {
     /// What the kernel's body takes.
     type Item: ItemKind;
-    /// Items, or groups where the kernel is told of groups; and the size of a group, where that is given.
+    /// Items, or groups where the kernel is given groups; and the size of a group, where that is given.
     #[doc(hidden)]
     fn extent(&self) -> ([u32; 3], Option<[u32; 3]>);
 }
@@ -86,7 +86,7 @@ pub(crate) struct Launch {
     pub(crate) source: Source,
     pub(crate) arguments: Arguments,
     pub(crate) extent: [u32; 3],
-    /// The size of a group, for kernels that are told of groups.
+    /// The size of a group, for kernels that are given groups.
     pub(crate) local: Option<[u32; 3]>,
 }
 

@@ -59,7 +59,7 @@ fn check_signature(lowered: &Lowered, interface: &Interface) -> Result<(), Strin
     }
 }
 
-/// Where plain values of so many bytes go on a device.
+/// Where plain values of this many bytes go on a device.
 pub(crate) fn plain_in(context: &ContextInner, bytes: usize) -> PlainIn {
     let most = context.gpu.caps().limits().max_push_bytes;
     if bytes <= most as usize { PlainIn::Push } else { PlainIn::Uniform }

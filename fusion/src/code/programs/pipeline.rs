@@ -121,7 +121,7 @@ impl Programs {
                 Guarded::NotAsked => return Ok(None),
                 Guarded::Died(how) => {
                     if self.store.is_enabled() && !self.look_only {
-                        // What becomes of it is told by an event.
+                        // What becomes of it is reported by an event.
                         let _ = self.store.put_later(&key, Entry::new().with(DEATH, how.as_bytes()));
                     }
                     how

@@ -381,7 +381,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Lines of at most so many characters, broken at spaces where there are any.
+/// Lines of at most this many characters, broken at spaces where there are any.
 fn wrapped(text: &str, column: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -39,7 +39,7 @@ pub(super) struct Node {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A kernel; whether a barrier follows it, and whether it does not run because what it stores is worked out elsewhere.
+    /// A kernel; whether a barrier follows it, and whether it does not run because what it stores is computed elsewhere.
     Kernel { barrier: bool, gone: bool },
     /// A buffer's contents, handed from one kernel of the dispatch to another.
     Handed(Where),

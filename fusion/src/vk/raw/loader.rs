@@ -1,4 +1,4 @@
-//! Functions for vulkano's objects over handles that are not theirs: all as the user's loader has them, but for those that
+//! Functions for vulkano's objects over handles that are not theirs: all as the user's loader has them, except for those that
 //! end something.
 
 use std::{
@@ -48,7 +48,7 @@ unsafe impl Loader for Borrowed {
 /// A function without its type.
 fn erased<F: Copy>(function: F) -> vk::PFN_vkVoidFunction {
     const { assert!(size_of::<F>() == size_of::<vk::PFN_vkVoidFunction>()) };
-    // SAFETY: only called with function pointers (in this file), which have the size of this one; whoever calls it gives it
+    // SAFETY: only called with function pointers (in this file), which have the size of this one; the caller gives it
     // its type back.
     Some(unsafe { mem::transmute_copy(&function) })
 }

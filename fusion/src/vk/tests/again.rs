@@ -183,7 +183,7 @@ fn what_differs_is_recorded_anew() {
     // The same bytes as the script's own are the same recording or another, and right.
     let point = run(&gpu, (&one, None, Some(&passing(1))), &[&src, &others[0]]);
     assert_eq!(read(&gpu, &others[0], point), counting(1));
-    // What a test looks at is described, though it was recorded when nobody looked.
+    // What a test looks at is described, though it was recorded when no one looked.
     gpu.set_recording(true);
     for _ in 0..2 {
         settle(&gpu);

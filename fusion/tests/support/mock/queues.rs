@@ -1,5 +1,5 @@
 //! Several hardware queues where the driver has one: each hands on what it was given in its own time, once what it waits
-//! for is reached. Work that is not told to wait for another queue overtakes it.
+//! for is reached. Work that is not asked to wait for another queue overtakes it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,7 +18,7 @@ use super::real;
 /// Queues of the family that the mock has.
 pub(crate) const QUEUES: u32 = 4;
 
-/// Makes queues deaf to what they are told to wait for, to see that this would be noticed.
+/// Makes queues deaf to what they are asked to wait for, to see that this would be noticed.
 pub(crate) static DEAF: AtomicBool = AtomicBool::new(false);
 /// Jobs that had to wait for another queue.
 pub(crate) static WAITED: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! The calls that run work, and allocate what it needs: each fails where it is told to.
+//! The calls that run work, and allocate what it needs: each fails where it is asked to.
 
 use std::{
     ffi::c_void,
@@ -22,7 +22,7 @@ static NO_BUFFER_OF: AtomicU64 = AtomicU64::new(0);
 /// The calls that failed since the last reset.
 static FAILED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// Makes calls fail, from the `from`-th on, so many.
+/// Makes calls fail, from the `from`-th on, this many.
 pub(crate) fn fail(from: u64, count: u64, with: vk::Result) {
     FROM.store(0, SeqCst);
     CALLS.store(0, SeqCst);
@@ -32,7 +32,7 @@ pub(crate) fn fail(from: u64, count: u64, with: vk::Result) {
     FAILED.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// Makes every attempt to make a buffer of so many bytes fail.
+/// Makes every attempt to make a buffer of this many bytes fail.
 pub(crate) fn no_buffer_of(bytes: u64) {
     NO_BUFFER_OF.store(bytes, SeqCst);
 }
@@ -57,7 +57,7 @@ fn fault(name: &'static str) -> Option<vk::Result> {
     })
 }
 
-/// Functions that fail where they are told to, and a table of them.
+/// Functions that fail where they are asked to, and a table of them.
 macro_rules! functions {
     ($($name:ident = $vk:literal as $pfn:ident ($($arg:ident: $ty:ty),*);)+) => {
         $(unsafe extern "system" fn $name($($arg: $ty),*) -> vk::Result {

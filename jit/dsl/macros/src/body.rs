@@ -86,7 +86,7 @@ pub(crate) struct Walk {
     pub(crate) in_closure: bool,
     /// Loops around, innermost last.
     pub(crate) loops: Vec<Round>,
-    /// Assignments so far, and which of them is walked: what its label is told apart by.
+    /// Assignments so far, and which of them is walked: what its label is distinguished by.
     assignments: usize,
     assignment: usize,
     /// Elements so far that were held.

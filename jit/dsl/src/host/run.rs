@@ -19,7 +19,7 @@ pub fn on_host<K: KernelObject<Item = Item<D>>, const D: usize>(range: [u32; D],
     for_each(range, |id| kernel.call(Item::new(id, range)));
 }
 
-/// Runs a kernel for each item of so many work-groups of a size: the groups one after the other, the items of each as
+/// Runs a kernel for each item of this many work-groups of a size: the groups one after the other, the items of each as
 /// threads. Sub-groups have eight items.
 pub fn on_host_groups<K: KernelObject<Item = GroupItem<D>> + Sync, const D: usize>(
     groups: [u32; D],

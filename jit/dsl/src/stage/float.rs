@@ -2,7 +2,7 @@
 //!
 //! SPIR-V leaves its own undefined on parts of Rust's domains (a negative base of `Pow`, `Atan2` of zeros, `Asin` beyond one),
 //! and Vulkan allows errors where results are exact, and devices to compute as if there were neither infinities nor NaN. So
-//! zeros, infinities, NaN, what leaves the range of the type and what is exact are told apart by comparisons of bits, as
+//! zeros, infinities, NaN, what leaves the range of the type and what is exact are distinguished by comparisons of bits, as
 //! integers, and chosen by selections of bits; SPIR-V's functions give the rest. What is special is what C's annex F says,
 //! which Rust's functions follow.
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The sign of a float, and the rest of its bits; of an `f64` the upper ones, with the last set where a lower one is.
-/// These order as magnitudes do, but for those of `f64` that differ in the lower bits alone.
+/// These order as magnitudes do, except for those of `f64` that differ in the lower bits alone.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
     pub(super) negative: Val<bool>,
@@ -134,7 +134,7 @@ impl Builder {
     }
 }
 
-/// `value`, but for the cases before it: the first whose condition holds.
+/// `value`, except for the cases before it: the first whose condition holds.
 fn cases<T: Ordered, const N: usize>(cases: [(Val<bool>, Val<T>); N], value: Val<T>) -> Val<T> {
     cases.into_iter().rev().fold(value, |rest, (condition, special)| {
         with(|b| Val::new(b.pick(T::TYPE, condition.id, special.id, rest.id)))

@@ -116,7 +116,7 @@ macro_rules! tallies {
                     self.part.compare_exchange(6, old + 1, 88);
                     self.part.compare_exchange(7, old, 77);
                 }
-                // The range has eight elements: nobody is there.
+                // The range has eight elements: no one is there.
                 let gone = self.part.exchange(20, 5) + self.part.compare_exchange(21, 0, 1);
                 // One item of four finds the first value, and the others find that item's.
                 let first = self.taken.compare_exchange(k % 4, 100, k) == 100;

@@ -7,9 +7,9 @@ use super::random::Random;
 pub(crate) enum Cover {
     /// One element for each item.
     One,
-    /// So many consecutive elements for each item.
+    /// This many consecutive elements for each item.
     Blocked(u32),
-    /// So many elements for each item, a work-group's size apart.
+    /// This many elements for each item, a work-group's size apart.
     Tiled(u32),
     /// As many as there are, the size of the whole dispatch apart.
     GridStride,

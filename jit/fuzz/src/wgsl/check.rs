@@ -43,7 +43,7 @@ const SIDE_BY_SIDE: [u32; 5] = [2, 1, 4, 3, 2];
 /// Invocations that are left of a work-group.
 const LEFT: [u32; 7] = [0, 8, 0, 4, 32, 0, 16];
 
-/// Loops that are written out.
+/// Loops that are unrolled.
 const WRITTEN_OUT: [UnrollLimits; 5] = [
     UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
     UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },

@@ -59,7 +59,7 @@ impl Forms {
         Self { seed, sizes: 1, kernels: Written::default() }
     }
 
-    /// The same with so many lists in a row that are made of the same kernels, as far as their sizes allow.
+    /// The same with this many lists in a row that are made of the same kernels, as far as their sizes allow.
     #[must_use]
     pub fn sizes(mut self, sizes: usize) -> Self {
         self.sizes = sizes.max(1);
@@ -343,7 +343,7 @@ impl Forms {
 }
 
 impl Draft {
-    /// What kernels are told.
+    /// What kernels are given.
     fn sizes(&self) -> [u32; 4] {
         let [x, z, w] = self.dims;
         [x, x * z * w, z, w]

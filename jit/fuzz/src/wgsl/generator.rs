@@ -18,7 +18,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A generator with kernels for so many combinations of shape, element type and way of sharing out elements.
+    /// A generator with kernels for this many combinations of shape, element type and way of sharing out elements.
     ///
     /// # Panics
     /// If a generated kernel does not compile, which is a defect of the generator.
@@ -34,7 +34,7 @@ impl Generator {
         Self { seed, sizes: 1, pool: Pool::new(&mut Random::new(seed), benches, load) }
     }
 
-    /// The same with so many lists in a row in which the same kernels follow each other on the same buffers, with other
+    /// The same with this many lists in a row in which the same kernels follow each other on the same buffers, with other
     /// sizes, push constants and contents. Drivers compile less then.
     #[must_use]
     pub fn sizes(mut self, sizes: usize) -> Self {
@@ -65,7 +65,7 @@ impl Generator {
         turns(&mut random, self.single(number), self.single(other))
     }
 
-    /// So many lists by turns, the first of that number.
+    /// This many lists by turns, the first of that number.
     pub fn by_turns(&self, number: usize, lists: usize) -> Case {
         let mut random = self.stream(0x7042_4e5f, number);
         let mut case = self.single(number);

@@ -2,7 +2,7 @@
 //! reads, and flat kernels between them.
 //!
 //! Each item writes its own elements of buffers that its kernel does not read, and reads what it likes of what was written before. So each kernel is
-//! right by itself; whether a list may be one kernel is not known: a neighbour of what an earlier kernel wrote has to be worked out again.
+//! right by itself; whether a list may be one kernel is not known: a neighbour of what an earlier kernel wrote has to be recomputed.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Grids {
         Self { seed, sizes: 1, kernels: Written::default() }
     }
 
-    /// The same with so many lists in a row that are made of the same kernels, as far as their sizes allow.
+    /// The same with this many lists in a row that are made of the same kernels, as far as their sizes allow.
     #[must_use]
     pub fn sizes(mut self, sizes: usize) -> Self {
         self.sizes = sizes.max(1);
@@ -68,7 +68,7 @@ impl Grids {
         let mut draft = Draft { random, width, height, written, wishes, submissions, kernels };
         let mut was_flat = false;
         for _ in 0..2 + draft.random.below(3) {
-            // Only what is cheap is worked out again for neighbours.
+            // Only what is cheap is recomputed for neighbours.
             let is_flat = draft.random.below(8) < if was_flat { 1 } else { 5 };
             match is_flat {
                 true => self.flat(&mut draft),

@@ -92,7 +92,7 @@ pub(super) struct Builder<'a> {
     kernels: Vec<Arc<PoolKernel>>,
 }
 
-/// One binding of one submission that goes to a given buffer, so many words further on.
+/// One binding of one submission that goes to a given buffer, this many words further on.
 #[derive(Clone, Copy)]
 struct Forced {
     number: usize,
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         pool.kernels.iter().filter_map(known).collect()
     }
 
-    /// Adds so many kernels of the family, legally.
+    /// Adds this many kernels of the family, legally.
     fn fill(&mut self, count: usize) -> Option<()> {
         for number in 0..count {
             let role = self.role(number);

@@ -7,7 +7,7 @@ use super::bench::{Bench, Cover};
 pub(crate) enum Pattern {
     /// The item's own element.
     Own,
-    /// So many elements further on.
+    /// This many elements further on.
     Shift(u32),
     /// Counted from the end.
     Reverse,

@@ -105,7 +105,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// So many benches with kernels of every role on each.
+    /// This many benches with kernels of every role on each.
     pub(crate) fn new(random: &mut Random, benches: usize, load: &mut Load<'_>) -> Self {
         let mut pool = Self { kernels: Vec::new(), benches: Vec::new() };
         for number in 0..benches {

@@ -64,7 +64,7 @@ impl Seams {
         Self { seed, sizes: 1, kernels: Written::default() }
     }
 
-    /// The same with so many lists in a row that are made of the same kernels, as far as their sizes allow. Drivers compile less then.
+    /// The same with this many lists in a row that are made of the same kernels, as far as their sizes allow. Drivers compile less then.
     #[must_use]
     pub fn sizes(mut self, sizes: usize) -> Self {
         self.sizes = sizes.max(1);
@@ -170,7 +170,7 @@ impl Seams {
             _ => ("7u", from),
         };
         let value = format!("(a[{at}] ^ ({second} + 3u))");
-        // Most are a single store, as what is worked out again has to be.
+        // Most are a single store, as what is recomputed has to be.
         let store = match random.below(10) {
             0 => format!("if (a[{at}] % 3u != 0u) {{ z[i] = {value}; }} else {{ z[i] = 5u; }}"),
             1 => {
@@ -377,7 +377,7 @@ fn several(form: usize, each: u32, size: u32, at: &str, store: &str, value: &str
             let sum = format!("s = s * 3u + {value}; z[i] = s;");
             format!("var s = 1u; {rounds} {{ let i = {first} + e * {size}u; if (i < p.y) {{ {sum} }} }}")
         }
-        // Written out, with a last element that is not where it might be, or is under another condition.
+        // Unrolled, with a last element that is not where it might be, or is under another condition.
         14 => {
             let one = |n: u32| {
                 let end = if n + 1 == each { "p.y / 2u" } else { "p.y" };

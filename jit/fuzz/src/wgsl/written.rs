@@ -45,7 +45,7 @@ pub(super) fn wishes(random: &mut Random, buffers: usize) -> Vec<Promote> {
         .collect()
 }
 
-/// A dispatch of such a kernel on whole buffers of so many words, which ask for these promotions.
+/// A dispatch of such a kernel on whole buffers of this many words, which ask for these promotions.
 pub(super) fn submission(
     kernel: &PoolKernel,
     groups: [u32; 3],

@@ -42,7 +42,7 @@ pub(in super::super) fn int_dot(how: IntDot, a: &[u64], b: &[u64], add: u64) -> 
     result as u64 & super::mask(u32::from(how.to))
 }
 
-/// The integer of so many bits.
+/// The integer of this many bits.
 fn number_of(bits: u64, width: u8, signed: bool) -> i128 {
     let unused = 64 - u32::from(width);
     match signed {

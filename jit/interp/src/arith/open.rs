@@ -8,7 +8,7 @@
 use super::float::{rounded, value};
 use super::{Binary, Num, Unary};
 
-/// The usual NaN but for its sign and its last bit.
+/// The usual NaN except for its sign and its last bit.
 fn other_nan(num: Num) -> u64 {
     match num {
         Num::F16 => 0xfe01,

@@ -234,7 +234,7 @@ impl Decoder<'_> {
             | ImageOperands::ZERO_EXTEND
             | ImageOperands::NONTEMPORAL;
         let mut at = index + 1;
-        // In the order of their bits, each with so many operands.
+        // In the order of their bits, each with this many operands.
         let known = [
             (ImageOperands::BIAS, 1),
             (ImageOperands::LOD, 1),

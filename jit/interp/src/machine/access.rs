@@ -328,7 +328,7 @@ impl World<'_> {
 /// Where an access lies that is outside of what it may touch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outside {
-    /// So many bytes from the start of the range.
+    /// This many bytes from the start of the range.
     Byte(i64),
     /// At these coordinates of an image.
     Texel([i32; 3]),

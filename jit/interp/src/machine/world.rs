@@ -100,7 +100,7 @@ impl<'a> World<'a> {
                         true => [(bound.len / u64::from(format.bytes())) as u32, 0, 0],
                         false => objects[object].extent,
                     };
-                    // Whoever says how large an image is has the texels for it.
+                    // Anyone who says how large an image is has the texels for it.
                     let texels = extent.iter().map(|&side| u64::from(side.max(1))).product::<u64>();
                     if texels.saturating_mul(u64::from(format.bytes())) > bound.len && extent != [0; 3] {
                         return Err(OracleError::BadRange { dispatch: index, set, binding });

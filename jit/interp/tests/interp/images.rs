@@ -285,7 +285,7 @@ fn samples_are_of_the_nearest_texel_or_of_those_around() {
     assert_eq!(at(&program, 0.375, 0.5, [0, 0]).0[12], 36.0);
 }
 
-/// An image that is smaller than its extent is a mistake of whoever binds it.
+/// An image that is smaller than its extent is a mistake of anyone who binds it.
 #[test]
 fn an_extent_has_its_texels() {
     let mut memory = Memory::new();

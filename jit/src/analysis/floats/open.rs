@@ -14,7 +14,7 @@
 //! chosen. So are numbers of which floats are made. Then no choice that is decided shows anything, and the float operations that the compiler sees together are those
 //! that the kernel puts together itself, over leaves of which nothing is known, wherever it stands.
 //!
-//! Left is what one float alone decides, as in `x > 0 ? x : 0` or `float(int(x))`, if not a choice among constants: nobody knows more of one closed float than another.
+//! Left is what one float alone decides, as in `x > 0 ? x : 0` or `float(int(x))`, if not a choice among constants: no one knows more of one closed float than another.
 
 mod defined;
 
@@ -163,7 +163,7 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let is_own = self.class(id) == Some(StorageClass::Function);
-            // A table that nobody writes to is not copied.
+            // A table that no one writes to is not copied.
             if is_own && stored.contains(&id) && !self.hidden.contains(&id) && !self.is_long(value) {
                 starts.push((id, value));
             } else {
@@ -377,7 +377,7 @@ impl<'a> Finder<'a> {
         0
     }
 
-    /// What is in force of a choice by one float, which nobody else decides. One among what is chosen already may be a constant.
+    /// What is in force of a choice by one float, which no one else decides. One among what is chosen already may be a constant.
     fn chosen_by_one(&self, among: &[u32]) -> u8 {
         let again = among.iter().any(|&id| !self.is_constant(id) && self.bits(id) != 0);
         match among.iter().all(|&id| self.bits(id) == 0) {

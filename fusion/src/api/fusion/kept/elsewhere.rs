@@ -22,9 +22,9 @@ use crate::{
 pub(super) struct Rest {
     /// Some of them, as bits.
     places: u64,
-    /// After so many changes of contents those were as a run has to find them, and as it leaves them.
+    /// After this many changes of contents those were as a run has to find them, and as it leaves them.
     contents: u64,
-    /// A queue that owned their memory when so many memories had been taken from their owners.
+    /// A queue that owned their memory when this many memories had been taken from their owners.
     owned: Option<(QueueId, u64)>,
     /// What the latest run read of those.
     reads: Option<SameReads>,

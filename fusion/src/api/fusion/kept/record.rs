@@ -145,7 +145,7 @@ impl ContextInner {
         let mut entries = kept.entries();
         let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
-        // What other buffers hold when the commands are executed nobody knows.
+        // What other buffers hold when the commands are executed no one knows.
         entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.graph));
         drop(schedule);
         for entry in &entries {
