@@ -50,38 +50,22 @@
 //!
 //! # Modules
 //!
-//! What everybody uses is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
-//! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, and [`rust`] kernels
-//! written in Rust. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and [`UserBuffer`] take, and [`ash`] the one
-//! whose handles [`Context::from_raw`] and [`RawBuffer`] do.
+//! What most programs use is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
+//! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, [`rust`] kernels
+//! written in Rust, and [`environment`] the variables that [`Context::new`] reads. [`vulkano`] is the version whose objects
+//! [`Context::from_vulkano`] and [`UserBuffer`] take, and [`ash`] the one whose handles [`Context::from_raw`] and [`RawBuffer`] do.
 //!
-//! # Environment
+//! # Features
 //!
-//! [`ContextOptions::from_env`], and with it [`Context::new`], reads the first seven. Options that are set in the program come
-//! first for the others.
-//!
-//! | variable | meaning |
-//! | --- | --- |
-//! | `VKFUSE_DEVICE` | number of the device in the loader's order, or a part of its name |
-//! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
-//! | `VKFUSE_VALIDATE` | `1` compares fused with unfused code in an interpreter first: [`ContextOptions::validate_code`] |
-//! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
-//! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
-//! | `VKFUSE_AUTOTUNE` | `0`: no lists are measured, also where the planner does not know how they are fastest: [`ContextOptions::autotune`] |
-//! | `VKFUSE_SCHEDULE` | parameters of schedules, such as `items=4 vectors=on unroll=64`: a [`Tuning`] as text |
-//! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which modules are printed to the standard error, or `all` |
-//! | `VKFUSE_CACHE_PERSISTENT` | `0` keeps nothing on disk |
-//! | `VKFUSE_CACHE_DIR` | folder of the persistent store |
-//! | `VKFUSE_CACHE_MAX_SIZE`, `_MIN_ITEM_SIZE`, `_MAX_ITEM_SIZE`, `_MAX_AGE` | what the store keeps |
-//! | `VKFUSE_CACHE_LOWER` | stores that are asked after it and never written: [`CacheOptions::lower`] |
-//! | `VKFUSE_CACHE_REMOTE`, `_REMOTE_READ_ONLY`, `_REMOTE_TIMEOUT`, `_TRUST`, `_SIGN_KEY` | a store over the network (feature `remote`), and who is trusted in it: [`CacheOptions::remote`] |
-//! | `VKFUSE_CACHE_QUEUE_SIZE`, `_CLOSE_WAIT`, `_LOCK_TIMEOUT`, `_QUARANTINE_AGE`, `_ALLOW_NETWORK`, `_DURABLE` | how the store writes |
-//! | `VKFUSE_CACHE_IN_MEM_MAX_SIZE`, `_IN_MEM_MAX_ENTRIES`, `_FAILURE_AGE`, `_WAIT` | the memory cache |
-//! | `VKFUSE_CACHE_TRACE` | `1` writes every event of the caches to the standard error |
-//! | `VKFUSE_CACHE_VERIFY` | `1` builds what the store has all the same, and compares: [`CacheOptions::verify`] |
-//! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is appended: [`CacheOptions::record`] |
-//!
-//! `VKFUSE_LOG` is read by the `vkfuse` command alone.
+//! | feature | on by default | adds |
+//! | --- | --- | --- |
+//! | `compiled-spirv-tools` | yes | SPIRV-Tools in the library: minutes of C++, once |
+//! | `installed-spirv-tools` | no | the programs of an installed SPIRV-Tools instead |
+//! | `wgsl` | yes | kernels of WGSL text |
+//! | `wgpu` | no | devices of wgpu |
+//! | `picture` | no | reports as SVG: `FusionReport::to_svg` |
+//! | `json` | no | reports as JSON: `FusionReport::to_json` |
+//! | `remote`, `remote-tls` | no | a cache over the network |
 
 mod api;
 mod code;
@@ -134,10 +118,16 @@ pub mod cache {
             carried::is_valid_entry,
             keep::{Artifact, NotCacheable},
             log::{RecordedList, Recording, RecordingError},
-            programs::CacheStats,
+            programs::{CacheStats, kernel_store},
         },
         options::cache::CacheOptions,
     };
+}
+
+pub mod environment {
+    //! Variables that change how contexts and caches are made: [`VARIABLES`].
+
+    pub use crate::options::environment::variables::{VARIABLES, Variable};
 }
 
 pub mod device {
@@ -166,7 +156,7 @@ pub mod module {
         jit::{
             Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
             MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass, SharedConstant, SpecConstant,
-            SpecType, SpecValue, Specialized, TextureKind,
+            SpecType, SpecValue, Specialized, TextureKind, is_validated, validator,
         },
     };
 }
@@ -201,8 +191,8 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        CodeChange, CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members,
-        NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
+        CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport, Internalization,
+        Members, NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
         RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };

@@ -37,8 +37,8 @@ pub use output::members::Members;
 pub use output::plan::{Plan, PlanError};
 pub(crate) use output::recipe;
 pub use output::report::{
-    AloneReason, BarrierReason, BarrierReport, BufferReport, GroupReport, InlineReport, Places, RenameReport,
-    ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
+    AloneReason, BarrierReason, BarrierReport, BufferReport, EpilogueReport, GroupReport, InlineReport,
+    Places, RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
 };
 pub(crate) use output::step;
 pub use output::step::{Bound, Placement, Step, unfused_schedule};
@@ -46,4 +46,4 @@ pub use output::values::PushFlow;
 pub use overrun::{Overrun, loop_rounds, overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
-pub use rewrites::must_write::overwrites;
+pub use rewrites::must_write::{overwrites, read_up_to, written};

@@ -34,7 +34,7 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Ids, Part, Parts, Slots};
+pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
 pub(crate) use texel::Texels;
 pub(crate) use writer::words_at;
@@ -170,6 +170,30 @@ pub(crate) fn inline(
     key.extend_from_slice(&(from as u32).to_le_bytes());
     key.extend_from_slice(&ids.bytes());
     consumer.variants.get(key, make)
+}
+
+/// A kernel that does what a free consumer makes of each element, behind its stores of these; made once for each.
+pub(crate) fn append(
+    producer: &Specialized,
+    consumer: &Specialized,
+    handed: &Handed,
+    ids: &Ids,
+) -> Result<Arc<Specialized>, RewriteReason> {
+    let make = || {
+        let failed = |what: String| RewriteReason::NotAppended { what };
+        let module = inline::append(producer, consumer, handed, ids);
+        let module = module.map_err(|what| failed(what.to_owned()))?;
+        let zero = hides(producer, consumer).then(|| zero_at(producer, consumer, ids));
+        let made = producer.rewritten(module, producer.interface.local_size, zero);
+        let mut made = made.map_err(|error| failed(error.to_string()))?;
+        let push = Slots::of(producer, consumer).push;
+        made.zeros.extend(consumer.zeros.iter().map(|zero| push + zero));
+        Ok(Arc::new(made))
+    };
+    let mut key = [&producer.hash[..], b"append", &consumer.hash].concat();
+    key.extend_from_slice(&handed.bytes());
+    key.extend_from_slice(&ids.bytes());
+    producer.variants.get(key, make)
 }
 
 /// A kernel that does nothing, of another local size, that stands where this one did.

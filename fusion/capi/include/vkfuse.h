@@ -481,6 +481,10 @@ typedef struct VkfuseFusionProperties {
    * kernels, so that bits may differ from an unfused run. Otherwise they are rounded one by one.
    */
   uint32_t contract;
+  /**
+   * Takes the program's word that accesses which cannot be compared do not conflict. The report lists them (`trusted`).
+   */
+  uint32_t trust;
 } VkfuseFusionProperties;
 
 /**
@@ -859,6 +863,27 @@ enum VkfuseResult vkfuse_event_outcome_text(struct VkfuseEvent event,
  * * The pointer is null or to what the header says.
  */
 enum VkfuseResult vkfuse_event_dispatches(struct VkfuseEvent event, uint32_t *dispatches);
+
+/**
+ * What happened to a completed list, as JSON with the fields of `vkfuse run --json`. `needed` is set to its bytes, with the zero at
+ * its end, or to 0 for what is no completed list. Nothing is written to `text` if that is more than `size`: so call it first
+ * with null and 0.
+ *
+ * * The pointers are null or to as many bytes, and to what the header says.
+ */
+enum VkfuseResult vkfuse_event_report_json(struct VkfuseEvent event,
+                                           char *text,
+                                           uintptr_t size,
+                                           uintptr_t *needed);
+
+/**
+ * Nanoseconds that the work took on the device, of the whole list if it is in one. 0 before it is complete, and where profiling
+ * is off (`VkfuseContextOptions`).
+ *
+ * * The pointer is null or to what the header says.
+ */
+enum VkfuseResult vkfuse_event_gpu_time(struct VkfuseEvent event,
+                                        uint64_t *nanoseconds);
 
 /**
  * A timeline semaphore of the context's and the value that it has once the work is complete, for the program's own submissions

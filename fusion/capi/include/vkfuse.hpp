@@ -63,6 +63,20 @@ class Event : public Handle<VkfuseEvent, vkfuse_event_destroy> {
         check(vkfuse_event_dispatches(handle, &count));
         return count;
     }
+    /* What happened to the list, as JSON; empty for what is no completed list. */
+    std::string report() const {
+        size_t needed = 0;
+        check(vkfuse_event_report_json(handle, nullptr, 0, &needed));
+        std::string text(needed, '\0');
+        check(vkfuse_event_report_json(handle, text.data(), text.size(), &needed));
+        return text.substr(0, text.empty() ? 0 : text.size() - 1);
+    }
+    /* On the device; 0 where profiling is off. */
+    uint64_t gpu_nanoseconds() const {
+        uint64_t time;
+        check(vkfuse_event_gpu_time(handle, &time));
+        return time;
+    }
     std::pair<VkSemaphore, uint64_t> semaphore() const {
         std::pair<VkSemaphore, uint64_t> at{};
         check(vkfuse_event_semaphore(handle, &at.first, &at.second));

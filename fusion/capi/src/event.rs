@@ -110,6 +110,48 @@ pub unsafe extern "C" fn vkfuse_event_dispatches(event: VkfuseEvent, dispatches:
     })
 }
 
+/// What happened to a completed list, as JSON with the fields of `vkfuse run --json`. `needed` is set to its bytes, with the zero at
+/// its end, or to 0 for what is no completed list. Nothing is written to `text` if that is more than `size`: so call it first
+/// with null and 0.
+///
+/// # Safety
+///
+/// The pointers are null or to as many bytes, and to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vkfuse_event_report_json(
+    event: VkfuseEvent,
+    text: *mut c_char,
+    size: usize,
+    needed: *mut usize,
+) -> VkfuseResult {
+    call(|| {
+        let json = event.get()?.report().map(|report| report.to_json());
+        let bytes = json.as_ref().map_or(0, |json| json.len() + 1);
+        if let Some(json) = json.filter(|_| bytes <= size) {
+            // SAFETY: the caller's promise.
+            write_text(unsafe { several_mut("text", text.cast::<u8>(), size)? }, &json);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { put("needed", needed, bytes) }
+    })
+}
+
+/// Nanoseconds that the work took on the device, of the whole list if it is in one. 0 before it is complete, and where profiling
+/// is off (`VkfuseContextOptions`).
+///
+/// # Safety
+///
+/// The pointer is null or to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vkfuse_event_gpu_time(event: VkfuseEvent, nanoseconds: *mut u64) -> VkfuseResult {
+    call(|| {
+        let time = event.get()?.gpu_time().unwrap_or_default();
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: the caller's promise.
+        unsafe { put("nanoseconds", nanoseconds, time) }
+    })
+}
+
 /// A timeline semaphore of the context's and the value that it has once the work is complete, for the program's own submissions
 /// to wait for. It lives as long as the context. Both are 0 where there is no work on the device.
 ///

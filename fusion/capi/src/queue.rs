@@ -1,6 +1,8 @@
 //! Queues, submissions and fusion mode.
 
-use vkfuse::{Accessor, FloatMode, FusionProperties, FusionWrapper, Queue, QueueOptions, module::SpecValue};
+use vkfuse::{
+    Accessor, FloatMode, FusionProperties, FusionWrapper, Policy, Queue, QueueOptions, module::SpecValue,
+};
 
 use crate::{
     VkfuseBuffer, VkfuseContext, VkfuseEvent, VkfuseKernel, VkfuseList, VkfuseQueue,
@@ -94,6 +96,8 @@ pub struct VkfuseFusionProperties {
     /// Leaves float operations to the driver as the modules have them: it may contract and reassociate them, also across
     /// kernels, so that bits may differ from an unfused run. Otherwise they are rounded one by one.
     pub contract: u32,
+    /// Takes the program's word that accesses which cannot be compared do not conflict. The report lists them (`trusted`).
+    pub trust: u32,
 }
 
 /// # Safety
@@ -117,6 +121,9 @@ unsafe fn properties(given: *const VkfuseFusionProperties) -> Result<FusionPrope
     }
     if given.contract != 0 {
         properties = properties.float(FloatMode::Contract);
+    }
+    if given.trust != 0 {
+        properties = properties.policy(Policy::Trust);
     }
     Ok(properties.verify_first_run(given.verify_first_run != 0).autotune(given.no_autotune == 0))
 }

@@ -125,7 +125,48 @@ const DEFAULTS: VkfuseFusionProperties = VkfuseFusionProperties {
     verify_first_run: 0,
     no_autotune: 0,
     contract: 0,
+    trust: 0,
 };
+
+/// What a list of two kernels came to, in two calls: one for the size, one for the text.
+#[test]
+fn reports_and_times_of_lists() {
+    let Some(rig) = Rig::open(0, 0) else { return };
+    let more = rig.kernel("u32", "z[i] = x[i] + 1u;");
+    let (x, y, z) = (rig.buffer(&[1; 256]), rig.buffer(&[0; 256]), rig.buffer(&[0; 256]));
+    // The second kernel reads what it was handed from elsewhere: which element cannot be known.
+    let gather = rig.kernel("u32", "z[i] = x[x[i] % 256u];");
+    for trust in [0, 1] {
+        assert_eq!(vkfuse_queue_start_fusion(rig.queue), VkfuseResult::Ok);
+        rig.submit(more, (x, 256), (y, 256));
+        rig.submit(gather, (y, 256), (z, 256));
+        let mut event = VkfuseEvent { id: 0 };
+        let properties = VkfuseFusionProperties { trust, ..DEFAULTS };
+        let mut needed = 7;
+        let mut time = 7;
+        // SAFETY: the pointers are to what the header says.
+        let text = unsafe {
+            let done = vkfuse_queue_complete_fusion(rig.queue, &properties, &mut event);
+            assert_eq!(done, VkfuseResult::Ok, "{}", message());
+            assert_eq!(vkfuse_event_wait(event, u64::MAX), VkfuseResult::Ok, "{}", message());
+            assert_eq!(vkfuse_event_gpu_time(event, &mut time), VkfuseResult::Ok);
+            assert_eq!(vkfuse_event_report_json(event, ptr::null_mut(), 0, &mut needed), VkfuseResult::Ok);
+            let mut text = vec![1u8; needed];
+            let to = text.as_mut_ptr().cast();
+            // A byte too few is none.
+            assert_eq!(vkfuse_event_report_json(event, to, needed - 1, &mut needed), VkfuseResult::Ok);
+            assert_eq!(text[0], 1);
+            assert_eq!(vkfuse_event_report_json(event, to, needed, &mut needed), VkfuseResult::Ok);
+            text
+        };
+        let json = CStr::from_bytes_with_nul(&text).expect("a zero at its end").to_str().expect("UTF-8");
+        assert!(json.starts_with('{') && json.ends_with('}') && json.contains("\"groups\""), "{json}");
+        assert_eq!(json.contains("\"trusted\":[]"), trust == 0, "{json}");
+        // Profiling is off.
+        assert_eq!(time, 0);
+        vkfuse_event_destroy(event);
+    }
+}
 
 /// What lies outside of a range reads as zeros and is not written. So what is stored and what is loaded there stay two dispatches.
 #[test]

@@ -114,7 +114,7 @@ pub(crate) struct BenchArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Write a page with a roofline and tables of all results, which needs nothing beside it.
+    /// Write a page with the bandwidths and tables of all results, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.

@@ -1,11 +1,11 @@
-//! The page `vkfuse bench --html` writes: a roofline and tables.
+//! The page `vkfuse bench --html` writes: the bandwidth of each list, and tables.
 
-mod roof;
+mod bandwidth;
 
 use crate::bench::Bench;
 use crate::page::{Page, number};
 use crate::report::is_any_fused;
-use roof::Mark;
+use bandwidth::Mark;
 use std::path::Path;
 
 /// One result with what it is called in its file name.
@@ -58,7 +58,7 @@ pub(crate) fn page(files: &[&Path], benches: &[Bench]) -> String {
         )
     });
     let mut page = Page::new("vkfuse bench", &about);
-    roofline(&mut page, &rows);
+    bandwidths(&mut page, &rows);
     table(&mut page, &rows);
     cold(&mut page, &lists);
     page.finish()
@@ -78,7 +78,7 @@ fn copy_bandwidth(rows: &[Row<'_>]) -> Option<f64> {
     copies.filter_map(Row::bandwidth).max_by(f64::total_cmp)
 }
 
-fn roofline(page: &mut Page, rows: &[Row<'_>]) {
+fn bandwidths(page: &mut Page, rows: &[Row<'_>]) {
     let of = |row: &Row<'_>| row.bandwidth();
     let marks: Vec<Mark<'_>> = rows
         .iter()
@@ -86,20 +86,18 @@ fn roofline(page: &mut Page, rows: &[Row<'_>]) {
             Some(Mark { title: row.title(), by_hand: row.by_hand, bytes: row.bench.bytes, rate: of(row)? })
         })
         .collect();
-    page.heading("Bytes against the measured copy");
-    match copy_bandwidth(rows) {
-        Some(_) => page.line(
-            "soft",
-            "The line is what a copy kernel of the same run moves: no list can be above it for long.",
-        ),
-        None => page.line(
-            "soft",
-            "No list is named \"copy…\", so there is no line that says what the memory can do.",
-        ),
-    }
-    page.picture(&roof::draw(&marks, copy_bandwidth(rows)));
+    page.heading("Bandwidth");
+    page.line("soft", "Bytes that a list has to move, divided by its time when fused.");
+    let beside = match copy_bandwidth(rows) {
+        Some(_) => {
+            "The line is a copy kernel of the same run. Lists whose data stays in caches can be above it."
+        }
+        None => "A list whose name begins with \"copy\" would be drawn as a line to compare with.",
+    };
+    page.line("soft", beside);
+    page.picture(&bandwidth::draw(&marks, copy_bandwidth(rows)));
     let legend = marks.iter().enumerate().map(|(number, mark)| {
-        let by_hand = if mark.by_hand { ", by hand" } else { "" };
+        let by_hand = if mark.by_hand && !mark.title.ends_with("by hand") { ", by hand" } else { "" };
         format!("{} {}{by_hand}", number + 1, mark.title)
     });
     page.line("soft", &legend.collect::<Vec<_>>().join(" · "));
@@ -146,7 +144,17 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
         "GB/s",
         "of the copy",
     ];
+    let (titles, lines) = known(&titles, lines);
     page.table("", &titles, &lines);
+}
+
+/// The columns in which some list has something.
+fn known<'a>(titles: &[&'a str], lines: Vec<Vec<String>>) -> (Vec<&'a str>, Vec<Vec<String>>) {
+    let is_known =
+        |column: usize| lines.iter().any(|line| line.get(column).is_some_and(|cell| !cell.starts_with('–')));
+    let columns: Vec<usize> = (0..titles.len()).filter(|column| is_known(*column)).collect();
+    let pick = |line: &Vec<String>| columns.iter().map(|column| line[*column].clone()).collect();
+    (columns.iter().map(|column| titles[*column]).collect(), lines.iter().map(pick).collect())
 }
 
 /// Where the time of a first and of a later call goes.

@@ -10,10 +10,10 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--ink:#e7eaf0;--soft:#a0aaba;--paper:#14171c;--rim:#39414d;--bad:#ff8d83;--good:#6fd39a;\
 --accent:#8db8ff}}\
 *{box-sizing:border-box}body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;margin:1.5em auto;\
-max-width:62em;padding:0 1em;color:var(--ink);background:var(--paper)}h1{font-size:1.5em;margin:.2em 0}h2{font-size:1.15em;\
-margin:1.6em 0 .4em}h3{font-size:1em;margin:1em 0 .2em}p{margin:.4em 0}code{font-size:.92em}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
-.wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:24em;height:auto}\
-table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid var(--rim);vertical-align:top}\
+max-width:76em;padding:0 1em;color:var(--ink);background:var(--paper)}h1{font-size:1.5em;margin:.2em 0}h2{font-size:1.15em;\
+margin:1.6em 0 .4em}h3{font-size:1em;margin:1em 0 .2em}p{margin:.4em 0;max-width:62em}details{margin:.4em 0;max-width:62em}summary{cursor:pointer;overflow-wrap:anywhere}code{font-size:.92em}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
+.wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:min(24em,var(--width));height:auto}.wide svg.r{min-width:34em}th{max-width:7em}\
+table{border-collapse:collapse;width:max-content}td,th{max-width:24em;padding:.25em .8em;text-align:right;border-bottom:1px solid var(--rim);vertical-align:top}\
 td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
 a{color:var(--accent)}";
 
@@ -40,6 +40,18 @@ impl Page {
         let _ = writeln!(self.0, "<p class=\"{class}\">{}</p>", escaped(text));
     }
 
+    /// A line of text of which only the beginning is shown where it is long, until it is asked for.
+    pub(crate) fn folded(&mut self, text: &str) {
+        const SHOWN: usize = 180;
+        match text.char_indices().nth(SHOWN) {
+            Some((end, _)) if text.len() > end + 80 => {
+                let (start, all) = (escaped(&text[..end]), escaped(text));
+                let _ = writeln!(self.0, "<details><summary>{start} …</summary>{all}</details>");
+            }
+            _ => self.line("", text),
+        }
+    }
+
     /// A line of text that ends with a link to a heading of this page.
     pub(crate) fn line_to(&mut self, class: &str, text: &str, anchor: &str) {
         let (text, anchor) = (escaped(text), escaped(anchor));
@@ -54,7 +66,8 @@ impl Page {
 
     /// A picture, as SVG.
     pub(crate) fn picture(&mut self, svg: &str) {
-        let _ = writeln!(self.0, "<div class=\"wide\">{svg}</div>");
+        let width = svg.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("0");
+        let _ = writeln!(self.0, "<div class=\"wide\" style=\"--width:{width}px\">{svg}</div>");
     }
 
     /// A table; nothing if it has no rows. `class` is `text` where the columns are no numbers.

@@ -8,7 +8,7 @@ use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
 use crate::run_page::{self, DispatchTimes};
-use crate::session::{Session, Timed};
+use crate::session::{self, Session, Timed};
 use crate::stop::{Status, Stop};
 use std::io::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const DISPATCH_RUNS: usize = 3;
 pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let pipeline = pipeline::load(&args.file)?;
     contents::check_files(&pipeline)?;
-    let checked = check::check(&pipeline)?;
+    let checked = check::check(&pipeline, &session::known(&args.device)?)?;
     if let Some(folder) = &args.dump_spirv {
         std::fs::create_dir_all(folder)
             .map_err(|error| Stop::wrong(format!("cannot make the folder {}: {error}", folder.display())))?;
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     if let Some(page) = &args.html {
         let labels = labels(&pipeline);
         let times = shown.times(&session, labels.len())?;
-        let picture = shown.picture(&labels, &times, report.time_us.fused_gpu);
+        let whole = (report.time_us.unfused_gpu, report.time_us.fused_gpu);
+        let picture = shown.picture(&labels, &times, whole);
         std::fs::write(page, run_page::page(&report, &labels, picture.as_deref(), &times))
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
@@ -101,7 +102,13 @@ impl Shown {
         Ok(DispatchTimes { alone, fused: (0..dispatches).map(|place| median(&each, place)).collect() })
     }
 
-    fn picture(&self, labels: &[String], times: &DispatchTimes, fused_us: Option<f64>) -> Option<String> {
+    /// The last are microseconds of all submissions unfused, and of the list.
+    fn picture(
+        &self,
+        labels: &[String],
+        times: &DispatchTimes,
+        (unfused, fused): (Option<f64>, Option<f64>),
+    ) -> Option<String> {
         let mut picture = self.fusion.as_ref()?.picture().kernel_names(labels);
         // All or none.
         if let Some(alone) = times.alone.iter().copied().collect::<Option<Vec<f64>>>() {
@@ -110,7 +117,10 @@ impl Shown {
         if let Some(each) = times.fused.iter().copied().collect::<Option<Vec<f64>>>() {
             picture = picture.dispatches_us(each);
         }
-        if let Some(time) = fused_us {
+        if let Some(time) = unfused {
+            picture = picture.whole_unfused_us(time);
+        }
+        if let Some(time) = fused {
             picture = picture.fused_us(time);
         }
         Some(picture.svg())

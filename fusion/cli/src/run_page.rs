@@ -63,7 +63,7 @@ fn splits(page: &mut Page, report: &Report, labels: &[String]) {
     for split in &report.splits {
         page.line("bad", &format!("After {}: {}", label(labels, split.after), split.reason));
         if split.detail != split.reason {
-            page.line("", &split.detail);
+            page.folded(&split.detail);
         }
         if let Some(tried) = &split.tried {
             page.line("soft", &format!("No rewrite closes it: {tried}"));

@@ -54,3 +54,48 @@ def test_a_list_is_not_rebound_to_another_type(
     with pytest.raises(vkfuse.FusionError, match="int32.*float32"):
         fused.list.rebind({x: y})
     fused.list.rebind({x: y.cast(np.float32)}).run().wait()
+
+
+class Tensor:
+    """An array of another library's: all that it has is the protocol."""
+
+    def __init__(self, array: npt.NDArray[Any], device: int = 1) -> None:
+        self.array = array
+        self.device = device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.device, 0)
+
+
+def test_arrays_of_other_libraries_come_and_go_by_dlpack(context: vkfuse.Context) -> None:
+    data = np.arange(12, dtype=np.float32).reshape(3, 4)
+    buffer = context.buffer(Tensor(data), name="x")
+    assert (buffer.shape, buffer.dtype) == ((3, 4), np.float32)
+    back = np.from_dlpack(buffer)
+    assert back.tolist() == data.tolist()
+    with pytest.raises(TypeError, match="Tensor is not in the host's memory"):
+        context.buffer(Tensor(data, device=2))
+    with pytest.raises(BufferError):
+        buffer.__dlpack__(copy=False)
+
+
+def test_everything_is_one_short_line(
+    context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.Kernel
+) -> None:
+    x = context.zeros((2, 8), name="x")
+    with queue.fuse(keep=True) as fused:
+        assert repr(queue) == "<vkfuse.Queue, in fusion mode>"
+        assert repr(fused) == "<vkfuse.Fusion, recording>"
+        queue.submit(mul, x.read(), x.read(), x.write(), push=16, items=16)
+    fused.wait()
+    assert repr(x) == "<vkfuse.Buffer x float32[2, 8]>"
+    assert repr(x.read()) == "<vkfuse.View x float32, read>"
+    assert repr(x[4:6].constant()) == "<vkfuse.View x float32[4:6], constant>"
+    assert repr(queue) == "<vkfuse.Queue>"
+    assert repr(fused.list) == "<vkfuse.FusedList of mul>"
+    assert repr(fused.report).startswith("<vkfuse.Report, ")
+    for one in (context, mul, fused, fused.event):
+        assert len(repr(one)) < 100 and repr(one).startswith("<vkfuse.")

@@ -32,9 +32,11 @@ impl ContextOptions {
         ContextOptions::default()
     }
 
-    /// The defaults, changed by the environment variables that the crate's documentation lists.
+    /// The defaults, changed by [environment variables](crate::environment::VARIABLES). One that cannot be read, or whose
+    /// name is almost that of another, is a warning in the log.
     #[must_use]
     pub fn from_env() -> ContextOptions {
+        environment::check_names();
         ContextOptions {
             device: environment::device(),
             validation: environment::validation(),

@@ -1,22 +1,10 @@
 //! The one place that reads environment variables.
 //!
-//! | variable | meaning |
-//! | --- | --- |
-//! | `VKFUSE_DEVICE` | number of the device in the loader's order, or a part of its name |
-//! | `VKFUSE_VALIDATION` | `1` switches the Khronos validation layer on |
-//! | `VKFUSE_PROFILING` | `1` takes GPU times of every submission |
-//! | `VKFUSE_DUMP_SPIRV` | folder to write the code of every kernel built or loaded to |
-//! | `VKFUSE_PRINT_AFTER` | passes of the JIT's front end after which each module is printed to standard error, as text: their names with commas between, or `all`. Kernels that a cache has pass through none |
-//! | `VKFUSE_SCHEDULE` | parameters of the schedules that the planner chooses, instead of those known to be best for the device: a [`Tuning`](crate::Tuning) as text, such as `items=4 vectors=on unroll=64` |
-//! | `VKFUSE_CACHE_VERIFY` | `1` builds what the persistent cache has all the same, and compares |
-//! | `VKFUSE_VALIDATE` | `1` runs what is fused in an interpreter first, on small instances of the list, and compares it with the unfused list: [`ContextOptions::validate_code`](crate::ContextOptions::validate_code) |
-//! | `VKFUSE_AUTOTUNE` | `0` measures no lists, also where the planner does not know how they are fastest: [`ContextOptions::autotune`](crate::ContextOptions::autotune) |
-//! | `VKFUSE_COMPILE_GUARD` | `1` has new code compiled in a child process first, by the `vkfuse` command that lies beside the running program or in the `PATH`; or the path of such a command: [`ContextOptions::compile_guard`](crate::ContextOptions::compile_guard). The `vkfuse` command itself does so unless it is `0` |
-//! | `VKFUSE_CACHE_RECORD` | file to which every list that is fused is written, for `vkfuse cache warm` |
-//! | `VKFUSE_LOG` | read by the `vkfuse` command only: what to log |
-//!
-//! The persistent cache has variables of its own, which `vkfuse-cache` documents; they are handed to it from here. Variables
+//! [`variables`] has the table of them.
+//! Those of the persistent cache are handed to `vkfuse-cache` from here. Variables
 //! of drivers and layers that change what they make of code are read as well, for the keys of what a driver made.
+
+pub(crate) mod variables;
 
 use std::{
     collections::BTreeSet,
@@ -37,8 +25,31 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-fn flag(name: &str) -> bool {
-    variable(name).is_some_and(|value| !matches!(value.to_str(), Some("0" | "no" | "off" | "false")))
+/// A switch; what is neither on nor off counts as unset, with a warning.
+fn switch(name: &str) -> Option<bool> {
+    let value = variable(name)?;
+    let read = value.to_str().and_then(on_or_off);
+    if read.is_none() {
+        warn_once(&format!("{name}={} is ignored: neither `1` nor `0`", value.to_string_lossy()));
+    }
+    read
+}
+
+fn on_or_off(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" => Some(true),
+        "0" | "off" | "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Warns of variables whose names are almost, and not quite, those of the table.
+pub(crate) fn check_names() {
+    for (name, _) in env::vars_os() {
+        if let Some((name, meant)) = name.to_str().and_then(|name| Some((name, variables::misspelt(name)?))) {
+            warn_once(&format!("there is no variable {name}; is {meant} meant?"));
+        }
+    }
 }
 
 /// `VKFUSE_DEVICE`.
@@ -51,17 +62,17 @@ pub(crate) fn device() -> DeviceSelector {
 
 /// `VKFUSE_VALIDATION`.
 pub(crate) fn validation() -> bool {
-    flag("VKFUSE_VALIDATION")
+    switch("VKFUSE_VALIDATION").unwrap_or(false)
 }
 
 /// `VKFUSE_VALIDATE`.
 pub(crate) fn validate() -> bool {
-    flag("VKFUSE_VALIDATE")
+    switch("VKFUSE_VALIDATE").unwrap_or(false)
 }
 
 /// `VKFUSE_AUTOTUNE`; on unless it says otherwise.
 pub(crate) fn autotune() -> bool {
-    variable("VKFUSE_AUTOTUNE").is_none() || flag("VKFUSE_AUTOTUNE")
+    switch("VKFUSE_AUTOTUNE").unwrap_or(true)
 }
 
 /// `VKFUSE_COMPILE_GUARD`.
@@ -72,23 +83,23 @@ pub(crate) fn compile_guard() -> CompileGuard {
         let beside = env::current_exe().ok().map(|own| own.with_file_name(&name));
         beside.filter(|command| command.is_file()).unwrap_or_else(|| PathBuf::from(name))
     };
-    match value.to_str() {
-        Some("0" | "no" | "off" | "false") => CompileGuard::off(),
-        Some("1" | "yes" | "on" | "true") => CompileGuard::program(command(), ["compile-guard"]),
+    match value.to_str().map(on_or_off) {
+        Some(Some(false)) => CompileGuard::off(),
+        Some(Some(true)) => CompileGuard::program(command(), ["compile-guard"]),
         _ => CompileGuard::program(value, ["compile-guard"]),
     }
 }
 
 /// `VKFUSE_PROFILING`.
 pub(crate) fn profiling() -> bool {
-    flag("VKFUSE_PROFILING")
+    switch("VKFUSE_PROFILING").unwrap_or(false)
 }
 
 /// `VKFUSE_SCHEDULE`; what cannot be read counts as unset, with a warning.
 pub(crate) fn tuning() -> Tuning {
     let Some(value) = variable("VKFUSE_SCHEDULE") else { return Tuning::new() };
     value.to_string_lossy().parse().unwrap_or_else(|error| {
-        tracing::warn!("VKFUSE_SCHEDULE is left aside: {error}");
+        warn_once(&format!("VKFUSE_SCHEDULE is ignored: {error}"));
         Tuning::new()
     })
 }
@@ -111,23 +122,18 @@ fn parse_passes(text: &str) -> Vec<Pass> {
         match (name, named(name)) {
             ("all", _) => passes.extend(Pass::ALL),
             (_, Some(pass)) => passes.push(pass),
-            (_, None) => tracing::warn!(name, "VKFUSE_PRINT_AFTER names no pass: it is left aside"),
+            (_, None) => {
+                let names = Pass::ALL.iter().map(|pass| pass.name()).collect::<Vec<_>>().join(", ");
+                warn_once(&format!("VKFUSE_PRINT_AFTER: there is no pass `{name}`; passes are {names}"));
+            }
         }
     }
     passes
 }
 
-/// `VKFUSE_CACHE_VERIFY`; what is neither `0` nor `1` counts as unset, with a warning.
+/// `VKFUSE_CACHE_VERIFY`.
 pub(crate) fn verify() -> bool {
-    let Some(value) = variable("VKFUSE_CACHE_VERIFY") else { return false };
-    match value.to_str().map(|text| text.trim().to_ascii_lowercase()).as_deref() {
-        Some("1" | "true" | "yes" | "on") => true,
-        Some("0" | "false" | "no" | "off") => false,
-        _ => {
-            warn_once(&format!("VKFUSE_CACHE_VERIFY={value:?} is left out: neither 0 nor 1"));
-            false
-        }
-    }
+    switch("VKFUSE_CACHE_VERIFY").unwrap_or(false)
 }
 
 /// Logs a warning: the same words once in a process, however many contexts there are.

@@ -149,10 +149,10 @@ impl Structure {
 impl Read {
     /// Every read of a submission that may find something unreadable, with what those before it write.
     fn of(device: &Device, earlier: &[Entry], entry: &Entry, places: &[u32]) -> SmallVec<[Read; 4]> {
-        let reads = entry.touches.iter().zip(places).filter(|(touch, _)| touch.reads);
-        let read = |(touch, place): (&Touch, &u32)| {
+        let reads = entry.touches.iter().zip(places).enumerate().filter(|(_, (touch, _))| touch.reads);
+        let read = |(position, (touch, place)): (usize, (&Touch, &u32))| {
             let written = earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory));
-            Read { place: *place, span: touch.span, written: written.collect() }
+            Read { place: *place, span: entry.read_span(device, position), written: written.collect() }
         };
         reads.map(read).filter(|read| !read.written.iter().any(|span| span.covers(read.span))).collect()
     }

@@ -1,11 +1,13 @@
 //! Pictures of lists: kernels as nodes, buffers with their bytes on the edges between them, dispatches as boxes, splits in red.
 //!
-//! [`graph`](self::graph) says what is drawn, [`layout`](self::layout) where, and [`draw`](self::draw) writes SVG. The layout within a
+//! [`graph`](self::graph) says what is drawn, [`layout`](self::layout) where, [`route`](self::route) how edges go around nodes, and
+//! [`draw`](self::draw) writes SVG. The layout within a
 //! dispatch is a library's.
 
 mod draw;
 mod graph;
 mod layout;
+mod route;
 
 use super::list::FusionReport;
 
@@ -15,6 +17,7 @@ pub struct Picture<'a> {
     report: &'a FusionReport,
     names: Vec<String>,
     unfused_us: Vec<f64>,
+    whole_unfused_us: Option<f64>,
     fused_us: Option<f64>,
     dispatches_us: Vec<f64>,
 }
@@ -34,6 +37,7 @@ impl FusionReport {
             report: self,
             names: Vec::new(),
             unfused_us: Vec::new(),
+            whole_unfused_us: None,
             fused_us: None,
             dispatches_us: Vec::new(),
         }
@@ -52,6 +56,13 @@ impl Picture<'_> {
     #[must_use]
     pub fn unfused_us(mut self, times: impl IntoIterator<Item = f64>) -> Self {
         self.unfused_us = times.into_iter().collect();
+        self
+    }
+
+    /// Microseconds that all submissions took on the device together, unfused; otherwise the sum of what each took.
+    #[must_use]
+    pub fn whole_unfused_us(mut self, time: f64) -> Self {
+        self.whole_unfused_us = Some(time);
         self
     }
 
@@ -82,6 +93,6 @@ impl Picture<'_> {
 
     fn total_unfused(&self) -> Option<f64> {
         let all = self.unfused_us.len() == self.report.submissions && !self.unfused_us.is_empty();
-        all.then(|| self.unfused_us.iter().sum())
+        self.whole_unfused_us.or_else(|| all.then(|| self.unfused_us.iter().sum()))
     }
 }

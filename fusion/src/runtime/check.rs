@@ -428,7 +428,9 @@ pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> 
         }
         let earlier = list.map_or(&[][..], |list| &list.entries);
         let written = earlier.iter().flat_map(|earlier| earlier.overwritten(&buffer.device, touch.memory));
-        let Some(state) = buffer.unreadable_after(touch.span, written) else { continue };
+        // Of a range that is longer than what there is in it, not all is read.
+        let read = entry.read_span(&buffer.device, position);
+        let Some(state) = buffer.unreadable_after(read, written) else { continue };
         let Some(arg) = entry.submission.args.get(position) else {
             return Err(buffer.error(BufferError::Unreadable(state)));
         };

@@ -94,19 +94,31 @@ impl Entry {
         self.touches.iter().copied().zip(self.buffers.iter().cloned()).skip(self.submission.args.len())
     }
 
+    /// The bytes of one of its touches that it may read: no more than its accesses reach.
+    pub(crate) fn read_span(&self, device: &Device, position: usize) -> Span {
+        let Touch { span, .. } = self.touches[position];
+        if position >= self.submission.args.len() || self.buffers[position].texture.is_some() {
+            return span;
+        }
+        let end = span.start + jit::read_up_to(&self.submission, position, &device.limits);
+        Span::new(span.start, end.min(span.end))
+    }
+
     /// The bytes of a memory that it certainly writes, whatever was there before.
     pub(crate) fn overwritten<'a>(
         &'a self,
         device: &'a Device,
         memory: MemoryId,
     ) -> impl Iterator<Item = Span> + 'a {
-        let written = move |&position: &usize| {
-            let touch = &self.touches[position];
-            touch.memory == memory
-                && touch.writes
-                && jit::overwrites(&self.submission, position, &device.limits)
+        let written = move |position: usize| {
+            let touch = self.touches[position];
+            if touch.memory != memory || !touch.writes {
+                return None;
+            }
+            let end = touch.span.start + jit::written(&self.submission, position, &device.limits);
+            Some(Span::new(touch.span.start, end.min(touch.span.end))).filter(|span| !span.is_empty())
         };
-        (0..self.submission.args.len()).filter(written).map(|position| self.touches[position].span)
+        (0..self.submission.args.len()).filter_map(written)
     }
 
     /// Its writes when it runs alone, as those of a list: submission, argument, and that they reach memory.

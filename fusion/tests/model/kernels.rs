@@ -1,5 +1,7 @@
 //! The kernels that are submitted, and what they do.
 
+use std::ops::Range;
+
 use vkfuse::{Accessor, Handler, Kernel, Promote, module::ElementType};
 
 use super::{
@@ -113,6 +115,13 @@ impl Call {
             Touch { promoted: promoted(k), ..memory[buffer].touch(buffer, range, *reads, *writes) }
         };
         self.accesses().iter().enumerate().map(touch).collect()
+    }
+
+    /// The elements of an argument that it reads, if it reads any.
+    pub fn reads(&self, k: usize) -> Range<usize> {
+        let start = self.parts[k].range().start;
+        let is_sum = self.kind == Kind::Sum && k > 0;
+        start..start + if is_sum { 1 } else { self.count() }
     }
 
     /// The promotion that the buffer of an argument asked for as it was submitted, or asks for now.

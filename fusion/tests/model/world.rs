@@ -200,9 +200,9 @@ impl World<'_> {
         let call = &call.as_submitted(memory);
         let touches = call.touches(memory);
         if self.strict && self.slots[queue].list.is_none() {
-            for touch in touches.iter().filter(|touch| touch.reads) {
-                // It was not refused, so everything is there.
-                memory[touch.buffer].mark(&touch.range, false);
+            for (k, touch) in touches.iter().enumerate().filter(|(_, touch)| touch.reads) {
+                // It was not refused, so everything is there that it reads; of the rest of its range nothing is known.
+                memory[touch.buffer].mark(&call.reads(k), false);
             }
         }
         call.apply(memory);

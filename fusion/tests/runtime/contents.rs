@@ -337,3 +337,37 @@ fn a_buffer_that_is_reached_by_its_address_stays_in_memory() {
     }
     rig.assert_no_validation_messages();
 }
+
+/// A promoted buffer that is longer than what the list uses of it: the list runs again, and what it does not use stays unreadable.
+#[test]
+fn a_list_on_a_part_of_a_longer_buffer_runs_again() {
+    let rig = rig!();
+    let (a, out) = (iota(&rig), poison(&rig));
+    let tmp = poison(&rig).named("tmp").promote_private();
+    let kernel = rig.kernel("pair/scale");
+    let n = N as u32 - 100;
+    let list = |reads: u32| {
+        rig.queue.fuse(|queue| {
+            for (x, z, n) in [(&a, &tmp, n), (&tmp, &out, reads)] {
+                queue.submit(|h| {
+                    h.arg(0, x.read()).arg(1, z.write()).push(&n).push(&3i32);
+                    h.dispatch_items(&kernel, [n, 1, 1]);
+                })?;
+            }
+            Ok(())
+        })
+    };
+    for _ in 0..4 {
+        let done = list(n).unwrap();
+        done.wait().unwrap();
+        assert_eq!(done.outcome(), Outcome::Fused);
+        let mut wanted = multiples(9);
+        wanted[n as usize..].fill(-1);
+        assert_eq!(out.download().unwrap(), wanted);
+    }
+    // One element more is one that nothing here has written.
+    let error = list(n + 1).unwrap_err().to_string();
+    assert!(error.contains("`tmp`"), "{error}");
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+}

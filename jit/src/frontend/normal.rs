@@ -11,6 +11,7 @@
 //!
 //! # Refuses
 //! - recursion, and control flow that merge instructions do not describe
+//! - loops that may not come back from what continues them
 //!
 //! # Leaves alone
 //! - early returns of the entry point: rewriting them would bury its guard under flags
@@ -18,6 +19,7 @@
 //! The passes are the files of this folder; each starts with its contract.
 
 mod branches;
+mod continuing;
 mod copy;
 mod dce;
 mod inline;
@@ -81,6 +83,7 @@ pub fn run(module: &mut dr::Module) -> Result<(), KernelReason> {
         }
     }
     check("dce", &form)?;
+    continuing::check(&form.functions[entry])?;
     *module = ir::export(&form);
     Ok(())
 }

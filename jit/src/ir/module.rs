@@ -11,7 +11,7 @@ use rspirv::spirv::{
 };
 use smallvec::SmallVec;
 
-use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type};
+use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type, Value};
 use super::function::Function;
 use super::types::{GlobalArg, TypeData, TypeKind, Types};
 
@@ -204,6 +204,13 @@ impl Module {
         let ty = self.u32();
         let kind = ConstKind::Bits(SmallVec::from_slice(&[value]));
         self.constant(ConstData { ty, kind, decorations: None })
+    }
+
+    /// A truth, as a value of a function.
+    pub fn truth(&mut self, f: &mut Function, is: bool) -> Value {
+        let ty = self.ty(TypeKind::Bool);
+        let constant = self.constant(ConstData { ty, kind: ConstKind::Bool(is), decorations: None });
+        f.constant(constant, ty)
     }
 
     /// A variable: never shared. Entry points that there are use it.

@@ -296,6 +296,23 @@ probes! {
         }
     }
 
+    /// Of a range that is longer than what is used of it, a part is written, and a part is read.
+    fn reads_are_within_what_guards_allow() {
+        let of = |text: &str, groups: u32, buffer: u64, push: &[u32]| {
+            Lab::new(64).submit(text, [groups, 1, 1], &[0, 1], push).written_and_read(buffer)
+        };
+        let copy = kernel("a z", "8", "if gid.x < p.x { z[gid.x] = a[gid.x]; }");
+        assert_eq!(of(&copy, 8, 0, &[20]), (0, 80));
+        assert_eq!(of(&copy, 8, 1, &[20]), (80, 0));
+        assert_eq!(of(&copy, 2, 0, &[20]), (0, 64));
+        // All that may be meant, and no more than there is.
+        let shifted = kernel("a z", "8", "z[gid.x + 1u] = a[gid.x + 3u];");
+        assert_eq!(of(&shifted, 2, 0, &[]), (0, 76));
+        assert_eq!(of(&shifted, 2, 1, &[]), (0, 0));
+        assert_eq!(of(&kernel("a z", "8", "z[gid.x] = a[a[gid.x]];"), 2, 0, &[]), (0, 256));
+        assert_eq!(of(&kernel("a z", "8", "z[gid.x] += a[gid.x];"), 8, 1, &[]), (256, 256));
+    }
+
     /// Whether a submission makes all bytes of its buffer readable again.
     fn only_what_is_certainly_written_is_overwritten() {
         let certain = |recipe: &str, names: &str, body: &str, len: u64, push: &[u32]| {

@@ -14,7 +14,7 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::mutation::{self, keeping};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
-    Step, Submission, Way, doubts, plan, plan_unfused,
+    SplitReport, Step, Submission, Way, doubts, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -275,6 +275,16 @@ impl Lab {
         let one = self.submissions.last().expect("a submission");
         let arg = one.args.iter().position(|arg| arg.buffer.0 == buffer).expect("an argument");
         vkfuse_jit::plan::overwrites(one, arg, &self.limits)
+    }
+
+    /// How many bytes of a buffer what was submitted last certainly writes from the first on, and how many it may read.
+    pub(crate) fn written_and_read(&self, buffer: u64) -> (u64, u64) {
+        let one = self.submissions.last().expect("a submission");
+        let arg = one.args.iter().position(|arg| arg.buffer.0 == buffer).expect("an argument");
+        (
+            vkfuse_jit::plan::written(one, arg, &self.limits),
+            vkfuse_jit::plan::read_up_to(one, arg, &self.limits),
+        )
     }
 
     /// Plans the list, runs it unfused and as planned, and compares.
@@ -560,8 +570,10 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    fn cuts(&self) -> Vec<&str> {
-        self.plan.report.splits.iter().map(|s| s.detail.as_str()).collect()
+    fn cuts(&self) -> Vec<String> {
+        let tried =
+            |split: &SplitReport| split.tried.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        self.plan.report.splits.iter().map(|split| split.detail.clone() + &tried(split)).collect()
     }
 
     /// Demands one dispatch with so many barriers.

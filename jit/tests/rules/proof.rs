@@ -224,11 +224,13 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::NoValueIsPlanned,
     Mutant::IgnoreLimits,
     Mutant::WishesAreGranted,
+    Mutant::ReadsEndEarly,
     // What the planner refuses there is proved by what is compared byte by byte.
     Mutant::OverlapsAreFollowed,
     Mutant::SmallArgumentsMove,
     Mutant::EffectsComeAfterGuards,
     Mutant::EndsAreAlike,
+    Mutant::ItemsApartAreVectors,
     Mutant::PeeledItemsAreFewer,
     Mutant::NothingIsHidden,
     Mutant::EveryFloatIsPlain,

@@ -179,6 +179,48 @@ fn the_project_of_the_readme_depends_on_what_there_is() {
     }
 }
 
+/// The table of variables is that of the library. `BLESS=1` writes it.
+#[test]
+fn the_table_of_variables_is_that_of_the_library() {
+    let path = root().join("docs/environment.md");
+    let text = read(&path);
+    let start = text.find("| variable | meaning | default |").expect("the table");
+    let end = start + text[start..].find("\n\n").expect("its end");
+    let rows = vkfuse::environment::VARIABLES.iter();
+    let rows = rows.map(|one| format!("\n| `{}` | {} | {} |", one.name, one.meaning, one.default));
+    let table = format!("| variable | meaning | default |\n| --- | --- | --- |{}", rows.collect::<String>());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, format!("{}{table}{}", &text[..start], &text[end..])).expect("it is written");
+        return;
+    }
+    assert_eq!(&text[start..end], table, "BLESS=1 writes it");
+}
+
+/// Every variable that the library reads is in its table.
+#[test]
+fn every_variable_that_is_read_is_in_the_table() {
+    let files = [
+        "fusion/src/options/environment.rs",
+        "cache/src/config.rs",
+        "cache/src/config/parse.rs",
+        "fusion/cli/src/main.rs",
+    ];
+    let mut count = 0;
+    for file in files {
+        let text = read(&root().join(file));
+        for part in text.split("\"VKFUSE_").skip(1) {
+            let (name, _) = part.split_once('"').expect("the end of the name");
+            let name = format!("VKFUSE_{name}");
+            let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_') && !name.ends_with('_');
+            if is_name {
+                count += 1;
+                assert!(vkfuse::environment::VARIABLES.iter().any(|one| one.name == name), "{file}: {name}");
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
 /// Words for which there is a standard term or a plainer sentence.
 const AVOIDED: &[&str] =
     &["nobody", "whoever", "so many", "of which", "worked out", "written out", "but for", "told"];

@@ -56,6 +56,11 @@ class View:
     def __len__(self) -> int:
         return self.size
 
+    def __repr__(self) -> str:
+        place = "" if self.size == self.buffer.size else f"[{self.start}:{self.start + self.size}]"
+        access = "constant" if self.is_constant else self.access
+        return f"<vkfuse.View {self.buffer._label()}{self.buffer.dtype}{place}, {access}>"
+
     def numpy(self) -> npt.NDArray[Any]:
         """Copies it to the host. Work that writes it is waited for; a list that does is cancelled first."""
         out = np.empty(self.size, self.buffer.dtype)
@@ -158,6 +163,25 @@ class Buffer:
         out = self.numpy()
         return out if dtype is None else out.astype(dtype, copy=False)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A copy on the host for other libraries: `torch.from_dlpack(buffer)`."""
+        if copy is False:
+            raise BufferError("what is on the device cannot be handed over without a copy")
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("a buffer is handed over in the host's memory")
+        return self.numpy().__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host: what is handed over is a copy there."""
+        return (1, 0)
+
     def upload(self, array: npt.ArrayLike) -> None:
         """Copies all elements from the host, as `View.upload`. The array has the buffer's shape, or can be broadcast to it."""
         data = np.ascontiguousarray(np.broadcast_to(np.asarray(array, self.dtype), self.shape))
@@ -168,7 +192,14 @@ class Buffer:
         self._native.close()
 
     def __repr__(self) -> str:
-        return f"<vkfuse.Buffer {self.dtype}{list(self.shape)}>"
+        return f"<vkfuse.Buffer {self._label()}{self.dtype}{list(self.shape)}>"
+
+    def _label(self) -> str:
+        """The name with a space behind it; nothing if it has none, or is closed."""
+        try:
+            return f"{self.name} " if self.name else ""
+        except _native.ClosedError:
+            return "(closed) "
 
 
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -7,7 +7,7 @@ import os
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,13 @@ from ._kernel import Kernel
 from ._queue import Queue
 
 _open: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+class _HandsOver(Protocol):
+    """An array of another library's."""
+
+    def __dlpack__(self) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
 
 
 class Context:
@@ -81,10 +88,11 @@ class Context:
         return Kernel(self._native.wgsl(name, text, entry))
 
     def buffer(
-        self, array: npt.ArrayLike, *, name: str | None = None, promotion: Promotion | None = None
+        self, array: npt.ArrayLike | _HandsOver, *, name: str | None = None, promotion: Promotion | None = None
     ) -> Buffer:
-        """A buffer with the contents, the shape and the type of an array."""
-        data = np.asarray(array)
+        """A buffer with the contents, the shape and the type of an array, or of what another library hands over by DLPack in the
+        host's memory, such as a tensor of PyTorch's."""
+        data = _on_the_host(array)
         buffer = self.zeros(data.shape, data.dtype, name=name, promotion=promotion)
         buffer.upload(data)
         return buffer
@@ -158,6 +166,14 @@ class Context:
 
     def __repr__(self) -> str:
         return "<vkfuse.Context, closed>" if self._native.is_closed else f"<vkfuse.Context on {self.device}>"
+
+
+def _on_the_host(array: Any) -> npt.NDArray[Any]:
+    if hasattr(array, "__dlpack__") and not isinstance(array, (np.ndarray, np.generic)):
+        if array.__dlpack_device__()[0] != 1:
+            raise TypeError(f"{type(array).__name__} is not in the host's memory: copy it there first")
+        return np.from_dlpack(array)
+    return np.asarray(array)
 
 
 def devices() -> list[dict[str, Any]]:

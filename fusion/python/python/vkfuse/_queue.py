@@ -80,6 +80,9 @@ class Event:
             return None
         return Report(json.loads(fields), picture)
 
+    def __repr__(self) -> str:
+        return f"<vkfuse.Event, {self.outcome}>"
+
 
 class FusedList:
     """A list that was kept, to be run again without being recorded again. It keeps its buffers alive."""
@@ -126,6 +129,9 @@ class FusedList:
     def close(self) -> None:
         """Lets go of it now."""
         self._native.close()
+
+    def __repr__(self) -> str:
+        return f"<vkfuse.FusedList of {', '.join(kernel.name for kernel in self._kernels)}>"
 
 
 class Fusion:
@@ -197,6 +203,9 @@ class Fusion:
     def dispatches(self) -> int:
         """How many dispatches ran it."""
         return int(self.report["dispatches"])
+
+    def __repr__(self) -> str:
+        return f"<vkfuse.Fusion, {'recording' if self._event is None else self.outcome}>"
 
     def _repr_html_(self) -> str | None:
         report = None if self._event is None else self._event.report
@@ -283,6 +292,9 @@ class Queue:
     def close(self) -> None:
         """Lets go of it now. A list that is being recorded runs first."""
         self._native.close()
+
+    def __repr__(self) -> str:
+        return f"<vkfuse.Queue{'' if self._listed is None else ', in fusion mode'}>"
 
     def _start(self) -> None:
         self._native.start()

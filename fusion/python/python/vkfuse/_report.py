@@ -13,6 +13,9 @@ class Report(dict[str, Any]):
         self.svg = svg
         """The list as a picture, with its styles inside."""
 
+    def __repr__(self) -> str:
+        return f"<vkfuse.Report, {self['outcome']}, {len(self['kernels'])} kernels in {self['dispatches']} dispatches>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{
     graph::{Cut, Graph, Kind, Node, Stage, Through, Where},
     layout::{Layout, layout},
+    route::{Rect, route},
 };
 use crate::jit::BufferId;
 
@@ -35,10 +36,13 @@ font:13px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif}\
 .vf-ag{fill:var(--agf);stroke:var(--ag);stroke-dasharray:4 3}.vf-cut{fill:var(--badf);stroke:var(--bad)}\
 .vf .vf-bad{fill:var(--bad);font-weight:600}.vf-bar{stroke:var(--warn);stroke-width:3}.vf .vf-warn{fill:var(--warn);font-size:11px}";
 
-/// What is drawn over what: edges, then everything else.
+/// What is drawn over what: boxes of dispatches, edges, then everything else.
 #[derive(Default)]
 struct Canvas {
-    edges: String,
+    boxes: String,
+    edges: Vec<[(f64, f64); 2]>,
+    /// What edges go around.
+    obstacles: Vec<Rect>,
     shapes: String,
     width: f64,
     y: f64,
@@ -47,7 +51,9 @@ struct Canvas {
 /// The text of the picture.
 pub(super) fn draw(graph: &Graph) -> String {
     let stages: Vec<(&Stage, Layout)> = graph.stages.iter().map(|stage| (stage, arranged(stage))).collect();
-    let title = graph.title.chars().count().max(graph.subtitle.chars().count()) as f64 * 7.4;
+    let under = || std::iter::once(&graph.subtitle).chain(&graph.notes);
+    let lines = under().chain([&graph.title]).map(|line| line.chars().count());
+    let title = lines.max().unwrap_or(0) as f64 * 7.4;
     let boxes = stages.iter().map(|(stage, layout)| layout.width.max(small(&stage.title)) + 2.0 * MARGIN);
     let rows = between(graph).into_iter().map(|row| row_width(&row.texts()));
     let cuts =
@@ -55,11 +61,9 @@ pub(super) fn draw(graph: &Graph) -> String {
     let width =
         boxes.chain(rows).chain(cuts).chain([title.min(WIDTH), 380.0]).fold(0.0, f64::max) + 2.0 * MARGIN;
     let mut canvas = Canvas { width, y: MARGIN, ..Canvas::default() };
-    for (class, line) in wrapped(&graph.title, 64)
-        .iter()
-        .map(|line| ("vf-h", line))
-        .chain(wrapped(&graph.subtitle, COLUMN).iter().map(|line| ("vf-s", line)))
-    {
+    for (class, line) in wrapped(&graph.title, 64).iter().map(|line| ("vf-h", line)).chain(
+        under().flat_map(|line| wrapped(line, COLUMN)).collect::<Vec<_>>().iter().map(|line| ("vf-s", line)),
+    ) {
         canvas.y += LINE + 2.0;
         canvas.text(MARGIN, canvas.y - 4.0, class, "start", line);
     }
@@ -192,15 +196,29 @@ impl Canvas {
         );
     }
 
-    /// From the bottom of one thing to the top of another.
-    fn edge(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        let end = y2 - 5.0;
-        let middle = (y1 + end) / 2.0;
-        let _ = write!(
-            self.edges,
-            "<path class=\"vf-e\" d=\"M{x1:.1} {y1:.1}C{x1:.1} {middle:.1} {x2:.1} {middle:.1} {x2:.1} {end:.1}\"/>\
-             <path class=\"vf-a\" d=\"M{x2:.1} {y2:.1}l-4 -7h8z\"/>"
-        );
+    /// From the bottom of one thing to the top of another, around what is between.
+    fn edge(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.edges.push([from, to]);
+    }
+
+    fn edges(&self) -> String {
+        let mut text = String::new();
+        for &[(x1, y1), (x2, y2)] in &self.edges {
+            let _ = write!(text, "<path class=\"vf-e\" d=\"M{x1:.1} {y1:.1}");
+            let mut y1 = y1;
+            let mut x1 = x1;
+            for (x, y) in route((x1, y1), (x2, y2 - 5.0), &self.obstacles) {
+                let middle = (y1 + y) / 2.0;
+                if (x - x1).abs() < 0.05 {
+                    let _ = write!(text, "V{y:.1}");
+                } else {
+                    let _ = write!(text, "C{x1:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}");
+                }
+                (x1, y1) = (x, y);
+            }
+            let _ = write!(text, "\"/><path class=\"vf-a\" d=\"M{x2:.1} {y2:.1}l-4 -7h8z\"/>");
+        }
+        text
     }
 
     /// Draws buffers side by side, near what they belong to, with arrows from the stage above; returns where arrows from them start.
@@ -230,6 +248,7 @@ impl Canvas {
                 let width = pill_width(pill.text);
                 let centre = x + width / 2.0;
                 self.rect((x, self.y), (width, PILL), PILL / 2.0, "vf-mem");
+                self.obstacles.push(Rect::new((x, self.y), (width, PILL)));
                 self.text(centre, self.y + 16.0, "", "middle", pill.text);
                 for start in pill.from.iter().filter_map(|node| above.get(*node)) {
                     self.edge(*start, (centre, self.y));
@@ -248,12 +267,10 @@ impl Canvas {
         let width = layout.width.max(small(&stage.title)) + 2.0 * MARGIN;
         let height = layout.height + 2.0 * MARGIN + LINE;
         let x = (self.width - width) / 2.0;
-        let mut background = String::new();
-        std::mem::swap(&mut background, &mut self.shapes);
-        self.rect((x, self.y), (width, height), 10.0, "vf-box");
         // Beneath the edges.
-        std::mem::swap(&mut background, &mut self.shapes);
-        self.edges.insert_str(0, &background);
+        std::mem::swap(&mut self.boxes, &mut self.shapes);
+        self.rect((x, self.y), (width, height), 10.0, "vf-box");
+        std::mem::swap(&mut self.boxes, &mut self.shapes);
         self.text(x + MARGIN, self.y + 18.0, "vf-t", "start", &stage.title);
         let top = self.y + MARGIN + LINE;
         let at: Vec<(f64, f64)> = layout.centres.iter().map(|(x, y)| (left + x, top + y)).collect();
@@ -281,6 +298,7 @@ impl Canvas {
             let _ = write!(self.shapes, "<title>{}</title>", escaped(&node.hint));
         }
         self.rect((left, top), (width, height), round, class);
+        self.obstacles.push(Rect::new((left, top), (width, height)));
         let barrier = matches!(node.kind, Kind::Kernel { barrier: true, .. });
         for (number, line) in node.lines.iter().enumerate() {
             let is_barrier = barrier && number + 1 == node.lines.len();
@@ -336,10 +354,11 @@ impl Canvas {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"vf\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\"><title>{}: {}</title><style>{STYLE}</style>\
-             <rect class=\"vf-paper\" width=\"{width}\" height=\"{height}\"/>{}{}</svg>\n",
+             <rect class=\"vf-paper\" width=\"{width}\" height=\"{height}\"/>{}{}{}</svg>\n",
             escaped(title),
             escaped(subtitle),
-            self.edges,
+            self.boxes,
+            self.edges(),
             self.shapes
         )
     }

@@ -11,6 +11,8 @@ use crate::{
 pub(super) struct Graph {
     pub(super) title: String,
     pub(super) subtitle: String,
+    /// What the list moves through memory, and what it no longer does.
+    pub(super) notes: Vec<String>,
     pub(super) stages: Vec<Stage>,
 }
 
@@ -57,6 +59,7 @@ pub(super) enum Where {
 pub(super) struct Through {
     pub(super) buffer: BufferId,
     pub(super) text: String,
+    pub(super) bytes: u64,
     pub(super) nodes: Vec<usize>,
 }
 
@@ -79,8 +82,9 @@ impl Graph {
         } else {
             report.plan.groups.iter().map(|group| group.members.clone()).collect()
         };
-        let stages: Vec<Stage> =
+        let mut stages: Vec<Stage> =
             groups.iter().enumerate().map(|(number, members)| stage(picture, number, members)).collect();
+        say_costs(&mut stages);
         let count = |n: usize, what: &str, more: &str| format!("{n} {}", if n == 1 { what } else { more });
         let subtitle = format!(
             "{} in {}",
@@ -99,7 +103,52 @@ impl Graph {
             (None, Some(after)) => format!("{subtitle} · {}", time(after)),
             (None, None) => subtitle,
         };
-        Graph { title: report.outcome.to_string(), subtitle, stages }
+        let notes = moved(picture, &stages).into_iter().chain(kept_inside(picture)).collect();
+        Graph { title: report.outcome.to_string(), subtitle, notes, stages }
+    }
+}
+
+/// The bytes that the dispatches move at least, before and after: each argument once for each kernel, each buffer once for each
+/// dispatch. Nothing where a dispatch has an image, whose bytes are not known, or a value is recomputed, which reads more.
+fn moved(picture: &Picture<'_>, stages: &[Stage]) -> Option<String> {
+    let report = picture.report;
+    let arguments = || report.kernels.iter().flat_map(|one| &one.arguments);
+    if arguments().any(|argument| argument.bytes == 0) || !report.plan.inlined.is_empty() {
+        return None;
+    }
+    let times = |argument: &ArgumentReport| u64::from(argument.reads) + u64::from(argument.writes);
+    let before: u64 = arguments().map(|argument| argument.bytes * times(argument)).sum();
+    let through = stages.iter().flat_map(|stage| stage.reads.iter().chain(&stage.leaves));
+    let after: u64 = through.map(|one| one.bytes).sum();
+    let is_less = after < before;
+    is_less.then(|| format!("{} through memory before, {} after", bytes(before), bytes(after)))
+}
+
+/// The buffers that never reach memory.
+fn kept_inside(picture: &Picture<'_>) -> Option<String> {
+    const NAMED: usize = 6;
+    let report = picture.report;
+    let inside = report.plan.buffers.iter().filter(|one| one.got != Internalization::None);
+    let mut names: Vec<&str> =
+        inside.map(|one| report.buffer_name(one.buffer).unwrap_or("a buffer without a name")).collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("never in memory: {}{more}", names.join(", ")))
+}
+
+/// Says at each cut what goes through memory because of it.
+fn say_costs(stages: &mut [Stage]) {
+    for number in 1..stages.len() {
+        let (before, after) = stages.split_at_mut(number);
+        let (Some(stage), Some(next)) = (before.last_mut(), after.first()) else { continue };
+        let Some(cut) = &mut stage.cut else { continue };
+        let is_read = |one: &&Through| next.reads.iter().any(|read| read.buffer == one.buffer);
+        let crosses: Vec<&Through> = stage.leaves.iter().filter(is_read).collect();
+        let cost: u64 = crosses.iter().map(|one| one.bytes).sum();
+        if cost > 0 {
+            cut.lines.push(format!("{} written here and read again by the next dispatch", bytes(cost)));
+        }
     }
 }
 
@@ -169,6 +218,7 @@ fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
 fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
     let plan = &picture.report.plan;
     let gone = plan.inlined.iter().any(|one| one.producer == submission && one.gone);
+    let appended = plan.epilogues.iter().find(|one| one.submission == submission);
     let barriers = plan.groups.iter().flat_map(|group| &group.barriers);
     let after = barriers.into_iter().find(|barrier| barrier.after == submission);
     let placed = plan.rewrites.iter().find(|one| one.submission == submission);
@@ -184,6 +234,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
         Places::Line { start } => format!("done from item {start} on"),
     }));
     lines.extend(gone.then(|| "does not run: recomputed where it is read".to_owned()));
+    lines.extend(appended.map(|one| format!("epilogue of submission {}", one.producer)));
     let hint = after.map_or_else(String::new, |barrier| {
         let is_kept = if barrier.kept { "a barrier" } else { "no barrier" };
         format!("{is_kept} after it: {}", barrier.reason)
@@ -227,11 +278,18 @@ fn hand_over(
 fn through(picture: &Picture<'_>, all: &mut Vec<Through>, argument: &ArgumentReport, node: usize) {
     let known = all.iter_mut().find(|one| one.buffer == argument.buffer);
     match known {
-        Some(one) if one.nodes.contains(&node) => {}
-        Some(one) => one.nodes.push(node),
-        None => {
-            all.push(Through { buffer: argument.buffer, text: text(picture, argument), nodes: vec![node] })
+        Some(one) => {
+            one.bytes = one.bytes.max(argument.bytes);
+            if !one.nodes.contains(&node) {
+                one.nodes.push(node);
+            }
         }
+        None => all.push(Through {
+            buffer: argument.buffer,
+            text: text(picture, argument),
+            bytes: argument.bytes,
+            nodes: vec![node],
+        }),
     }
 }
 
@@ -302,9 +360,10 @@ fn bytes(bytes: u64) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
-/// Microseconds, or milliseconds.
+/// Microseconds whatever they are, so that numbers of a picture can be compared.
 fn time(us: f64) -> String {
-    if us < 9_999.5 { format!("{us:.1} µs") } else { format!("{:.1} ms", us / 1000.0) }
+    let digits = usize::from(us < 999.5);
+    format!("{us:.digits$} µs")
 }
 
 #[cfg(test)]
@@ -317,6 +376,6 @@ mod tests {
             [0, 999, 4000, 999_600, 400_000_000].map(bytes),
             ["0 B", "999 B", "4.0 kB", "1.0 MB", "400 MB"]
         );
-        assert_eq!([0.04, 482.0, 12_345.6].map(time), ["0.0 µs", "482.0 µs", "12.3 ms"]);
+        assert_eq!([0.04, 482.0, 12_345.6].map(time), ["0.0 µs", "482.0 µs", "12346 µs"]);
     }
 }

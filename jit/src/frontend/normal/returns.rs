@@ -218,7 +218,7 @@ fn leave(
         let ty = f.values[f.constructs[to].results[number]].ty;
         args.push(undefined(module, f, ty)?);
     }
-    args.push(truth(module, f, true));
+    args.push(module.truth(f, true));
     args.extend(value);
     f.regions[region].end = End::Exit { to, args };
     Ok(())
@@ -254,7 +254,7 @@ fn prepare(
     is_void: bool,
 ) -> Result<Left, KernelReason> {
     let before = f.constructs[construct].results.len();
-    let not = truth(module, f, false);
+    let not = module.truth(f, false);
     let (truth, ty) = (f.values[not].ty, f.result);
     let value = if is_void { None } else { Some(undefined(module, f, ty)?) };
     for region in f.inside(construct) {
@@ -275,12 +275,6 @@ fn prepare(
     let has_returned = f.result(construct, truth, None);
     let value = value.map(|_| f.result(construct, ty, None));
     Ok(Left { before, has_returned, value })
-}
-
-fn truth(module: &mut Module, f: &mut Function, is: bool) -> Value {
-    let ty = module.ty(TypeKind::Bool);
-    let constant = module.constant(ConstData { ty, kind: ConstKind::Bool(is), decorations: None });
-    f.constant(constant, ty)
 }
 
 /// An undefined value of a type.
