@@ -7,6 +7,9 @@
 //!
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
 //! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::rewrites::inline`).
+//!
+//! Placement and rounds change a copy of the kernel's IR, which is imported once and kept with the kernel (`NormalKernel::ir`). Inlining and closed
+//! forms change words (`writer`).
 
 mod built_ins;
 mod close;

@@ -30,6 +30,7 @@ const NO_LOOP: &str = "no loop that can be unrolled";
 /// The loop that stores, and how its counters go.
 pub(in crate::rewrite) struct Looped {
     looped: Construct,
+    parts: Parts,
     counters: Vec<Counter>,
     pub(super) count: u32,
     /// Not every invocation does all rounds: the test stays.
@@ -115,7 +116,7 @@ impl Looped {
         }
         let is_tested = known.is_none();
         let must_last = is_tested || !under.is_empty();
-        Ok(Self { looped: reader.looped, counters, count, is_tested, must_last })
+        Ok(Self { looped: reader.looped, parts: reader.parts, counters, count, is_tested, must_last })
     }
 
     /// Has the body of the function do one round in the place of the loop.
@@ -130,20 +131,19 @@ impl Looped {
         }
         let mut nodes = std::mem::take(&mut code.nodes);
         let f = &mut module.functions[func];
-        let parts = Parts::of(f, self.looped)?;
-        let Parts { body, continuing, test, inside, out } = parts;
+        let Parts { body, continuing, test, inside, out } = self.parts;
         let regions = f.regions_in(f.body);
         let own = Node::Construct(self.looped);
         let around = regions.into_iter().find(|&region| f.regions[region].nodes.contains(&own));
         let around = around.ok_or("a loop that is nowhere")?;
         let continues: Vec<Region> =
-            f.regions_in(body).into_iter().filter(|&one| parts.goes_on(f, one)).collect();
+            f.regions_in(body).into_iter().filter(|&one| self.parts.goes_on(f, one)).collect();
         let mut prefix = std::mem::take(&mut f.regions[body].nodes);
         let at = prefix.iter().position(|node| *node == Node::Construct(test)).ok_or(NO_LOOP)?;
         let mut rest = prefix.split_off(at + 1);
         prefix.truncate(at);
         let mut end = None;
-        let last = if parts.goes_on(f, inside) { inside } else { body };
+        let last = if self.parts.goes_on(f, inside) { inside } else { body };
         if continues == [last] {
             // What continues the loop is the end of its round.
             let args: Vec<Value> = f.regions[last].end.values().collect();
