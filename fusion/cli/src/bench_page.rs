@@ -153,7 +153,8 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
 fn columns(page: &mut Page, titles: &[&str], lines: &[Vec<String>], shown: &[usize]) {
     let is_known = |column: &usize| lines.iter().any(|line| !line[*column].starts_with('–'));
     let shown: Vec<usize> = shown.iter().copied().filter(is_known).collect();
-    let pick = |line: &Vec<String>| shown.iter().map(|column| line[*column].clone()).collect();
+    let pick =
+        |line: &Vec<String>| -> Vec<String> { shown.iter().map(|column| line[*column].clone()).collect() };
     let titles: Vec<&str> = shown.iter().map(|column| titles[*column]).collect();
     page.table("", &titles, &lines.iter().map(pick).collect::<Vec<_>>());
 }
