@@ -8,7 +8,7 @@ set -euo pipefail
 prefix=$(realpath -m "${1:?a folder to install to}")
 cd "$(dirname "$0")/../.."
 profile=${PROFILE:-release}
-IFS=' ' read -ra features <<<"${FEATURES:---no-default-features --features compiled-spirv-tools,wgsl --locked}"
+IFS=' ' read -ra features <<<"${FEATURES:---locked}"
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 case "$version" in
   0.*) abi=${version%.*} ;;
@@ -28,6 +28,11 @@ else
   out=${CARGO_TARGET_DIR:-target}/$folder
 fi
 
+# The only C++ there can be in the library.
+case "${features[*]}" in
+  *compiled-spirv-tools*) cxx='-lstdc++ ' ;;
+  *) cxx= ;;
+esac
 mkdir -p "$prefix/lib/pkgconfig" "$prefix/include"
 install -m 755 "$out/libvkfuse_c.so" "$prefix/lib/libvkfuse.so.$version"
 ln -sf "libvkfuse.so.$version" "$prefix/lib/libvkfuse.so.$abi"
@@ -43,7 +48,7 @@ Name: vkfuse
 Description: Run-time kernel fusion for Vulkan compute
 Version: $version
 Libs: -L\${libdir} -lvkfuse
-Libs.private: -lstdc++ -lgcc_s -lpthread -ldl -lm
+Libs.private: $cxx-lgcc_s -lpthread -ldl -lm
 Cflags: -I\${includedir}
 END
 echo "vkfuse $version, libvkfuse.so.$abi, is in $prefix"

@@ -7,18 +7,19 @@ pub use vkfuse_jit::{
         Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
         KernelError, KernelReason, MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass,
         SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
+        is_validated, validator,
     },
     plan::{
-        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,
-        GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
+        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, EpilogueReport,
+        FloatMode, GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
         RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport, Way,
     },
 };
 pub(crate) use vkfuse_jit::{
     emit::is_valid as module_is_valid,
     kernel::{
-        ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_is_valid, artifact_tools,
-        observe_passes,
+        Accepted, ArtifactStore, FloatControls, FloatWidths, Kernel, Origin, Pass, artifact_is_valid,
+        artifact_tools, observe_passes,
     },
     plan::{
         Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,

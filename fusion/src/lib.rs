@@ -118,7 +118,7 @@ pub mod cache {
             carried::is_valid_entry,
             keep::{Artifact, NotCacheable},
             log::{RecordedList, Recording, RecordingError},
-            programs::CacheStats,
+            programs::{CacheStats, kernel_store},
         },
         options::cache::CacheOptions,
     };
@@ -156,7 +156,7 @@ pub mod module {
         jit::{
             Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
             MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass, SharedConstant, SpecConstant,
-            SpecType, SpecValue, Specialized, TextureKind,
+            SpecType, SpecValue, Specialized, TextureKind, is_validated, validator,
         },
     };
 }
@@ -191,8 +191,8 @@ pub use crate::{
     },
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        CodeChange, CodeStatistic, FusionReport, GroupReport, InlineReport, Internalization, Members,
-        NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
+        CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport, Internalization,
+        Members, NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
         RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
     },
 };

@@ -19,6 +19,7 @@ pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange,
-    GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Places, Promote, Reason, RenameReport,
-    ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport, UnboundedLoop, Way,
+    EpilogueReport, GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Places, Promote,
+    Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
+    UnboundedLoop, Way,
 };

@@ -165,7 +165,16 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
             values[at].args[number].buffer = asked[at].args[number].buffer;
         }
     }
+    for one in &plan.report.epilogues {
+        let subject =
+            format!("submission {}, behind the stores of submission {}", one.submission, one.producer);
+        let cause = "what is done behind stores is not followed".to_owned();
+        checker.push(Claim::Inlined, subject, Outcome::Unknown(cause), None);
+    }
     for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
+        if plan.report.epilogues.iter().any(|one| one.changes(position)) {
+            continue;
+        }
         let mut rewrites = plan.report.rewrites.iter();
         if let Some(rewrite) = rewrites.find(|one| one.submission == position) {
             // What works out others, or goes by rounds, was that when it was placed.

@@ -39,7 +39,9 @@ pub(crate) mod wgsl;
 pub(crate) mod words;
 
 pub(crate) use crate::ir::opcodes;
-pub use artifact::cache::{ARTIFACT_VERSION, ArtifactStore, Origin, artifact_is_valid, artifact_tools};
+pub use artifact::cache::{
+    ARTIFACT_VERSION, Accepted, ArtifactStore, Origin, artifact_is_valid, artifact_tools,
+};
 pub use controls::{FloatControls, FloatWidths};
 pub use elements::{Declared, ElementType, MemoryScalar};
 pub use error::{KernelError, TextKind};
@@ -48,7 +50,7 @@ pub use layout::{PushMember, ScalarClass};
 pub use modes::Mode;
 pub use module::Module;
 pub use normal::run as inline_and_promote;
-pub(crate) use normal::single_returns;
+pub(crate) use normal::{fold_returns, single_returns};
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::KernelReason;
@@ -56,4 +58,4 @@ pub use reflect::{Binding, BindingKind, DescriptorArray, Interface, PushLayout, 
 pub use set_binding::SetBinding;
 pub use spec::{SharedConstant, SpecConstant, SpecValue};
 pub use spec_type::SpecType;
-pub use tools::tool_runs;
+pub use tools::{is_validated, tool_runs, validator};

@@ -54,6 +54,7 @@ pub mod entity;
 mod export;
 mod function;
 mod import;
+mod inputs;
 mod inst;
 mod liveness;
 mod module;

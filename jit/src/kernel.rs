@@ -23,11 +23,11 @@ use crate::frontend::module::Contents;
 use crate::frontend::{elements, guard, newer, plain, spec, words};
 
 pub use crate::frontend::{
-    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, Declared, DescriptorArray, ElementType,
-    FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, MemoryScalar, Mode,
-    Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant,
-    SpecConstant, SpecType, SpecValue, TextKind, TextureKind, artifact_is_valid, artifact_tools,
-    inline_and_promote, observe_passes, tool_runs,
+    ARTIFACT_VERSION, Accepted, AfterPass, ArtifactStore, Binding, BindingKind, Declared, DescriptorArray,
+    ElementType, FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason,
+    MemoryScalar, Mode, Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding,
+    SharedConstant, SpecConstant, SpecType, SpecValue, TextKind, TextureKind, artifact_is_valid,
+    artifact_tools, inline_and_promote, is_validated, observe_passes, tool_runs, validator,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;
@@ -87,6 +87,8 @@ pub struct Specialized {
     pub is_repeated: bool,
     /// Whether it was made of the normal form of the kernel that was submitted.
     pub is_rewritten: bool,
+    /// What may know that kernels made of it are valid.
+    pub store: Option<Arc<dyn ArtifactStore>>,
 }
 
 /// The closed form of a kernel, if it has another one, or why it has none.
@@ -183,7 +185,10 @@ impl Kernel {
         let compiled = crate::frontend::wgsl::compile(name, text)?;
         match compiled.overrides {
             None => Kernel::from_words(name, &compiled.words, artifacts),
-            Some(_) => Kernel::with_artifacts(&Module::compiled(name, compiled)?, None, artifacts),
+            Some(_) => {
+                let module = Module::compiled(name, compiled, artifacts.as_deref())?;
+                Kernel::with_artifacts(&module, None, artifacts)
+            }
         }
     }
 
@@ -194,7 +199,8 @@ impl Kernel {
     ) -> Result<Kernel, KernelError> {
         let contents = Contents::of(&words);
         let (Some(_), [entry]) = (&artifacts, contents.entry_points()) else {
-            return Kernel::with_artifacts(&Module::checked(name, words, contents)?, None, artifacts);
+            let module = Module::checked(name, words, contents, artifacts.as_deref())?;
+            return Kernel::with_artifacts(&module, None, artifacts);
         };
         let values = spec::resolve(name, contents.spec_constants(), &[])?;
         let (kernel, specialized) =
@@ -208,8 +214,8 @@ impl Kernel {
                 }
                 // It has been looked for, so it is made now.
                 None => {
-                    let kernel =
-                        Kernel::with_artifacts(&Module::checked(name, words, contents)?, None, artifacts)?;
+                    let module = Module::checked(name, words, contents, None)?;
+                    let kernel = Kernel::with_artifacts(&module, None, artifacts)?;
                     let specialized = kernel.make(&values);
                     (kernel, specialized)
                 }
@@ -312,7 +318,7 @@ impl Kernel {
                 (Module::known(self.name(), words, repaired, contents), artifact)
             }
             None => {
-                let module = Module::checked(self.name(), words, contents)?;
+                let module = Module::checked(self.name(), words, contents, None)?;
                 let artifact = KernelArtifact::make(&module, entry, entry_id, &[])?;
                 if module.is_checked() {
                     cache::keep(artifacts.as_deref(), &origin(module.contents(), entry, &[]), &artifact);
@@ -356,6 +362,7 @@ impl Kernel {
             elements: Elements::default(),
             is_repeated: false,
             is_rewritten: false,
+            store: self.inner.artifacts.clone(),
         }
     }
 }
@@ -396,14 +403,14 @@ impl Specialized {
     }
 
     /// A kernel made of this one's normal form, whose push constants are followed by others: at `zero`, if that is given, by one
-    /// that is zero in every call. It has an artifact of its own, which spirv-val accepts.
+    /// that is zero in every call. It has an artifact of its own, which spirv-val accepts where there is one.
     pub(crate) fn rewritten(
         &self,
         module: rspirv::dr::Module,
         local: [u32; 3],
         zero: Option<u32>,
     ) -> Result<Self, KernelError> {
-        let artifact = KernelArtifact::rewritten(&self.name, module, local)?;
+        let artifact = KernelArtifact::rewritten(self.store.as_deref(), &self.name, module, local)?;
         Ok(Self { zeros: self.zeros.iter().copied().chain(zero).collect(), ..self.made_into(artifact) })
     }
 
@@ -414,7 +421,7 @@ impl Specialized {
         module: rspirv::dr::Module,
         local: [u32; 3],
     ) -> Result<Option<Self>, KernelError> {
-        let mut artifact = KernelArtifact::rewritten(&self.name, module, local)?;
+        let mut artifact = KernelArtifact::rewritten(self.store.as_deref(), &self.name, module, local)?;
         let own = &self.interface.bindings;
         let used = std::mem::replace(&mut artifact.interface.bindings, own.clone());
         let is_own =
@@ -440,6 +447,7 @@ impl Specialized {
             elements: Elements::default(),
             is_repeated: self.is_repeated,
             is_rewritten: true,
+            store: self.store.clone(),
         }
     }
 }

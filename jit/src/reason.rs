@@ -372,6 +372,20 @@ pub enum RewriteReason {
         /// Why.
         what: String,
     },
+    /// It cannot be done where what it reads is stored.
+    #[error("it cannot be done where submission {producer} stores what it reads: {what}")]
+    NoEpilogue {
+        /// The submission that stores.
+        producer: usize,
+        /// Why.
+        what: &'static str,
+    },
+    /// A kernel that does it there could not be made.
+    #[error("it could not be done where what it reads is stored: {what}")]
+    NotAppended {
+        /// Why.
+        what: String,
+    },
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
 //! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::rewrites::inline`).
 
+mod built_ins;
 mod close;
 mod definition;
 mod free;
@@ -16,17 +17,21 @@ mod order;
 mod quotient;
 mod rounds;
 mod texel;
+mod words;
 mod wrap;
 mod writer;
 
 use std::sync::Arc;
 
+use rspirv::dr;
+
+use crate::ir;
 use crate::kernel::Specialized;
 use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Ids, Part, Parts, Slots};
+pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
 pub(crate) use texel::Texels;
 pub(crate) use writer::words_at;
@@ -54,6 +59,14 @@ pub(crate) fn place(
     })
 }
 
+/// A rewritten module. In debug builds its invariants are checked.
+fn exported(module: &ir::Module) -> Result<dr::Module, String> {
+    if cfg!(debug_assertions) {
+        ir::verify(module).map_err(|fault| format!("unsound code: {fault}"))?;
+    }
+    Ok(ir::export(module))
+}
+
 fn wrapped(
     kernel: &Specialized,
     numbering: Numbering,
@@ -64,7 +77,8 @@ fn wrapped(
     let failed = |what: String| RewriteReason::Failed { what };
     let module =
         wrap::wrap(kernel, numbering, order, local, widths).map_err(|what| failed(what.to_owned()))?;
-    let placed = kernel.reshaped(module, local).map_err(|error| failed(error.to_string()))?;
+    let placed = kernel.reshaped(exported(&module).map_err(failed)?, local);
+    let placed = placed.map_err(|error| failed(error.to_string()))?;
     let mut placed = placed.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
     placed.is_repeated |= order == Order::Rows;
     Ok(placed)
@@ -96,7 +110,7 @@ pub(crate) fn rounds(
     let make = || {
         let failed = |what: String| RewriteReason::Failed { what };
         let module = rounds::apart(kernel, &rounds, beside).map_err(|what| failed(what.to_owned()))?;
-        let made = kernel.reshaped(module, kernel.interface.local_size);
+        let made = kernel.reshaped(exported(&module).map_err(failed)?, kernel.interface.local_size);
         let made = made.map_err(|error| failed(error.to_string()))?;
         made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
     };
@@ -155,12 +169,36 @@ pub(crate) fn inline(
     consumer.variants.get(key, make)
 }
 
+/// A kernel that does what a free consumer makes of each element, behind its stores of these; made once for each.
+pub(crate) fn append(
+    producer: &Specialized,
+    consumer: &Specialized,
+    handed: &Handed,
+    ids: &Ids,
+) -> Result<Arc<Specialized>, RewriteReason> {
+    let make = || {
+        let failed = |what: String| RewriteReason::NotAppended { what };
+        let module = inline::append(producer, consumer, handed, ids);
+        let module = module.map_err(|what| failed(what.to_owned()))?;
+        let zero = hides(producer, consumer).then(|| zero_at(producer, consumer, ids));
+        let made = producer.rewritten(module, producer.interface.local_size, zero);
+        let mut made = made.map_err(|error| failed(error.to_string()))?;
+        let push = Slots::of(producer, consumer).push;
+        made.zeros.extend(consumer.zeros.iter().map(|zero| push + zero));
+        Ok(Arc::new(made))
+    };
+    let mut key = [&producer.hash[..], b"append", &consumer.hash].concat();
+    key.extend_from_slice(&handed.bytes());
+    key.extend_from_slice(&ids.bytes());
+    producer.variants.get(key, make)
+}
+
 /// A kernel that does nothing, of another local size, that stands where this one did.
 pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Specialized>, RewriteReason> {
     let failed = |what: String| RewriteReason::NotInlined { what };
     let make = || {
         let module = wrap::nothing(kernel, local).map_err(|what| failed(what.to_owned()))?;
-        let made = kernel.rewritten(module, local, None);
+        let made = kernel.rewritten(exported(&module).map_err(failed)?, local, None);
         made.map(Arc::new).map_err(|error| failed(error.to_string()))
     };
     let key = local.iter().flat_map(|n| n.to_le_bytes());
@@ -170,7 +208,7 @@ pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Speci
 
 /// Whether a kernel has an empty body, as [`nothing`] makes it.
 pub(crate) fn is_nothing(kernel: &Specialized) -> bool {
-    kernel.normal.as_ref().is_ok_and(|normal| wrap::is_nothing(&normal.module))
+    kernel.normal.as_ref().is_ok_and(|normal| normal.ir().is_some_and(wrap::is_nothing))
 }
 
 /// How elements that the one loads from a binding are made of those that the other stores, if they have their bits.

@@ -38,9 +38,10 @@
 //! - the grid is the outermost digit of each dimension of the dispatch
 //! - which combinations there may be is said once, in [`Schedule::legal`]
 //!
-//! A new way of doing work is a transformation here (`transform`), its clause in `legal`, a candidate in `plan/dispatch/candidates`, and a pass of
-//! `emit/pipeline` that reads it through an accessor (`view`).
+//! A new way of doing work is a transformation here (`transform`), its clause in `legal`, its term in `cost`, a candidate in
+//! `plan/dispatch/candidates`, and a pass of `emit/pipeline` that reads it through an accessor (`view`).
 
+mod cost;
 mod display;
 mod encode;
 mod legal;
@@ -51,6 +52,7 @@ mod view;
 
 use smallvec::SmallVec;
 
+pub(crate) use cost::Cost;
 pub(crate) use legal::Demands;
 pub(crate) use view::{BlockCoarsening, ItemCoarsening, Packing, Superword};
 

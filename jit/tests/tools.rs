@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use vkfuse_jit::kernel::{ArtifactStore, Kernel, Origin, artifact_tools, tool_runs};
+use vkfuse_jit::kernel::{Accepted, ArtifactStore, Kernel, Origin, artifact_tools, tool_runs};
 
 #[derive(Debug, Default)]
 struct Shelf(Mutex<HashMap<String, Vec<u8>>>);
@@ -15,6 +15,14 @@ impl ArtifactStore for Shelf {
 
     fn keep(&self, origin: &Origin<'_>, artifact: &[u8]) {
         self.0.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
+    }
+
+    fn is_accepted(&self, accepted: &Accepted) -> bool {
+        self.0.lock().unwrap().contains_key(&format!("{accepted:?}"))
+    }
+
+    fn accept(&self, accepted: &Accepted) {
+        self.0.lock().unwrap().insert(format!("{accepted:?}"), Vec::new());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::progress::Bar;
 use crate::report::json::{Choice, FORMAT, Group, Run, Split, Times};
 use crate::report::{Table, is_any_fused, print_choice, print_groups, print_json, print_splits, print_times};
 use crate::run::{labels, medians, micros};
-use crate::session::Session;
+use crate::session::{self, Session};
 use crate::stop::{Status, Stop};
 use predicted::{Model, Predicted, Summary};
 use serde::Serialize;
@@ -108,7 +108,7 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
     for file in &args.files {
         let pipeline = pipeline::load(file)?;
         contents::check_files(&pipeline)?;
-        check::check(&pipeline)?;
+        check::check(&pipeline, &session::known(&args.device)?)?;
     }
     interrupt::listen();
     let mut benches = Vec::with_capacity(args.files.len());
@@ -220,7 +220,7 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
 /// What it came to, over as many runs as there were until Ctrl-C; nothing if there was none.
 fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>, Stop> {
     let pipeline = pipeline::load(file)?;
-    let checked = check::check(&pipeline)?;
+    let checked = check::check(&pipeline, &session::known(&args.device)?)?;
     let session = Session::open(&pipeline, &checked, &args.device, None)?;
     // The list runs on the same memory again and again: what the numbers become does not matter here, and neither uploads nor fresh
     // memory disturb the clock. A promoted buffer whose first reader finds what was in memory before the list is the exception: it

@@ -27,7 +27,7 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
     let pipeline = pipeline::load(&args.file)?;
     contents::check_files(&pipeline)?;
     keep_limit(&pipeline, args.max_bytes)?;
-    let checked = check::check(&pipeline)?;
+    let checked = check::check(&pipeline, &None)?;
     let steps = steps(&pipeline, &checked)?;
     let programs = programs(&pipeline, &steps)?;
     let (mut memory, objects) = memory(&pipeline)?;

@@ -7,11 +7,14 @@ use crate::session::driver;
 use crate::stop::{Status, Stop};
 use serde::Serialize;
 use std::io::Write;
+use vkfuse::module::validator;
 use vkfuse::{Context, DeviceInfo, DeviceKind};
 
 #[derive(Serialize)]
 struct Devices {
     format: u32,
+    /// The spirv-val that modules are validated by.
+    validator: &'static str,
     devices: Vec<Device>,
 }
 
@@ -68,7 +71,8 @@ pub(crate) fn devices(args: &DevicesArgs, out: &mut dyn Write) -> Result<Status,
 
 fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     if json {
-        let devices = Devices { format: FORMAT, devices: found.iter().map(describe).collect() };
+        let devices =
+            Devices { format: FORMAT, validator: validator(), devices: found.iter().map(describe).collect() };
         return print_json(out, &devices);
     }
     let mut table = Table::new(&["device", "name", "kind", "driver", "Vulkan", "usable"]);
@@ -84,7 +88,8 @@ fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Resu
             usable,
         ]);
     }
-    table.print(out)
+    table.print(out)?;
+    writeln!(out, "modules are validated by {}", validator())
 }
 
 fn describe(device: &DeviceInfo) -> Device {

@@ -18,7 +18,8 @@ use vkfuse_jit::kernel::{Kernel, KernelError, SpecConstant, SpecValue, Specializ
 /// Prints the module.
 pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
-    let module = load_module(&args.file, &name).map_err(Stop::wrong)?;
+    let known = vkfuse::cache::kernel_store(&vkfuse::CacheOptions::new());
+    let module = load_module(&args.file, &name, &known).map_err(Stop::wrong)?;
     let names: Vec<&str> = match &args.entry {
         Some(entry) => vec![entry],
         None => module.entry_points().iter().map(String::as_str).collect(),
@@ -26,7 +27,7 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
     let wrong = |error: KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        let kernel = Kernel::new(&module, Some(name)).map_err(wrong)?;
+        let kernel = Kernel::with_artifacts(&module, Some(name), known.clone()).map_err(wrong)?;
         let (specialized, assumed) = specialized(&kernel).map_err(wrong)?;
         entries.push(Entry::new(&kernel, &specialized, &assumed));
     }

@@ -8,7 +8,7 @@ use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
 use crate::run_page::{self, DispatchTimes};
-use crate::session::{Session, Timed};
+use crate::session::{self, Session, Timed};
 use crate::stop::{Status, Stop};
 use std::io::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const DISPATCH_RUNS: usize = 3;
 pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let pipeline = pipeline::load(&args.file)?;
     contents::check_files(&pipeline)?;
-    let checked = check::check(&pipeline)?;
+    let checked = check::check(&pipeline, &session::known(&args.device)?)?;
     if let Some(folder) = &args.dump_spirv {
         std::fs::create_dir_all(folder)
             .map_err(|error| Stop::wrong(format!("cannot make the folder {}: {error}", folder.display())))?;

@@ -7,7 +7,7 @@
 use crate::args::{DeviceArgs, PolicyArg};
 use crate::cache;
 use crate::limits;
-use crate::pipeline::check::Checked;
+use crate::pipeline::check::{Checked, Known};
 use crate::pipeline::{BufferDecl, ImageDecl, Pipeline, Place, Promotion, Sampling, bind, contents};
 use crate::stop::Stop;
 use std::path::Path;
@@ -28,6 +28,25 @@ pub(crate) struct Session<'p> {
     kernels: Vec<Kernel>,
     contents: Vec<Option<Vec<u8>>>,
     properties: FusionProperties,
+    queues: Queues,
+}
+
+/// A queue for each way to run the list. A program keeps its queues, and what a queue learns of a list that comes again belongs to
+/// the time that is measured.
+struct Queues {
+    unfused: Queue,
+    recorded: Queue,
+    fused: Queue,
+}
+
+impl Queues {
+    fn new(context: &Context) -> Result<Queues, Stop> {
+        let queue = |fusion: bool| {
+            let options = QueueOptions::new().enable_fusion(fusion).profiling(true);
+            context.queue(options).map_err(|error| Stop::running(&error))
+        };
+        Ok(Queues { unfused: queue(false)?, recorded: queue(true)?, fused: queue(true)? })
+    }
 }
 
 /// The buffers and images of one run, filled with the initial contents.
@@ -84,7 +103,8 @@ impl<'p> Session<'p> {
         if pipeline.fusion.no_barriers && !trusts(pipeline, args.policy) {
             tracing::warn!("no_barriers has no effect without the policy \"trust\"");
         }
-        Ok(Session { context, pipeline, checked, kernels, contents, properties })
+        let queues = Queues::new(&context)?;
+        Ok(Session { context, pipeline, checked, kernels, contents, properties, queues })
     }
 
     /// Names of the device and of its driver, the latter with its version.
@@ -152,9 +172,9 @@ impl<'p> Session<'p> {
 
     /// Runs the list as it is, one dispatch for each submission.
     pub(crate) fn run_unfused(&self, buffers: &Buffers) -> Result<Timed, Stop> {
-        let queue = self.queue(false)?;
+        let queue = &self.queues.unfused;
         let start = Instant::now();
-        let events = self.submit(&queue, buffers)?;
+        let events = self.submit(queue, buffers)?;
         queue.wait().map_err(|error| Stop::running(&error))?;
         let wall = start.elapsed();
         let each: Vec<Option<Duration>> = events.iter().map(Event::gpu_time).collect();
@@ -163,21 +183,21 @@ impl<'p> Session<'p> {
 
     /// Runs the list in fusion mode.
     pub(crate) fn run_fused(&self, buffers: &Buffers) -> Result<Timed, Stop> {
-        self.run_as(buffers, &self.properties)
+        self.run_as(&self.queues.fused, buffers, &self.properties)
     }
 
     /// Runs the list as it is, in one command buffer with the barriers that it needs.
     pub(crate) fn run_recorded(&self, buffers: &Buffers) -> Result<Timed, Stop> {
-        self.run_as(buffers, &FusionProperties::new().float(float(self.pipeline)).unfused())
+        let unfused = FusionProperties::new().float(float(self.pipeline)).unfused();
+        self.run_as(&self.queues.recorded, buffers, &unfused)
     }
 
-    fn run_as(&self, buffers: &Buffers, properties: &FusionProperties) -> Result<Timed, Stop> {
-        let queue = self.queue(true)?;
+    fn run_as(&self, queue: &Queue, buffers: &Buffers, properties: &FusionProperties) -> Result<Timed, Stop> {
         let running = |error: Error| Stop::running(&error);
         let start = Instant::now();
-        let fusion = FusionWrapper::new(&queue).map_err(running)?;
+        let fusion = FusionWrapper::new(queue).map_err(running)?;
         fusion.start_fusion().map_err(running)?;
-        self.submit(&queue, buffers)?;
+        self.submit(queue, buffers)?;
         let done = match fusion.complete_fusion(properties) {
             // It ran unfused, and why belongs into the report: asked again, it gives the event of that.
             Err(Error::Fusion(FusionError::Forced { .. })) => fusion.complete_fusion(properties),
@@ -196,13 +216,13 @@ impl<'p> Session<'p> {
         buffers: &Buffers,
         report: &FusionReport,
     ) -> Result<Vec<Option<Duration>>, Stop> {
-        let queue = self.queue(true)?;
+        let queue = &self.queues.fused;
         let running = |error: Error| Stop::running(&error);
-        let fusion = FusionWrapper::new(&queue).map_err(running)?;
+        let fusion = FusionWrapper::new(queue).map_err(running)?;
         let mut times = Vec::with_capacity(report.steps.len());
         for step in &report.steps {
             fusion.start_fusion().map_err(running)?;
-            self.submit_some(&queue, buffers, &step.members)?;
+            self.submit_some(queue, buffers, &step.members)?;
             let done = fusion.complete_fusion(&self.properties).map_err(running)?;
             done.wait().map_err(running)?;
             let is_same =
@@ -210,11 +230,6 @@ impl<'p> Session<'p> {
             times.push(done.gpu_time().filter(|_| is_same));
         }
         Ok(times)
-    }
-
-    fn queue(&self, fusion: bool) -> Result<Queue, Stop> {
-        let options = QueueOptions::new().enable_fusion(fusion).profiling(true);
-        self.context.queue(options).map_err(|error| Stop::running(&error))
     }
 
     fn submit(&self, queue: &Queue, buffers: &Buffers) -> Result<Vec<Event>, Stop> {
@@ -299,14 +314,14 @@ pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -
         buffers.push(Held::Buffer(promoted(declared, buffer.no_promotion().named(&declared.name))));
     }
     let (context, contents) = (context.clone(), Vec::new());
-    let properties = properties(pipeline, None);
-    let session = Session { context, pipeline, checked, kernels, contents, properties };
+    let (properties, queues) = (properties(pipeline, None), Queues::new(&context)?);
+    let session = Session { context, pipeline, checked, kernels, contents, properties, queues };
     let running = |error: Error| Stop::running(&error);
-    let queue = session.queue(true)?;
-    let fusion = FusionWrapper::new(&queue).map_err(running)?;
+    let queue = &session.queues.fused;
+    let fusion = FusionWrapper::new(queue).map_err(running)?;
     fusion.start_fusion().map_err(running)?;
     let promotes = vec![true; buffers.len()];
-    session.submit(&queue, &Buffers { held: buffers, promotes })?;
+    session.submit(queue, &Buffers { held: buffers, promotes })?;
     fusion.keep_unrun(&session.properties).map_err(running)
 }
 
@@ -370,10 +385,8 @@ fn options(
     dump_spirv: Option<&Path>,
 ) -> Result<ContextOptions, Stop> {
     let mut options = on_device(guarded(ContextOptions::from_env()).profiling(true), args.device.as_deref());
-    if args.no_cache {
-        options = options.cache(CacheOptions::off());
-    } else if let Some(folder) = &args.cache_dir {
-        options = options.cache(CacheOptions::default().directory(cache::folder(folder)?));
+    if let Some(cache) = cache_options(args)? {
+        options = options.cache(cache);
     }
     if args.robust || pipeline.fusion.robust {
         options = options.robust_buffer_access(true);
@@ -382,6 +395,20 @@ fn options(
         options = options.dump_spirv(folder);
     }
     Ok(options)
+}
+
+/// How code is cached, where that is not the environment's affair.
+fn cache_options(args: &DeviceArgs) -> Result<Option<CacheOptions>, Stop> {
+    Ok(match &args.cache_dir {
+        _ if args.no_cache => Some(CacheOptions::off()),
+        Some(folder) => Some(CacheOptions::default().directory(cache::folder(folder)?)),
+        None => None,
+    })
+}
+
+/// What is known of kernels before there is a device.
+pub(crate) fn known(args: &DeviceArgs) -> Result<Known, Stop> {
+    Ok(vkfuse::cache::kernel_store(&cache_options(args)?.unwrap_or_default()))
 }
 
 /// How floats are compiled, fused and unfused.

@@ -12,7 +12,7 @@ use crate::{code::programs::Programs, jit::artifact_tools, options::environment:
 pub enum Artifact {
     /// A pipeline, ready to be dispatched, in memory.
     Pipeline,
-    /// What the tools make of a kernel when it is loaded, in the persistent store.
+    /// What a kernel becomes when it is loaded, in the persistent store.
     Kernel,
     /// SPIR-V, in the persistent store.
     Code,
@@ -30,8 +30,8 @@ pub enum NotCacheable {
     /// There is no persistent store.
     #[error("there is no persistent store: {0}")]
     NoStore(Disabled),
-    /// The installed SPIRV-Tools do not say which they are, and may be others the next time.
-    #[error("kernels are normalised by installed tools that do not answer to `--version`")]
+    /// The installed spirv-val does not say which it is, and may be another the next time.
+    #[error("kernels are validated by a spirv-val that does not answer to `--version`")]
     InstalledTools,
     /// The driver takes code from files, whose contents no key can name.
     #[error("{variable} makes the driver take code from files, which no key can name")]

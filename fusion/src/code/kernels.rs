@@ -1,4 +1,4 @@
-//! Normal forms of kernels, in the persistent store: a later process does not run spirv-val.
+//! Normal forms of kernels, and what spirv-val accepted, in the persistent store: a later process does not run it.
 //!
 //! # Guarantees
 //! - an artifact is found under everything it follows from, compared in full, or not at all
@@ -13,16 +13,19 @@ use std::{
     },
 };
 
-use vkfuse_cache::{Entry, Store};
+use vkfuse_cache::{Entry, Key, Store};
 
 use super::key;
 use crate::{
-    jit::{ArtifactStore, Origin, artifact_tools},
+    jit::{Accepted, ArtifactStore, Origin, artifact_tools},
     report::stats::{Stats, count},
 };
 
 /// The section of an entry that holds an artifact.
 pub(crate) const SECTION: &str = "form";
+
+/// The section of an entry that says that a validator accepted words, which its key names. It holds nothing.
+pub(crate) const ACCEPTED: &str = "accepted";
 
 /// The store, as the JIT sees it.
 pub(crate) struct KernelArtifacts {
@@ -81,16 +84,20 @@ impl KernelArtifacts {
             );
         }
     }
+
+    /// The entry of a key, unless everything is made anew.
+    fn entry(&self, key: impl FnOnce() -> Key) -> Option<Entry> {
+        match (self.verify, self.look_only) {
+            (true, _) => None,
+            (_, true) => self.store.peek(&key()).ok(),
+            _ => self.store.get(&key()).ok(),
+        }
+    }
 }
 
 impl ArtifactStore for KernelArtifacts {
     fn find(&self, origin: &Origin<'_>) -> Option<Vec<u8>> {
-        let key = || key::of_kernel(origin);
-        let found = match (self.verify, self.look_only) {
-            (true, _) => None,
-            (_, true) => self.store.peek(&key()).ok(),
-            _ => self.store.get(&key()).ok(),
-        };
+        let found = self.entry(|| key::of_kernel(origin));
         let artifact = found.and_then(|entry| Some(entry.section(SECTION)?.to_vec()));
         if artifact.is_some() {
             count(&self.found, 1);
@@ -105,6 +112,16 @@ impl ArtifactStore for KernelArtifacts {
         }
         if !self.look_only {
             let _ = self.store.put_later(&key::of_kernel(origin), Entry::new().with(SECTION, artifact));
+        }
+    }
+
+    fn is_accepted(&self, accepted: &Accepted) -> bool {
+        self.entry(|| key::of_accepted(accepted)).is_some_and(|entry| entry.section(ACCEPTED).is_some())
+    }
+
+    fn accept(&self, accepted: &Accepted) {
+        if !self.look_only {
+            let _ = self.store.put_later(&key::of_accepted(accepted), Entry::new().with(ACCEPTED, []));
         }
     }
 }

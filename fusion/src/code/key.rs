@@ -3,7 +3,10 @@
 use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
-    jit::{BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits, UnrollLimits},
+    jit::{
+        Accepted, BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits,
+        UnrollLimits,
+    },
     options::environment,
     vk::Gpu,
 };
@@ -97,6 +100,15 @@ pub(crate) fn of_kernel(origin: &Origin<'_>) -> Key {
     Key::new(device, image, constants, options)
 }
 
+/// The store's key of words that a validator accepted.
+pub(crate) fn of_accepted(accepted: &Accepted) -> Key {
+    let Accepted { module, words, tools } = accepted;
+    let device = Part::new().str("device", "any");
+    let image = Part::new().bytes("words", module).u64("count", *words);
+    let options = Part::new().str("generator", GENERATOR).str("what", ACCEPTED).str("tools", tools);
+    Key::new(device, image, Part::new(), options)
+}
+
 /// Whether a key is that of a kernel's normal form.
 #[cfg(test)]
 pub(crate) fn is_of_kernel(key: &Key) -> bool {
@@ -106,6 +118,7 @@ pub(crate) fn is_of_kernel(key: &Key) -> bool {
 const CODE_VERSION: &str = "code version";
 const DEATHS: &str = "compiler deaths";
 const CHOICES: &str = "fastest way";
+const ACCEPTED: &str = "accepted words";
 const GENERATOR: &str = concat!("vkfuse ", env!("CARGO_PKG_VERSION"));
 const ARTIFACT_VERSION: &str = "normal form version";
 

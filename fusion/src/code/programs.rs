@@ -30,7 +30,7 @@ use super::{
 use crate::{
     code::build::Background,
     error::{BuildError, Error},
-    jit::{ArtifactStore, Bound, CodeChange, JitError, Limits, Step},
+    jit::{self, ArtifactStore, Bound, CodeChange, JitError, Limits, Step},
     options::{
         cache::{CacheOptions, Disk},
         environment,
@@ -80,6 +80,9 @@ impl Wanted<'_> {
 
 /// The section of an entry that holds the code.
 pub(crate) const SPIRV: &str = "spirv";
+
+/// The section of an entry that says which spirv-val accepted the code; code that none has seen has no such section.
+pub(crate) const VALIDATED: &str = "validated";
 
 /// The section of an entry that says how a process ended that had the driver compile code.
 pub const DEATH: &str = "death";
@@ -134,25 +137,8 @@ impl Programs {
         options: &CacheOptions,
         guard: &CompileGuard,
     ) -> Programs {
-        let asked = cache::CacheOptions {
-            persistent: match options.disk {
-                Disk::Default => options.settings.persistent,
-                Disk::At(_) => Some(true),
-                Disk::Off => Some(false),
-            },
-            dir: match &options.disk {
-                Disk::At(folder) => Some(folder.clone()),
-                _ => options.settings.dir.clone(),
-            },
-            memory_max_size: options.memory_bytes.or(options.settings.memory_max_size),
-            memory_max_entries: options.memory_entries.or(options.settings.memory_max_entries),
-            ..options.settings.clone()
-        };
-        let mut resolved = asked.resolve(environment::variable);
-        for warning in &resolved.warnings {
-            environment::warn_once(&warning.to_string());
-        }
-        // Hits in memory are reported to who asked for it only.
+        let mut resolved = resolve(options);
+        // Hits in memory are told to who asked for it only.
         let is_heard = resolved.trace || options.events.0.is_some();
         let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
         resolved.store.subscriber = Some(subscriber.clone());
@@ -225,7 +211,39 @@ impl Programs {
     }
 }
 
-/// Who is notified of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
+/// What options and environment come to.
+fn resolve(options: &CacheOptions) -> cache::Resolved {
+    let asked = cache::CacheOptions {
+        persistent: match options.disk {
+            Disk::Default => options.settings.persistent,
+            Disk::At(_) => Some(true),
+            Disk::Off => Some(false),
+        },
+        dir: match &options.disk {
+            Disk::At(folder) => Some(folder.clone()),
+            _ => options.settings.dir.clone(),
+        },
+        memory_max_size: options.memory_bytes.or(options.settings.memory_max_size),
+        memory_max_entries: options.memory_entries.or(options.settings.memory_max_entries),
+        ..options.settings.clone()
+    };
+    let resolved = asked.resolve(environment::variable);
+    for warning in &resolved.warnings {
+        environment::warn_once(&warning.to_string());
+    }
+    resolved
+}
+
+/// Where a context with these options keeps what kernels become, for who looks at kernels without a device.
+#[must_use]
+pub fn kernel_store(options: &CacheOptions) -> Option<Arc<dyn ArtifactStore>> {
+    let verify = options.verify.unwrap_or_else(environment::verify);
+    let store = Store::open(resolve(options).store);
+    let artifacts = KernelArtifacts::new(&store, verify, options.look_only)?;
+    Some(artifacts)
+}
+
+/// Who is told of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
 fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBuf>) -> cache::Subscriber {
     Arc::new(move |event| {
         if let Event::DidSkip { skip, .. } = event {
@@ -309,6 +327,8 @@ impl Programs {
         let key = self.store.is_enabled().then(|| wanted.key(&self.identity));
         let found = key.and_then(|key| self.store.find(key).ok());
         let layer = found.as_ref().map(|found| found.layer);
+        // What a process without a validator has built is built again where there is one, and validated.
+        let is_validated = found.as_ref().is_some_and(|found| found.entry.section(VALIDATED).is_some());
         let stored = found.and_then(|found| spirv(&found.entry));
         report.disk = match (&key, &stored) {
             (None, _) => Tier::Off,
@@ -319,6 +339,7 @@ impl Programs {
         if let Some(words) = &stored
             && !self.verify
             && !is_untrusted
+            && (is_validated || !jit::is_validated())
         {
             count(&self.counters.disk_hits, 1);
             return Ok(Code { words: words.clone(), is_stored: true });
@@ -342,6 +363,9 @@ impl Programs {
         if stored.as_ref() == Some(&words) {
             count(&self.counters.disk_hits, 1);
             count(&self.counters.disk_verified, 1);
+            if jit::is_validated() && !is_validated {
+                self.keep(wanted, &words);
+            }
             return Ok(Code { words, is_stored: false });
         }
         if stored.is_some() {
@@ -395,8 +419,11 @@ impl Programs {
         }
         count(&self.counters.disk_misses, 1);
         if self.writes() {
-            let entry = Entry::new().with(SPIRV, bytes(words));
-            // What becomes of it is reported by an event.
+            let mut entry = Entry::new().with(SPIRV, bytes(words));
+            if jit::is_validated() {
+                entry = entry.with(VALIDATED, jit::validator());
+            }
+            // What becomes of it is told by an event.
             let _ = self.store.put_later(wanted.key(&self.identity), entry);
         }
     }

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
     jit::{
-        BufferId, BufferReport, GroupReport, InlineReport, Internalization, Places, Promote, RenameReport,
-        ReorderReport, RewriteReport, SplitReport, TrustedReport,
+        BufferId, BufferReport, EpilogueReport, GroupReport, InlineReport, Internalization, Places, Promote,
+        RenameReport, ReorderReport, RewriteReport, SplitReport, TrustedReport,
     },
     report::list::{CheckReport, CheckedBy, ChoiceReport, FusionReport, StepReport, Tier},
 };
@@ -109,11 +109,11 @@ pub struct Split {
     pub explained_at: String,
 }
 
-/// A submission whose items are done in the order of another's elements, or that works out what another stores; a list that is
-/// done in another order; or a value that needs no memory.
+/// A submission whose items are done in the order of another's elements, that works out what another stores, or that is done where another
+/// stores; a list that is done in another order; or a value that needs no memory.
 #[derive(Debug, Serialize)]
 pub struct Rewrite {
-    /// `place`, `inline`, `reorder` or `rename`.
+    /// `place`, `inline`, `epilogue`, `reorder` or `rename`.
     pub kind: &'static str,
     /// The submission; the first one that uses a value; none of a list.
     pub kernel: Option<usize>,
@@ -308,6 +308,7 @@ impl List {
         }
         let rewrites = plan.rewrites.iter().map(Rewrite::placed);
         let inlined = plan.inlined.iter().map(|one| Rewrite::inlined(one, &name));
+        let epilogues = plan.epilogues.iter().map(Rewrite::epilogue);
         let reordered = plan.reordered.iter().map(Rewrite::reordered);
         let renamed = plan.renamed.iter().map(|one| Rewrite::renamed(one, &name));
         List {
@@ -320,7 +321,7 @@ impl List {
             buffers,
             trusted: plan.trusted.iter().map(|pair| Trusted::of(pair, &name)).collect(),
             changed: Changed::all(report),
-            rewrites: rewrites.chain(inlined).chain(reordered).chain(renamed).collect(),
+            rewrites: rewrites.chain(inlined).chain(epilogues).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
             notes: notes(report),
             choice: report.choice.as_ref().map(Choice::from),
@@ -438,6 +439,19 @@ impl Rewrite {
             partner: Some(one.producer),
             pi: None,
             again: Some(Again { buffer: name(one.buffer), loads, times, paid, saved }),
+            order: None,
+            value: None,
+            detail: one.to_string(),
+        }
+    }
+
+    fn epilogue(one: &EpilogueReport) -> Rewrite {
+        Rewrite {
+            kind: "epilogue",
+            kernel: Some(one.submission),
+            partner: Some(one.producer),
+            pi: None,
+            again: None,
             order: None,
             value: None,
             detail: one.to_string(),

@@ -253,11 +253,22 @@ pub(crate) fn default_name(id: BufferId) -> Arc<str> {
 
 /// Makes a report speak of other buffers.
 pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> BufferId) {
-    let Report { groups: _, splits, buffers, trusted, rewrites: _, inlined, reordered: _, renamed } = report;
+    let Report {
+        groups: _,
+        splits,
+        buffers,
+        trusted,
+        rewrites: _,
+        inlined,
+        epilogues,
+        reordered: _,
+        renamed,
+    } = report;
     splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(|buffer| *buffer = to(*buffer));
     buffers.iter_mut().for_each(|report| report.buffer = to(report.buffer));
     trusted.iter_mut().for_each(|report| report.buffer = report.buffer.map(&mut to));
     inlined.iter_mut().for_each(|report| report.buffer = to(report.buffer));
+    epilogues.iter_mut().for_each(|report| report.buffer = to(report.buffer));
     renamed.iter_mut().for_each(|report| report.buffer = to(report.buffer));
 }
 

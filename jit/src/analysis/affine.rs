@@ -293,8 +293,32 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    /// Least and greatest value of a form.
+    /// Least and greatest value of a form: of its parts that facts bound, and of what is left.
     pub(crate) fn of(&self, atoms: &Atoms, form: &Affine) -> (i128, i128) {
+        let (low, high) = self.of_part(atoms, form);
+        let (mut rest, mut least, mut greatest) = (None, 0i128, 0i128);
+        for fact in self.facts.iter().filter(|fact| (2..form.terms.len()).contains(&fact.terms.len())) {
+            let left = rest.as_ref().unwrap_or(form);
+            let mut part = Affine::default();
+            fact.terms.iter().for_each(|&(id, _)| part.add_term(id, left.coefficient(id)));
+            let bounds = self.of_part(atoms, &part);
+            if part.terms.len() < fact.terms.len() || bounds == part.bounds(|id| self.ranges.get(atoms, id)) {
+                continue;
+            }
+            let Some(others) = left.plus(&part, -1) else { continue };
+            rest = Some(others);
+            (least, greatest) = (least.saturating_add(bounds.0), greatest.saturating_add(bounds.1));
+        }
+        let Some(rest) = rest else { return (low, high) };
+        let others = match mutant!(RestIsNothing) {
+            true => (rest.constant, rest.constant),
+            false => rest.bounds(|id| self.ranges.get(atoms, id)),
+        };
+        (low.max(least.saturating_add(others.0)), high.min(greatest.saturating_add(others.1)))
+    }
+
+    /// The same by facts about the whole form alone.
+    fn of_part(&self, atoms: &Atoms, form: &Affine) -> (i128, i128) {
         let (mut low, mut high) = form.bounds(|id| self.ranges.get(atoms, id));
         let Some(&(_, lead)) = form.terms.first() else { return (low, high) };
         for fact in self.facts.iter().filter(|f| f.terms.len() == form.terms.len()) {

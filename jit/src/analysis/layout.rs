@@ -4,7 +4,7 @@
 //! std140, std430 and scalar layouts need no rule of their own.
 
 use ahash::AHashMap;
-use rspirv::dr::{Module, Operand};
+use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
 
 /// A type, with the ids of its parts.
@@ -91,58 +91,50 @@ impl Types {
         let mut this = Self { types: AHashMap::new(), constants: AHashMap::new() };
         for inst in &module.types_global_values {
             let Some(id) = inst.result_id else { continue };
-            let operand = |n: usize| inst.operands.get(n);
-            let id_at = |n: usize| operand(n).and_then(|o| o.id_ref_any()).unwrap_or(0);
-            let literal = |n: usize| match operand(n) {
-                Some(Operand::LiteralBit32(v)) => u64::from(*v),
-                Some(Operand::LiteralBit64(v)) => *v,
-                _ => 0,
-            };
-            let ty = match inst.class.opcode {
-                Op::TypeBool => Type::Bool,
-                Op::TypeInt => Type::Int { width: literal(0) as u8, signed: literal(1) != 0 },
-                Op::TypeFloat => Type::Float { width: literal(0) as u8 },
-                Op::TypeVector => Type::Vector { element: id_at(0), count: literal(1) as u32 },
-                Op::TypeMatrix => Type::Matrix { column: id_at(0), count: literal(1) as u32 },
-                Op::TypeArray => Type::Array {
-                    element: id_at(0),
-                    count: this.constant(id_at(1)).map_or(0, |(v, _)| v),
-                    stride: strides.get(&id).copied().unwrap_or(0),
-                },
-                Op::TypeRuntimeArray => {
-                    Type::RuntimeArray { element: id_at(0), stride: strides.get(&id).copied().unwrap_or(0) }
-                }
-                Op::TypeStruct => Type::Struct {
-                    members: (0..inst.operands.len())
-                        .map(|n| {
-                            let layout = members.get(&(id, n as u32)).cloned().unwrap_or_default();
-                            Member { ty: id_at(n), ..layout }
-                        })
-                        .collect(),
-                },
-                Op::TypePointer => match operand(0) {
-                    Some(Operand::StorageClass(class)) => Type::Pointer { class: *class, pointee: id_at(1) },
-                    _ => Type::Other,
-                },
-                Op::Constant => {
+            match inst.class.opcode {
+                Op::Constant | Op::ConstantNull => {
                     if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
                     {
-                        this.constants.insert(id, (literal(0) & super::expr::mask(width), width));
+                        this.constants.insert(id, (literal(inst, 0) & super::expr::mask(width), width));
                     }
-                    continue;
                 }
-                Op::ConstantNull => {
-                    if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
-                    {
-                        this.constants.insert(id, (0, width));
+                _ => {
+                    let stride = strides.get(&id).copied().unwrap_or(0);
+                    let member = |n| members.get(&(id, n)).cloned().unwrap_or_default();
+                    if let Some(ty) = this.declared(inst, stride, member) {
+                        this.types.insert(id, ty);
                     }
-                    continue;
                 }
-                _ => continue,
-            };
-            this.types.insert(id, ty);
+            }
         }
         this
+    }
+
+    /// The type that an instruction declares; none if it declares no type.
+    fn declared(&self, inst: &Instruction, stride: u32, member: impl Fn(u32) -> Member) -> Option<Type> {
+        let id_at = |n: usize| inst.operands.get(n)?.id_ref_any();
+        Some(match inst.class.opcode {
+            Op::TypeBool => Type::Bool,
+            Op::TypeInt => Type::Int { width: literal(inst, 0) as u8, signed: literal(inst, 1) != 0 },
+            Op::TypeFloat => Type::Float { width: literal(inst, 0) as u8 },
+            Op::TypeVector => Type::Vector { element: id_at(0)?, count: literal(inst, 1) as u32 },
+            Op::TypeMatrix => Type::Matrix { column: id_at(0)?, count: literal(inst, 1) as u32 },
+            Op::TypeArray => {
+                let count = self.constant(id_at(1)?).map_or(0, |(value, _)| value);
+                Type::Array { element: id_at(0)?, count, stride }
+            }
+            Op::TypeRuntimeArray => Type::RuntimeArray { element: id_at(0)?, stride },
+            Op::TypeStruct => {
+                let members =
+                    (0..inst.operands.len()).map(|n| Some(Member { ty: id_at(n)?, ..member(n as u32) }));
+                Type::Struct { members: members.collect::<Option<_>>()? }
+            }
+            Op::TypePointer => match inst.operands.first() {
+                Some(Operand::StorageClass(class)) => Type::Pointer { class: *class, pointee: id_at(1)? },
+                _ => Type::Other,
+            },
+            _ => return None,
+        })
     }
 
     pub(crate) fn get(&self, id: u32) -> &Type {
@@ -319,5 +311,13 @@ impl Types {
             }
             Type::Other => write!(out, "?{id}"),
         };
+    }
+}
+/// The number at an operand; 0 if there is none.
+fn literal(inst: &Instruction, operand: usize) -> u64 {
+    match inst.operands.get(operand) {
+        Some(Operand::LiteralBit32(value)) => u64::from(*value),
+        Some(Operand::LiteralBit64(value)) => *value,
+        _ => 0,
     }
 }

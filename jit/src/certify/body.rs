@@ -234,35 +234,38 @@ impl<'a> Body<'a> {
         }
         for inst in &self.module.types_global_values {
             let Some(result) = inst.result_id else { continue };
-            let part = || id(inst, 0).unwrap_or(0);
             let stride = || strides.get(&result).copied().unwrap_or(0);
-            let shape = match inst.class.opcode {
-                Op::TypeBool => Shape::Truth,
-                Op::TypeInt => Shape::Int { width: literal(inst, 0) as u8 },
-                Op::TypeFloat => Shape::Float { width: literal(inst, 0) as u8 },
-                Op::TypeVector => Shape::Vector { part: part(), count: literal(inst, 1) as u32 },
-                Op::TypeMatrix => Shape::Matrix { column: part(), count: literal(inst, 1) as u32 },
-                Op::TypeArray => {
-                    let count = id(inst, 1).and_then(|n| self.number(n)).unwrap_or(0);
-                    Shape::Array { part: part(), count, stride: stride() }
-                }
-                Op::TypeRuntimeArray => Shape::Endless { part: part(), stride: stride() },
-                Op::TypeStruct => Shape::Struct {
-                    parts: (0..inst.operands.len())
-                        .map(|n| {
-                            let field = fields.get(&(result, n as u64)).copied().unwrap_or_default();
-                            Field { ty: id(inst, n).unwrap_or(0), ..field }
-                        })
-                        .collect(),
-                },
-                Op::TypePointer => match inst.operands.first() {
-                    Some(Operand::StorageClass(class)) => {
-                        Shape::Pointer { class: *class, to: id(inst, 1).unwrap_or(0) }
+            let read = || {
+                let part = || id(inst, 0);
+                Some(match inst.class.opcode {
+                    Op::TypeBool => Shape::Truth,
+                    Op::TypeInt => Shape::Int { width: literal(inst, 0) as u8 },
+                    Op::TypeFloat => Shape::Float { width: literal(inst, 0) as u8 },
+                    Op::TypeVector => Shape::Vector { part: part()?, count: literal(inst, 1) as u32 },
+                    Op::TypeMatrix => Shape::Matrix { column: part()?, count: literal(inst, 1) as u32 },
+                    Op::TypeArray => {
+                        let count = id(inst, 1).and_then(|n| self.number(n)).unwrap_or(0);
+                        Shape::Array { part: part()?, count, stride: stride() }
                     }
-                    _ => Shape::Other,
-                },
-                _ => continue,
+                    Op::TypeRuntimeArray => Shape::Endless { part: part()?, stride: stride() },
+                    Op::TypeStruct => Shape::Struct {
+                        parts: (0..inst.operands.len())
+                            .map(|n| {
+                                let field = fields.get(&(result, n as u64)).copied().unwrap_or_default();
+                                Some(Field { ty: id(inst, n)?, ..field })
+                            })
+                            .collect::<Option<_>>()?,
+                    },
+                    Op::TypePointer => match inst.operands.first() {
+                        Some(Operand::StorageClass(class)) => {
+                            Shape::Pointer { class: *class, to: id(inst, 1)? }
+                        }
+                        _ => Shape::Other,
+                    },
+                    _ => return None,
+                })
             };
+            let Some(shape) = read() else { continue };
             self.shapes.insert(result, shape);
         }
     }

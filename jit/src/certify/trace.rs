@@ -497,7 +497,7 @@ impl<'a> Trace<'a> {
         Some(w.terms.both(reached, taken))
     }
 
-    /// Whether the branch at the end of a block goes to another.
+    /// Whether the branch at the end of a block goes to another. One that cannot be read may go anywhere.
     fn takes(&mut self, w: &mut World, frame: FrameId, from: usize, to: usize) -> Term {
         let body = self.body();
         let Some(last) = body.block(from).last() else { return w.terms.truth(false) };
@@ -509,12 +509,14 @@ impl<'a> Trace<'a> {
                 (false, false) => w.terms.truth(false),
                 (true, true) => w.terms.truth(true),
                 (yes, _) => {
-                    let condition = self.leaf(w, frame, id(0).unwrap_or(0), Path::new());
+                    let Some(condition) = id(0) else { return w.terms.truth(true) };
+                    let condition = self.leaf(w, frame, condition, Path::new());
                     if yes { condition } else { w.terms.not(condition) }
                 }
             },
             Op::Switch => {
-                let selector = self.leaf(w, frame, id(0).unwrap_or(0), Path::new());
+                let Some(selector) = id(0) else { return w.terms.truth(true) };
+                let selector = self.leaf(w, frame, selector, Path::new());
                 let width = w.terms.width(selector);
                 let (mut here, mut anywhere) = (Vec::new(), Vec::new());
                 for pair in last.operands[2..].chunks(2) {

@@ -285,7 +285,7 @@ impl Trace<'_> {
             | Op::ConvertFToU
             | Op::ConvertFToS => {
                 let name = format!("{op:?}");
-                Some(self.unknown(w, width, Origin::Float, &name, inst.result_id.unwrap_or(0)))
+                Some(self.unknown(w, width, Origin::Float, &name, inst.result_id?))
             }
             _ => None,
         }
@@ -318,7 +318,7 @@ impl Trace<'_> {
         if width == 1 {
             return None;
         }
-        let id = inst.result_id.unwrap_or(0);
+        let id = inst.result_id?;
         let is_shift = matches!(word, Word::Shl | Word::LShr | Word::AShr);
         if !is_shift && w.terms.width(b) != width {
             return None;

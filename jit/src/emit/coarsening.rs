@@ -5,7 +5,7 @@
 //! in flight together, and four neighbouring elements are one access. What a member hands to a later one inside the
 //! kernel is passed on as a value. Where some item is out of range the members run as functions, item by item. Where the
 //! numbers of the call say that an invocation's items are all in range or have nothing to do, in every member, this part
-//! is left out (`plan::dispatch::shape::common_end`; it is in the recipe). A driver that
+//! is left out (`plan::dispatch::item_coarsening::common_end`; it is in the recipe). A driver that
 //! computes both sides of every branch, as llvmpipe does, is a quarter faster without it. Where they say that all members end at one
 //! item, which is no multiple, an invocation may do several groups of items in a loop, and the first invocations one item each of the last
 //! group: such a driver does what is for single items once for all these groups.
@@ -196,7 +196,7 @@ fn guard(blocks: &mut Blocks, condition: Word, (inside, behind): (Word, Word)) {
 /// The first item that is not in range: the least that a comparison turns away.
 fn end(builder: &mut Builder, blocks: &mut Blocks, limits: &[Limit]) -> Word {
     let (number, boolean) = (builder.u32(), builder.bool());
-    // There are not more items (`plan::dispatch::shape`), and one more is still a number.
+    // There are not more items (`plan::dispatch::item_coarsening`), and one more is still a number.
     let most = builder.constant(i32::MAX as u32);
     let min = |builder: &mut Builder, blocks: &mut Blocks, a: Word, b: Word| {
         let less = blocks.code.value(builder, Op::ULessThan, boolean, [a, b].map(Operand::IdRef).to_vec());

@@ -1,7 +1,6 @@
 //! Passes over the IR of a fused kernel.
 
 pub(super) mod dce;
-mod inputs;
 pub(super) mod shuffle_promotion;
 pub(super) mod sink_stores;
 mod slots;

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //! - a pass is run here and nowhere else, after those that stand before it
-//! - what a pass leaves in the IR is verified, in debug builds
+//! - what is exported is sound IR ([`ir::verify`]), whatever validator there is; in debug builds, so is what each pass leaves
 //! - after each pass an observer may see what it left, and stop emission ([`Observer`])
 
 use std::borrow::Cow;
@@ -112,10 +112,18 @@ impl<'a> Code<'a> {
                 run(&mut module, recipe)?;
                 Self::Ir(module)
             }
-            (Export, Self::Ir(module)) => Self::Module(Box::new(ir::export(&module))),
+            (Export, Self::Ir(module)) => {
+                verify(pass, &module)?;
+                Self::Module(Box::new(ir::export(&module)))
+            }
             _ => return Err(JitError::new(pass.name, "it stands in the wrong place of the pipeline")),
         })
     }
+}
+
+/// Checks the invariants of the IR at a pass.
+fn verify(pass: &Pass, module: &ir::Module) -> Result<(), JitError> {
+    ir::verify(module).map_err(|fault| JitError::new(pass.name, format!("{fault}\n{module}")))
 }
 
 /// What a pass left.
@@ -162,7 +170,7 @@ pub(super) fn run(emission: Emission<'_>, observer: &mut Observer<'_>) -> Result
         code = code.after(pass, recipe)?;
         let took = start.elapsed();
         if let (Code::Ir(module), true) = (&code, cfg!(debug_assertions)) {
-            ir::verify(module).map_err(|fault| JitError::new(pass.name, format!("{fault}\n{module}")))?;
+            verify(pass, module)?;
         }
         observer(&After { pass: pass.name, took, code: &code })?;
     }

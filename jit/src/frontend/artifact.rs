@@ -6,6 +6,8 @@ mod codec;
 use ahash::AHashMap;
 use rspirv::dr::{self, Operand};
 
+use cache::ArtifactStore;
+
 use super::error::KernelError;
 use super::module::Module;
 use super::plain::{self, Plain};
@@ -64,13 +66,7 @@ impl KernelArtifact {
         }
         // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
         // array empty, say, and what is not used is gone. An artifact that is kept is not made, nor checked, again.
-        // That takes about as long as the normal form.
-        let (valid, normal) = std::thread::scope(|scope| {
-            let valid = scope.spawn(|| tools::validate(&plain.strict));
-            let normal = pipeline::normalise(name, &plain_module);
-            let ended = || Complaint::new(0, "the validator did not come back".to_owned());
-            (valid.join().unwrap_or_else(|_| Err(ended())), normal)
-        });
+        let (valid, normal) = beside(&plain.strict, || pipeline::normalise(name, &plain_module));
         valid.map_err(|complaint| complaint.into_error(name))?;
         let names = module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
@@ -85,8 +81,9 @@ impl KernelArtifact {
         Ok(KernelArtifact { repaired, interface, plain, normal })
     }
 
-    /// Makes the artifact of a module that was made of a normal form and has this local size.
+    /// Makes the artifact of a module that was made of a normal form and has this local size. The store may know that it is valid.
     pub(crate) fn rewritten(
+        store: Option<&dyn ArtifactStore>,
         name: &str,
         mut module: dr::Module,
         local_size: [u32; 3],
@@ -94,8 +91,25 @@ impl KernelArtifact {
         pipeline::tidy(&mut module)
             .map_err(|reason| KernelError::Decode { module: name.to_owned(), detail: reason.to_string() })?;
         let (plain, _) = plain::build(name, &mut module);
-        tools::validate(&plain.strict).map_err(|complaint| complaint.into_error(name))?;
+        let valid = match cache::validate_strictly(store, &plain.strict) {
+            Err(complaint) if complaint.is_layout_outside_buffers() => tools::validate(&plain.strict),
+            result => result,
+        };
+        valid.map_err(|complaint| complaint.into_error(name))?;
         let interface = reflect::reflect(name, &module, Some(&module), local_size, &AHashMap::new())?;
         Ok(KernelArtifact { repaired: None, interface, plain, normal: Ok(module) })
     }
+}
+
+/// Has words validated while something is done that takes about as long.
+fn beside<T>(words: &[u32], work: impl FnOnce() -> T) -> (Result<(), Complaint>, T) {
+    if !tools::is_validated() {
+        return (Ok(()), work());
+    }
+    std::thread::scope(|scope| {
+        let valid = scope.spawn(|| tools::validate(words));
+        let done = work();
+        let ended = || Complaint::new(0, "the validator did not come back".to_owned());
+        (valid.join().unwrap_or_else(|_| Err(ended())), done)
+    })
 }

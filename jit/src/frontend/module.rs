@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ahash::AHashMap;
 use rspirv::spirv::{ExecutionModel, Op};
 
+use super::artifact::cache::{self, ArtifactStore};
 use super::error::KernelError;
 use super::lines::{self, Lines};
 use super::newer::{self, Newer};
@@ -98,7 +99,19 @@ impl Module {
     /// # Errors
     /// Whatever is wrong with the bytes, see [`KernelError`]. Never panics.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, KernelError> {
-        Module::guarded(name, guard::from_bytes(name, bytes)?)
+        Module::guarded(name, guard::from_bytes(name, bytes)?, None)
+    }
+
+    /// Loads SPIR-V bytes as [`Module::from_bytes`] does, unless the store knows that they are valid.
+    ///
+    /// # Errors
+    /// As [`Module::from_bytes`].
+    pub fn from_bytes_in(
+        name: &str,
+        bytes: &[u8],
+        store: Option<&dyn ArtifactStore>,
+    ) -> Result<Module, KernelError> {
+        Module::guarded(name, guard::from_bytes(name, bytes)?, store)
     }
 
     /// Loads SPIR-V words of either byte order. `name` is for messages only.
@@ -106,7 +119,7 @@ impl Module {
     /// # Errors
     /// Whatever is wrong with the words, see [`KernelError`]. Never panics.
     pub fn from_words(name: &str, words: &[u32]) -> Result<Module, KernelError> {
-        Module::guarded(name, guard::from_words(name, words.to_vec())?)
+        Module::guarded(name, guard::from_words(name, words.to_vec())?, None)
     }
 
     /// Compiles WGSL text.
@@ -115,11 +128,28 @@ impl Module {
     /// [`KernelError::Wgsl`] with line and column.
     #[cfg(feature = "wgsl")]
     pub fn from_wgsl(name: &str, text: &str) -> Result<Module, KernelError> {
-        Module::compiled(name, super::wgsl::compile(name, text)?)
+        Module::from_wgsl_in(name, text, None)
+    }
+
+    /// Compiles WGSL text as [`Module::from_wgsl`] does; the store may know that what comes out is valid.
+    ///
+    /// # Errors
+    /// As [`Module::from_wgsl`].
+    #[cfg(feature = "wgsl")]
+    pub fn from_wgsl_in(
+        name: &str,
+        text: &str,
+        store: Option<&dyn ArtifactStore>,
+    ) -> Result<Module, KernelError> {
+        Module::compiled(name, super::wgsl::compile(name, text)?, store)
     }
 
     #[cfg(feature = "wgsl")]
-    pub(crate) fn compiled(name: &str, compiled: super::wgsl::Compiled) -> Result<Module, KernelError> {
+    pub(crate) fn compiled(
+        name: &str,
+        compiled: super::wgsl::Compiled,
+        store: Option<&dyn ArtifactStore>,
+    ) -> Result<Module, KernelError> {
         let words = guard::from_words(name, compiled.words)?;
         let mut contents = Contents::of(&words);
         if let Some(overrides) = &compiled.overrides {
@@ -129,7 +159,7 @@ impl Module {
             hasher.update(&contents.hash).update(&overrides.hash());
             contents.hash = *hasher.finalize().as_bytes();
         }
-        let mut module = Module::checked(name, words, contents)?;
+        let mut module = Module::checked(name, words, contents, store)?;
         if let Some(inner) = Arc::get_mut(&mut module.inner) {
             inner.overrides = compiled.overrides;
         }
@@ -155,16 +185,25 @@ impl Module {
         Ok(None)
     }
 
-    fn guarded(name: &str, words: Vec<u32>) -> Result<Module, KernelError> {
+    fn guarded(
+        name: &str,
+        words: Vec<u32>,
+        store: Option<&dyn ArtifactStore>,
+    ) -> Result<Module, KernelError> {
         let contents = Contents::of(&words);
-        Module::checked(name, words, contents)
+        Module::checked(name, words, contents, store)
     }
 
-    /// A module of words that were read and not validated.
-    pub(crate) fn checked(name: &str, words: Vec<u32>, contents: Contents) -> Result<Module, KernelError> {
+    /// A module of words that were read and not validated, unless the store knows that they were.
+    pub(crate) fn checked(
+        name: &str,
+        words: Vec<u32>,
+        contents: Contents,
+        store: Option<&dyn ArtifactStore>,
+    ) -> Result<Module, KernelError> {
         let decode = |detail| KernelError::Decode { module: name.to_owned(), detail };
         let newer = match load::module(&load::decodable(&words)) {
-            Ok(_) => match validate(&words) {
+            Ok(_) => match validate(&words, store) {
                 Ok(valid) => return Ok(Module::known(name, words, valid, contents)),
                 Err(complaint) if complaint.is_of_defaults() => {
                     let standing = Standing { needs_constants: true, ..Standing::default() };
@@ -312,8 +351,8 @@ impl std::fmt::Debug for Module {
 ///
 /// Debug information makes for better messages; but what is wrong in information that is dropped is no
 /// reason to refuse a module.
-fn validate(words: &[u32]) -> Result<Option<Vec<u32>>, Complaint> {
-    match tools::validate_strictly(words) {
+fn validate(words: &[u32], store: Option<&dyn ArtifactStore>) -> Result<Option<Vec<u32>>, Complaint> {
+    match cache::validate_strictly(store, words) {
         Ok(()) => Ok(None),
         Err(complaint) if complaint.is_layout_outside_buffers() => {
             let repaired = strip_layout::repaired(&words::without_debug(words));

@@ -11,6 +11,7 @@
 //!
 //! # Refuses
 //! - recursion, and control flow that merge instructions do not describe
+//! - loops that may not come back from what continues them
 //!
 //! # Leaves alone
 //! - early returns of the entry point: rewriting them would bury its guard under flags
@@ -18,6 +19,7 @@
 //! The passes are the files of this folder; each starts with its contract.
 
 mod branches;
+mod continuing;
 mod copy;
 mod dce;
 mod inline;
@@ -81,30 +83,29 @@ pub fn run(module: &mut dr::Module) -> Result<(), KernelReason> {
         }
     }
     check("dce", &form)?;
+    continuing::check(&form.functions[entry])?;
     *module = ir::export(&form);
     Ok(())
 }
 
 /// Gives each function of a module a single return, behind all of its constructs.
 pub(crate) fn single_returns(module: &mut Module) -> Result<(), KernelReason> {
-    for func in module.defined.clone() {
-        let place = &module.functions[func];
-        let empty = Function::new(place.ty, place.result, place.control);
-        let mut f = std::mem::replace(&mut module.functions[func], empty);
-        let result = returns::single(module, &mut f);
-        module.functions[func] = f;
-        result?;
-    }
-    Ok(())
+    module.defined.clone().into_iter().try_for_each(|func| on(module, func, returns::single))
+}
+
+/// Gives a function a single return, if it takes no more for that than to put what stands behind selections into them; whether it has one now.
+pub(crate) fn fold_returns(module: &mut Module, func: Func) -> bool {
+    on(module, func, |module, f| returns::fold(module, f))
 }
 
 /// Runs a pass on a function.
-fn on(module: &mut Module, func: Func, pass: Pass) {
+fn on<R>(module: &mut Module, func: Func, pass: impl FnOnce(&mut Module, &mut Function) -> R) -> R {
     let place = &module.functions[func];
     let empty = Function::new(place.ty, place.result, place.control);
     let mut f = std::mem::replace(&mut module.functions[func], empty);
-    pass(module, &mut f);
+    let result = pass(module, &mut f);
     module.functions[func] = f;
+    result
 }
 
 /// Checks the invariants of the IR behind a pass.

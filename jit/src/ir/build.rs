@@ -1,14 +1,14 @@
 //! Instructions under construction.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Decoration, Op, SelectionControl, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, LoopControl, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
-use super::entity::{Func, Place, Region, Type, Value};
+use super::entity::{Construct, Func, Place, Region, Type, Value};
 use super::function::{Function, PlaceData, Root};
 use super::inst::{Access, Operation};
 use super::module::{ConstData, ConstKind, GlobalData, Module};
-use super::region::{ConstructData, ConstructKind, End, Node};
+use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node};
 use super::types::TypeKind;
 
 /// Instructions of a function that are to stand in a region.
@@ -24,6 +24,11 @@ impl<'m> Builder<'m> {
     /// A builder that has made nothing.
     pub fn new(module: &'m mut Module, function: Func) -> Self {
         Self { module, nodes: Vec::new(), function }
+    }
+
+    /// The function as it is.
+    pub fn f(&self) -> &Function {
+        &self.module.functions[self.function]
     }
 
     /// The function.
@@ -50,6 +55,18 @@ impl<'m> Builder<'m> {
         self.value(Operation::Pure { op, args, literals }, ty)
     }
 
+    /// Adds an operation on two numbers of 32 bits without a sign.
+    pub fn math(&mut self, op: Op, a: Value, b: Value) -> Value {
+        let ty = self.module.u32();
+        self.pure(op, ty, &[a, b], &[])
+    }
+
+    /// Adds an operation on two values of which the result is a truth.
+    pub fn test(&mut self, op: Op, a: Value, b: Value) -> Value {
+        let ty = self.module.ty(TypeKind::Bool);
+        self.pure(op, ty, &[a, b], &[])
+    }
+
     /// The bits of a value as another type.
     pub fn cast(&mut self, value: Value, ty: Type) -> Value {
         if self.function().values[value].ty == ty { value } else { self.pure(Op::Bitcast, ty, &[value], &[]) }
@@ -57,9 +74,9 @@ impl<'m> Builder<'m> {
 
     /// `a · factor + b`, of numbers of 32 bits without a sign.
     pub fn linear(&mut self, a: Value, factor: u32, b: Value) -> Value {
-        let (ty, factor) = (self.module.u32(), self.word(factor));
-        let product = self.pure(Op::IMul, ty, &[a, factor], &[]);
-        self.pure(Op::IAdd, ty, &[product, b], &[])
+        let factor = self.word(factor);
+        let product = self.math(Op::IMul, a, factor);
+        self.math(Op::IAdd, product, b)
     }
 
     /// A place in a variable.
@@ -119,15 +136,53 @@ impl<'m> Builder<'m> {
 
     /// Adds a selection, and returns its regions: where a condition holds, and where not. Without a `control`, one of them is to leave a construct.
     pub fn branch(&mut self, condition: Value, control: Option<SelectionControl>) -> [Region; 2] {
-        let f = self.function();
-        let (accept, reject) = (f.region(), f.region());
-        let kind = ConstructKind::If { condition, accept, reject, control, weights: None };
-        let construct = f.constructs.push(ConstructData { kind, results: Vec::new() });
-        for region in [accept, reject] {
-            f.regions[region].end = End::Exit { to: construct, args: SmallVec::new() };
+        let sides = [self.function().region(), self.function().region()];
+        let construct = self.select(condition, sides, control);
+        for region in sides {
+            self.function().regions[region].end = End::Exit { to: construct, args: SmallVec::new() };
         }
+        sides
+    }
+
+    /// Adds a selection of two regions.
+    pub fn select(
+        &mut self,
+        condition: Value,
+        [accept, reject]: [Region; 2],
+        control: Option<SelectionControl>,
+    ) -> Construct {
+        self.construct(ConstructKind::If { condition, accept, reject, control, weights: None })
+    }
+
+    /// Adds a construct without results.
+    pub fn construct(&mut self, kind: ConstructKind) -> Construct {
+        let construct = self.function().constructs.push(ConstructData { kind, results: Vec::new() });
         self.nodes.push(Node::Construct(construct));
-        [accept, reject]
+        construct
+    }
+
+    /// Adds a loop that does a region with its parameter `count` for `first`, `first + step`, and so on below `limit`. The region is to
+    /// continue the loop.
+    pub fn counted(
+        &mut self,
+        (body, count): (Region, Value),
+        [first, limit, step]: [Value; 3],
+        control: LoopControl,
+    ) -> Construct {
+        let continuing = self.function().region();
+        let (args, operands) = (EdgeArgs::from_slice(&[first]), Vec::new());
+        let repeat = self.construct(ConstructKind::Loop { args, body, continuing, control, operands });
+        let before = std::mem::take(&mut self.nodes);
+        let more = self.test(Op::ULessThan, count, limit);
+        let [_, done] = self.branch(more, None);
+        self.function().regions[done].end = End::Exit { to: repeat, args: EdgeArgs::new() };
+        let test = std::mem::take(&mut self.nodes);
+        self.function().regions[body].nodes.splice(0..0, test);
+        let args = EdgeArgs::from_slice(&[self.math(Op::IAdd, count, step)]);
+        let nodes = std::mem::replace(&mut self.nodes, before);
+        let data = &mut self.function().regions[continuing];
+        (data.nodes, data.end) = (nodes, End::Repeat { args, until: None });
+        repeat
     }
 
     /// Puts the code at the beginning of the function.

@@ -141,6 +141,15 @@ impl Function {
         self.regions.push(RegionData { params: Vec::new(), nodes: Vec::new(), end: End::Unreachable })
     }
 
+    /// Moves the code of the function into a region of its own, which nothing leads to yet; the function returns at once.
+    pub fn enclose(&mut self) -> Region {
+        let body = std::mem::replace(
+            &mut self.regions[self.body],
+            RegionData { params: Vec::new(), nodes: Vec::new(), end: End::Return(None) },
+        );
+        self.regions.push(body)
+    }
+
     /// The value of a constant of a type.
     pub fn constant(&mut self, constant: Const, ty: Type) -> Value {
         let values = &mut self.values;

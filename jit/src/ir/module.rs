@@ -11,7 +11,7 @@ use rspirv::spirv::{
 };
 use smallvec::SmallVec;
 
-use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type};
+use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type, Value};
 use super::function::Function;
 use super::types::{GlobalArg, TypeData, TypeKind, Types};
 
@@ -206,6 +206,13 @@ impl Module {
         self.constant(ConstData { ty, kind, decorations: None })
     }
 
+    /// A truth, as a value of a function.
+    pub fn truth(&mut self, f: &mut Function, is: bool) -> Value {
+        let ty = self.ty(TypeKind::Bool);
+        let constant = self.constant(ConstData { ty, kind: ConstKind::Bool(is), decorations: None });
+        f.constant(constant, ty)
+    }
+
     /// A variable: never shared. Entry points that there are use it.
     pub fn global(&mut self, data: GlobalData) -> Global {
         let is_interface = self.version >= (1, 4) || data.class == StorageClass::Input;
@@ -213,6 +220,28 @@ impl Module {
         self.items.push(Item::Global(global));
         self.entry_points.iter_mut().filter(|_| is_interface).for_each(|entry| entry.interface.push(global));
         global
+    }
+
+    /// Gives a variable another type, and declares it anew. Places in it keep theirs.
+    pub fn retype(&mut self, global: Global, pointer: Type) {
+        self.globals[global].pointer = pointer;
+        self.items.retain(|item| *item != Item::Global(global));
+        self.items.push(Item::Global(global));
+    }
+
+    /// The variable of the push constants.
+    pub fn push_constants(&self) -> Option<Global> {
+        self.declared().find(|&global| self.globals[global].class == StorageClass::PushConstant)
+    }
+
+    /// First byte of a member of a struct with a layout.
+    pub fn offset(&self, ty: Type, member: u32) -> Option<u32> {
+        self.types.get(ty).members.iter().find_map(|(number, decoration)| match decoration.as_slice() {
+            [Operand::Decoration(Decoration::Offset), Operand::LiteralBit32(offset)] => {
+                (*number == member).then_some(*offset)
+            }
+            _ => None,
+        })
     }
 
     /// The variables that are declared, in order.

@@ -1,6 +1,6 @@
 //! Walks over functions, and values in the place of others.
 
-use super::entity::{Construct, Region, SecondaryMap, Value};
+use super::entity::{Construct, Inst, Region, SecondaryMap, Value};
 use super::function::{Def, Function, PlaceData, Root, Tree};
 use super::inst::{Arg, Operation};
 use super::region::{ConstructKind, End, Node};
@@ -80,6 +80,34 @@ impl Function {
             Node::Inst(_) => None,
         });
         constructs.collect()
+    }
+
+    /// The regions inside of a construct.
+    pub fn inside(&self, construct: Construct) -> Vec<Region> {
+        let regions = self.constructs[construct].kind.regions();
+        regions.into_iter().flat_map(|region| self.regions_in(region)).collect()
+    }
+
+    /// The instructions inside of a region, in the order of their regions.
+    pub fn insts_in(&self, region: Region) -> Vec<Inst> {
+        let nodes = self.regions_in(region).into_iter().flat_map(|region| &self.regions[region].nodes);
+        let insts = nodes.filter_map(|node| match node {
+            Node::Inst(inst) => Some(*inst),
+            Node::Construct(_) => None,
+        });
+        insts.collect()
+    }
+
+    /// Whether an instruction inside of a region accesses one of certain places, or takes its address.
+    pub fn names(&self, region: Region, is_it: impl Fn(&PlaceData) -> bool) -> bool {
+        self.insts_in(region).into_iter().any(|inst| {
+            let operation = &self.insts[inst].operation;
+            let addresses = operation.values().filter_map(|value| match self.values[value].def {
+                Def::Address(place) => Some(place),
+                _ => None,
+            });
+            operation.place().into_iter().chain(addresses).any(|place| is_it(&self.places[place]))
+        })
     }
 
     /// Puts values in the place of others, everywhere. What takes the place of a value must be visible wherever that was.

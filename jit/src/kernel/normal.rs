@@ -121,7 +121,8 @@ impl NormalKernel {
         Ok(has_barrier(&module.functions[func], &[]))
     }
 
-    fn ir(&self) -> Option<&ir::Module> {
+    /// The module on the IR: what rewrites change a copy of.
+    pub(crate) fn ir(&self) -> Option<&ir::Module> {
         self.ir.get_or_init(|| ir::import(&self.module).ok()).as_ref()
     }
 

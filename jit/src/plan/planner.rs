@@ -20,7 +20,7 @@ use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
-use crate::plan::rewrites::{closed, inline, place, reorder, squares};
+use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
 
 /// Plans a fusion list.
@@ -272,6 +272,19 @@ impl Planner<'_> {
                 return Ok(());
             }
             Err(reason) => tried.or(reason),
+        };
+        let tried = match epilogue::across(self.asked, self.problem(), group, why) {
+            Ok(appended) => {
+                self.plan.report.epilogues.push(appended.report);
+                (self.list, self.uses) = (Cow::Owned(appended.list), appended.uses);
+                *group = appended.group;
+                return Ok(());
+            }
+            Err(reason) => match (tried, reason) {
+                // A kernel that cannot be recomputed is one that takes an epilogue.
+                (Some(RewriteReason::NoDefinition { .. }), Some(reason)) => Some(reason),
+                (tried, reason) => tried.or(reason),
+            },
         };
         match place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
             Ok(placed) => {

@@ -1,6 +1,7 @@
 //! What lets more kernels join: other orders of items, definitions in the place of loads, other orders of the list, buffers of their own.
 
 pub(in crate::plan) mod closed;
+pub(in crate::plan) mod epilogue;
 pub(in crate::plan) mod exactly_once;
 pub(in crate::plan) mod idle;
 pub(in crate::plan) mod inline;

@@ -18,10 +18,12 @@
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::rewrites::inline`)
 
+mod epilogue;
 mod ids;
 mod import;
 mod item;
 mod parts;
+mod returns;
 mod texel;
 
 use ahash::AHashMap;
@@ -36,6 +38,8 @@ use crate::analysis::floats::Floats;
 use crate::analysis::layout::Type;
 use crate::frontend::defs::Defs;
 use crate::kernel::{NormalKernel, Specialized};
+pub(crate) use epilogue::Handed;
+pub(super) use epilogue::append;
 use import::Import;
 pub(crate) use import::Slots;
 pub(crate) use item::{Coordinate, Digit, Ids, Part};
@@ -79,6 +83,7 @@ pub(super) fn inline(
     let to_last = ids.to_last.then(|| words.next()).flatten();
     let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
     let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
+    let scales: Vec<Pushed> = words.by_ref().take(ids.scaled()).collect();
     let bases: Vec<Pushed> = words.collect();
     let zero = match hides(own, theirs) {
         true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
@@ -88,9 +93,9 @@ pub(super) fn inline(
     let mut copy = Copy {
         writer,
         import,
-        definition,
-        consumer: own,
-        producer: theirs,
+        definition: Some(definition),
+        own,
+        imported: theirs,
         size: producer.interface.local_size,
         ids,
         shift,
@@ -99,6 +104,7 @@ pub(super) fn inline(
         to_last,
         weights,
         greatest,
+        scales,
         bases,
         zero,
         values: AHashMap::new(),
@@ -208,10 +214,12 @@ enum Place {
 struct Copy<'a> {
     writer: Writer,
     import: Import<'a>,
-    definition: &'a Definition,
-    consumer: &'a NormalKernel,
-    producer: &'a NormalKernel,
-    /// Work-group size of the producer.
+    definition: Option<&'a Definition>,
+    /// The kernel that is added to.
+    own: &'a NormalKernel,
+    /// Whose instructions are copied.
+    imported: &'a NormalKernel,
+    /// Its work-group size.
     size: [u32; 3],
     ids: &'a Ids,
     shift: Option<Pushed>,
@@ -220,6 +228,7 @@ struct Copy<'a> {
     to_last: Option<Pushed>,
     weights: Vec<Pushed>,
     greatest: Vec<Pushed>,
+    scales: Vec<Pushed>,
     bases: Vec<Pushed>,
     zero: Option<Pushed>,
     /// What ids of the producer's body are in the present copy.
@@ -228,7 +237,11 @@ struct Copy<'a> {
     dims: Option<[[Word; 3]; 3]>,
 }
 
-impl Copy<'_> {
+impl<'a> Copy<'a> {
+    fn defined(&self) -> Result<&'a Definition> {
+        self.definition.ok_or("no definition")
+    }
+
     /// Whether the producer stores the element of this index of the consumer.
     fn is_stored(&mut self, code: &mut Vec<Instruction>, own: Word) -> Option<Word> {
         let mut stored = None;
@@ -250,7 +263,7 @@ impl Copy<'_> {
     /// The instructions in the place of a load of the element of index `own`.
     fn load(&mut self, code: &mut Vec<Instruction>, load: &Instruction, own: Word) -> Result<()> {
         let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
-        let value = match parts(self.consumer, ty, self.producer, self.definition.ty)? {
+        let value = match parts(self.own, ty, self.imported, self.defined()?.ty)? {
             Parts::Whole => {
                 let number = self.shifted(code, own);
                 let (value, of) = self.element(code, number)?;
@@ -279,9 +292,9 @@ impl Copy<'_> {
     fn element(&mut self, code: &mut Vec<Instruction>, number: Word) -> Result<(Word, Word)> {
         self.values.clear();
         self.dims = None;
-        let index = self.definition.index;
+        let index = self.defined()?.index;
         if let Some(own) = self.import.type_of(index).filter(|_| self.import.is_local(index)) {
-            if width(self.producer, own) != Some(32) {
+            if width(self.imported, own) != Some(32) {
                 return Err("an index of another width than 32 bits");
             }
             let u32 = self.writer.u32();
@@ -294,8 +307,8 @@ impl Copy<'_> {
 
     /// What the item stores that is at this place, and its type.
     fn definition(&mut self, code: &mut Vec<Instruction>, place: &Place) -> Result<(Word, Word)> {
-        let definition = self.definition;
-        let body = &self.producer.module.functions[0].blocks;
+        let definition = self.defined()?;
+        let body = &self.imported.module.functions[0].blocks;
         for &line in &definition.lines {
             match line {
                 Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], place)?,

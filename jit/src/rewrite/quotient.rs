@@ -10,81 +10,93 @@
 //! - `i / w` and `i % w` are what they were where `i = row w + column` with `column < w`
 
 use ahash::{AHashMap, AHashSet};
-use rspirv::dr::{Function, Instruction, Operand};
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::Op;
 
-use super::writer::Writer;
+use crate::ir::entity::{Func, Global, Place, Region, Value};
+use crate::ir::{Args, Module, Operation, Root, TypeKind};
 
-/// Replaces quotients and remainders of `item` and of words of the push constants that are the length of a row: these begin at
+/// In a region, replaces quotients and remainders of `item` and of words of the push constants that are the length of a row: these begin at
 /// the bytes `widths`.
 pub(super) fn replace(
-    writer: &mut Writer,
-    function: &mut Function,
-    item: Word,
-    [row, column]: [Word; 2],
+    module: &mut Module,
+    (func, region): (Func, Region),
+    item: Value,
+    [row, column]: [Value; 2],
     widths: &[u32],
 ) {
-    if widths.is_empty() {
-        return;
-    }
-    let Some((block, ty)) = writer.pushed() else { return };
-    let u32 = writer.u32();
-    let is_int = {
-        let types = writer.module.types_global_values.iter();
-        let ints = types.filter(|inst| inst.class.opcode == Op::TypeInt);
-        let words = ints.filter(|inst| inst.operands.first() == Some(&Operand::LiteralBit32(32)));
-        let words: AHashSet<Word> = words.filter_map(|inst| inst.result_id).collect();
-        move |ty: Option<Word>| ty.is_some_and(|ty| words.contains(&ty))
-    };
-    // Names of the item's number, of pointers to its row's length, and of that.
-    let mut items = AHashSet::from_iter([item]);
-    let (mut pointers, mut lengths) = (AHashSet::new(), AHashSet::new());
+    let Some(block) = module.push_constants().filter(|_| !widths.is_empty()) else { return };
+    // Names of the item's number and of its row's length.
+    let (mut items, mut lengths) = (AHashSet::from_iter([item]), AHashSet::new());
     // Vectors that begin with the item's number, and whether the length is zero: WGSL divides by one where it is.
     let (mut vectors, mut zeros) = (AHashMap::new(), AHashSet::new());
-    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
-        let Some(id) = inst.result_id else { continue };
-        let mut ids = [None; 2];
-        ids.iter_mut().zip(&inst.operands).for_each(|(id, operand)| *id = operand.id_ref_any());
-        let third = inst.operands.get(2).and_then(Operand::id_ref_any);
-        match (inst.class.opcode, ids, inst.operands.len()) {
-            (Op::AccessChain | Op::InBoundsAccessChain, [Some(base), _], _) if base == block => {
-                let offset = writer.offset_of(ty, &inst.operands[1..]);
-                offset.filter(|offset| widths.contains(offset)).map(|_| pointers.insert(id));
+    let mut replaced = Vec::new();
+    let f = &module.functions[func];
+    let is_int =
+        |value: Value| matches!(module.types.kind(f.values[value].ty), TypeKind::Int { width: 32, .. });
+    let is_zero = |value: Value| f.as_const(value).is_some_and(|value| module.number(value) == Some(0));
+    for inst in f.insts_in(region) {
+        let data = &f.insts[inst];
+        let Some(result) = data.result else { continue };
+        let (op, args, literals) = match &data.operation {
+            Operation::Pure { op, args, literals } => (*op, args.as_slice(), literals.as_slice()),
+            Operation::Load { place, .. } if is_int(result) => {
+                let offset = offset_of(module, func, block, *place);
+                offset.filter(|offset| widths.contains(offset)).map(|_| lengths.insert(result));
+                continue;
             }
-            (Op::Load, [Some(pointer), _], 1) if pointers.contains(&pointer) && is_int(inst.result_type) => {
-                lengths.insert(id);
+            _ => continue,
+        };
+        match (op, args, literals) {
+            (Op::CompositeConstruct, [first, _, _], _) if items.contains(first) => {
+                vectors.insert(result, *first);
             }
-            (Op::CompositeConstruct, [Some(first), _], 3) if items.contains(&first) => {
-                vectors.insert(id, first);
+            (Op::CompositeExtract, [vector], [0]) if vectors.contains_key(vector) => {
+                items.insert(result);
             }
-            (Op::CompositeExtract, [Some(vector), _], 2)
-                if vectors.contains_key(&vector) && inst.operands[1] == Operand::LiteralBit32(0) =>
-            {
-                items.insert(id);
+            (Op::CopyObject | Op::Bitcast, [of], _) if is_int(result) => {
+                items.contains(of).then(|| items.insert(result));
+                lengths.contains(of).then(|| lengths.insert(result));
             }
-            (Op::CopyObject | Op::Bitcast, [Some(of), _], 1) if is_int(inst.result_type) => {
-                let (is_item, is_length) = (items.contains(&of), lengths.contains(&of));
-                is_item.then(|| items.insert(id));
-                is_length.then(|| lengths.insert(id));
+            (Op::IEqual, [of, zero], _) if lengths.contains(of) && is_zero(*zero) => {
+                zeros.insert(result);
             }
-            (Op::IEqual, [Some(of), Some(zero)], 2)
-                if lengths.contains(&of) && writer.value(zero) == Some(0) =>
-            {
-                zeros.insert(id);
+            (Op::Select, [if_zero, _, of], _) if zeros.contains(if_zero) && lengths.contains(of) => {
+                lengths.insert(result);
             }
-            (Op::Select, [Some(if_zero), _], 3) if zeros.contains(&if_zero) => {
-                third.filter(|of| lengths.contains(of)).map(|_| lengths.insert(id));
+            (Op::UDiv | Op::SDiv, [a, b], _) if items.contains(a) && lengths.contains(b) => {
+                replaced.push((inst, row));
             }
-            (op, [Some(a), Some(b)], 2) if items.contains(&a) && lengths.contains(&b) => {
-                let found = match op {
-                    Op::UDiv | Op::SDiv => row,
-                    Op::UMod | Op::SRem | Op::SMod => column,
-                    _ => continue,
-                };
-                let op = if inst.result_type == Some(u32) { Op::CopyObject } else { Op::Bitcast };
-                *inst = Instruction::new(op, inst.result_type, Some(id), vec![Operand::IdRef(found)]);
+            (Op::UMod | Op::SRem | Op::SMod, [a, b], _) if items.contains(a) && lengths.contains(b) => {
+                replaced.push((inst, column));
             }
             _ => {}
         }
     }
+    let number = module.u32();
+    let f = &mut module.functions[func];
+    for (inst, by) in replaced {
+        let is_same = f.insts[inst].result.is_some_and(|result| f.values[result].ty == number);
+        let op = if is_same { Op::CopyObject } else { Op::Bitcast };
+        f.insts[inst].operation =
+            Operation::Pure { op, args: Args::from_slice(&[by]), literals: Default::default() };
+    }
+}
+
+/// First byte of a place in the push constants, if constants lead there through structs and to a component of a vector of words.
+fn offset_of(module: &Module, func: Func, block: Global, place: Place) -> Option<u32> {
+    let f = &module.functions[func];
+    let data = &f.places[place];
+    let (_, mut ty) =
+        module.types.pointer(module.globals[block].pointer).filter(|_| data.root == Root::Global(block))?;
+    let mut offset = 0;
+    for &index in &data.path {
+        let index = module.number(f.as_const(index)?)?;
+        offset += match *module.types.kind(ty) {
+            TypeKind::Struct { .. } => module.offset(ty, index)?,
+            TypeKind::Vector { element, .. } if module.types.width(element) == Some(32) => 4 * index,
+            _ => return None,
+        };
+        ty = module.types.part(ty, Some(index))?;
+    }
+    Some(offset)
 }

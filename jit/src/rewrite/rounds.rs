@@ -16,17 +16,23 @@
 //! - whether rounds have to do with each other's bytes, and whether a round that is not reached would do something
 //!   ([`Rounds::must_last`]): both depend on the numbers of a call (`plan::rewrites::rounds`)
 
+mod alike;
 mod looped;
 mod stores;
 
-use rspirv::dr::{Instruction, Module};
-use rspirv::spirv::{BuiltIn, Op, Word};
+use rspirv::spirv::{BuiltIn, Op};
 
 use self::looped::Looped;
 use self::stores::Stores;
-use super::wrap::Ids;
-use super::writer::{Result, Writer};
+use super::built_ins::BuiltIns;
+use super::wrap::copied;
+use super::writer::Result;
+use crate::ir::entity::Value;
+use crate::ir::{Builder, Module};
 use crate::kernel::Specialized;
+
+/// Most rounds of a loop, and most stores that are items.
+const MOST_ROUNDS: u32 = 64;
 
 /// What of a kernel is an item.
 pub(super) enum Rounds {
@@ -40,14 +46,16 @@ impl Rounds {
     /// Those of a kernel. `most` says how many rounds of a loop any invocation does, where no constants of the kernel say it.
     pub(super) fn of(kernel: &Specialized, most: &mut dyn FnMut(usize) -> Option<u32>) -> Result<Self> {
         let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
-        let [function] = normal.module.functions.as_slice() else { return Err("several functions") };
-        if function.all_inst_iter().any(|inst| inst.class.opcode == Op::Variable) {
+        let module = normal.ir().ok_or("no structured form")?;
+        let &[func] = module.defined.as_slice() else { return Err("several functions") };
+        let f = &module.functions[func];
+        if !f.variables.is_empty() {
             return Err("local variables");
         }
         if normal.analysis.loops.is_empty() {
-            return Stores::of(normal, function).map(Self::Stores);
+            return Stores::of(normal, module, func).map(Self::Stores);
         }
-        Looped::of(normal, function, most).map(Self::Looped)
+        Looped::of(normal, module, f, most).map(Self::Looped)
     }
 
     pub(super) fn count(&self) -> u32 {
@@ -67,84 +75,53 @@ impl Rounds {
     }
 }
 
-/// The kernel whose items are the rounds, as a module.
+/// The kernel whose items are the rounds.
 pub(super) fn apart(kernel: &Specialized, rounds: &Rounds, beside: bool) -> Result<Module> {
-    let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
-    let module = normal.module.clone();
-    let mut writer = Writer::new(module)?;
-    let mut ids = Ids::find(&writer)?;
+    let (mut module, func) = match rounds {
+        Rounds::Looped(_) => copied(kernel)?,
+        Rounds::Stores(stores) => (stores.module.clone(), stores.func),
+    };
+    let mut ids = BuiltIns::of(&module);
     if ids.has(BuiltIn::LocalInvocationIndex) {
         return Err("a local index");
     }
-    let head = if beside { side_by_side } else { work_groups_apart };
-    let (head, round) = head(&mut writer, kernel, &mut ids, rounds.count());
-    let mut function = match rounds {
-        Rounds::Looped(looped) => looped.apart(normal, &mut writer, round)?,
-        Rounds::Stores(stores) => stores.apart(normal, &mut writer, round)?,
-    };
-    for block in &mut function.blocks {
-        ids.replace(&mut writer, block)?;
+    let mut code = Builder::new(&mut module, func);
+    let round = set(&mut code, &mut ids, (beside, rounds.count()), kernel.interface.local_size[0]);
+    let head = std::mem::take(&mut code.nodes);
+    match rounds {
+        Rounds::Looped(looped) => looped.apart(&mut module, func, round)?,
+        Rounds::Stores(stores) => stores.apart(&mut module, round)?,
     }
-    if let Some(first) = function.blocks.first_mut() {
-        first.instructions.splice(0..0, head);
-    }
-    Ok(writer.finish(function))
+    let body = module.functions[func].body;
+    ids.replace(&mut module, func, body)?;
+    module.functions[func].regions[body].nodes.splice(0..0, head);
+    Ok(module)
 }
 
-/// What comes first: the ids of the work-group whose round this is. And the number of the round.
-fn work_groups_apart(
-    writer: &mut Writer,
-    kernel: &Specialized,
-    ids: &mut Ids,
-    count: u32,
-) -> (Vec<Instruction>, Word) {
-    let mut head = Vec::new();
-    let count = writer.constant(count);
-    let number = writer.component(&mut head, BuiltIn::WorkgroupId, 0);
-    let group = writer.math(&mut head, Op::UDiv, number, count);
-    let round = writer.math(&mut head, Op::UMod, number, count);
+/// Says what the ids are: those of the work-group whose round this is or, where the rounds of an invocation are neighbours in a line, those of
+/// this invocation. Returns the number of the round.
+fn set(code: &mut Builder<'_>, ids: &mut BuiltIns, (beside, count): (bool, u32), size: u32) -> Value {
+    let place = if beside { BuiltIn::GlobalInvocationId } else { BuiltIn::WorkgroupId };
+    let (place, count) = (code.component(place, 0), code.word(count));
+    let number = code.math(Op::UDiv, place, count);
+    let round = code.math(Op::UMod, place, count);
+    let width = code.word(size);
     for builtin in [BuiltIn::WorkgroupId, BuiltIn::LocalInvocationId, BuiltIn::GlobalInvocationId] {
         if !ids.has(builtin) {
             continue;
         }
-        let mut parts = [0, 1, 2].map(|d| writer.component(&mut head, builtin, d));
-        if builtin == BuiltIn::WorkgroupId {
-            parts[0] = group;
-        } else if builtin == BuiltIn::GlobalInvocationId {
-            let size = writer.constant(kernel.interface.local_size[0]);
-            let start = writer.math(&mut head, Op::IMul, group, size);
-            let inside = writer.component(&mut head, BuiltIn::LocalInvocationId, 0);
-            parts[0] = writer.math(&mut head, Op::IAdd, start, inside);
-        }
-        ids.set(builtin, parts);
-    }
-    (head, round)
-}
-
-/// The same where the rounds of an invocation are neighbours in a line.
-fn side_by_side(
-    writer: &mut Writer,
-    kernel: &Specialized,
-    ids: &mut Ids,
-    count: u32,
-) -> (Vec<Instruction>, Word) {
-    let mut head = Vec::new();
-    let count = writer.constant(count);
-    let place = writer.component(&mut head, BuiltIn::GlobalInvocationId, 0);
-    let number = writer.math(&mut head, Op::UDiv, place, count);
-    let round = writer.math(&mut head, Op::UMod, place, count);
-    let size = writer.constant(kernel.interface.local_size[0]);
-    for builtin in [BuiltIn::WorkgroupId, BuiltIn::LocalInvocationId, BuiltIn::GlobalInvocationId] {
-        if !ids.has(builtin) {
-            continue;
-        }
-        let mut parts = [0, 1, 2].map(|d| writer.component(&mut head, builtin, d));
-        parts[0] = match builtin {
-            BuiltIn::WorkgroupId => writer.math(&mut head, Op::UDiv, number, size),
-            BuiltIn::LocalInvocationId => writer.math(&mut head, Op::UMod, number, size),
-            _ => number,
+        let mut parts = [0, 1, 2].map(|dim| code.component(builtin, dim));
+        parts[0] = match (builtin, beside) {
+            (BuiltIn::WorkgroupId, false) | (BuiltIn::GlobalInvocationId, true) => number,
+            (BuiltIn::WorkgroupId, true) => code.math(Op::UDiv, number, width),
+            (BuiltIn::LocalInvocationId, true) => code.math(Op::UMod, number, width),
+            (BuiltIn::LocalInvocationId, false) => parts[0],
+            (_, _) => {
+                let inside = code.component(BuiltIn::LocalInvocationId, 0);
+                code.linear(number, size, inside)
+            }
         };
         ids.set(builtin, parts);
     }
-    (head, round)
+    round
 }

@@ -1,7 +1,7 @@
 //! A module that is added to: what rewrites write with.
 
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass, Word};
+use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use crate::frontend::{
     defs::Defs,
@@ -251,42 +251,6 @@ impl Writer {
         }
     }
 
-    /// The variable of the push constants and the type of its block, if there is one.
-    pub(super) fn pushed(&self) -> Option<(Word, Word)> {
-        let defs = Defs::new(&self.module);
-        let block = resource::variables(&self.module, &defs).into_iter().find(|v| v.role == Role::Push)?;
-        Some((block.id, block.ty))
-    }
-
-    /// First byte of what constant indices lead to through structs and to a component of a vector of words.
-    pub(super) fn offset_of(&self, mut ty: Word, indices: &[Operand]) -> Option<u32> {
-        let mut offset = 0;
-        for index in indices {
-            let index = self.value(index.id_ref_any()?)?;
-            let inst = self.module.types_global_values.iter().find(|inst| inst.result_id == Some(ty))?;
-            let part = match inst.class.opcode {
-                Op::TypeStruct => index,
-                Op::TypeVector if self.words_of(ty)? == literal(inst.operands.get(1)?)? => 0,
-                _ => return None,
-            };
-            offset += match inst.class.opcode {
-                Op::TypeStruct => {
-                    let is = [
-                        Operand::IdRef(ty),
-                        Operand::LiteralBit32(index),
-                        Operand::Decoration(Decoration::Offset),
-                    ];
-                    let mut decorations = self.module.annotations.iter();
-                    let found = decorations.find(|inst| inst.operands.starts_with(&is))?;
-                    literal(found.operands.get(3)?)?
-                }
-                _ => 4 * index,
-            };
-            ty = inst.operands.get(part as usize)?.id_ref_any()?;
-        }
-        Some(offset)
-    }
-
     pub(super) fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
         let (pointer, value) = (self.fresh(), self.fresh());
         let path = [of.variable, of.member].map(Operand::IdRef).to_vec();
@@ -295,56 +259,10 @@ impl Writer {
         value
     }
 
-    /// Component `dim` of an id of the invocation.
-    pub(super) fn component(&mut self, code: &mut Vec<Instruction>, builtin: BuiltIn, dim: u32) -> Word {
-        let one = self.fresh();
-        self.component_as(code, builtin, dim, one);
-        one
-    }
-
-    /// The same, as an id that is known already.
-    pub(super) fn component_as(
-        &mut self,
-        code: &mut Vec<Instruction>,
-        builtin: BuiltIn,
-        dim: u32,
-        one: Word,
-    ) {
-        let (u32, vector) = (self.u32(), self.uvec3());
-        let pointer = self.pointer(StorageClass::Input, vector);
-        let variable = self.builtin(builtin, pointer);
-        let all = self.fresh();
-        code.push(Instruction::new(Op::Load, Some(vector), Some(all), vec![Operand::IdRef(variable)]));
-        let part = vec![Operand::IdRef(all), Operand::LiteralBit32(dim)];
-        code.push(Instruction::new(Op::CompositeExtract, Some(u32), Some(one), part));
-    }
-
-    pub(super) fn builtin(&mut self, builtin: BuiltIn, pointer: Word) -> Word {
-        let is = Operand::BuiltIn(builtin);
-        let decorated = self.module.annotations.iter().filter(|inst| inst.operands.get(2) == Some(&is));
-        let ids: Vec<Word> =
-            decorated.filter_map(|inst| inst.operands.first().and_then(Operand::id_ref_any)).collect();
-        let known = self.module.types_global_values.iter().find(|inst| {
-            inst.class.opcode == Op::Variable
-                && inst.result_type == Some(pointer)
-                && inst.result_id.is_some_and(|id| ids.contains(&id))
-        });
-        if let Some(id) = known.and_then(|inst| inst.result_id) {
-            return id;
-        }
-        let id = self.variable(StorageClass::Input, pointer);
-        self.decorate(vec![Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), is], false);
-        id
-    }
-
     pub(super) fn math(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
         let (u32, id) = (self.u32(), self.fresh());
         code.push(Instruction::new(op, Some(u32), Some(id), [a, b].map(Operand::IdRef).to_vec()));
         id
-    }
-
-    pub(super) fn compare(&mut self, code: &mut Vec<Instruction>, a: Word, b: Word) -> Word {
-        self.test(code, Op::ULessThan, a, b)
     }
 
     /// An operation of which the result is true or false.
@@ -365,27 +283,6 @@ impl Writer {
 
     pub(super) fn choose(&self, condition: Word, yes: Word, no: Word) -> Instruction {
         self.effect(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef).to_vec())
-    }
-
-    /// Gives the entry point another local size.
-    pub(super) fn shape(&mut self, local: [u32; 3]) {
-        // The kernel's own size is a number to it now.
-        let named = Operand::BuiltIn(BuiltIn::WorkgroupSize);
-        self.module.annotations.retain(|inst| inst.operands.get(2) != Some(&named));
-        let is_size = |inst: &Instruction| {
-            let mode = inst.operands.get(1);
-            matches!(
-                mode,
-                Some(Operand::ExecutionMode(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId))
-            )
-        };
-        let entry = self.module.entry_points.first().and_then(|inst| inst.operands.get(1)).cloned();
-        self.module.execution_modes.retain(|inst| !is_size(inst));
-        if let Some(entry) = entry {
-            let mut mode = vec![entry, Operand::ExecutionMode(ExecutionMode::LocalSize)];
-            mode.extend(local.map(Operand::LiteralBit32));
-            self.module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
-        }
     }
 }
 

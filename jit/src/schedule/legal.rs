@@ -20,6 +20,7 @@
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
 //! | unrolled | superword code has no push constants in a buffer | its path is found by ids and arguments alone |
 //! | unrolled | whole and peeled tails are those of items by number | where their work ends is one number |
+//! | vector | accesses that take several elements at once are of items by number in vectors | the elements of other items are not next to each other |
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
 
@@ -38,6 +39,8 @@ pub(crate) struct Demands {
     pub(crate) subgroups: bool,
     /// Some push constants are in a uniform buffer.
     pub(crate) push_buffer: bool,
+    /// Some accesses take the elements of several items at once.
+    pub(crate) vectors: bool,
 }
 
 impl Demands {
@@ -47,7 +50,13 @@ impl Demands {
             barriers: between || kernels.iter().any(|kernel| kernel.interface.has_barrier),
             subgroups: kernels.iter().any(|kernel| kernel.interface.has_subgroup_ops),
             push_buffer,
+            vectors: false,
         }
+    }
+
+    /// Besides, what these accesses ask, by member: those that take several elements at once.
+    pub(crate) fn with_vectors<'a>(self, wide: impl IntoIterator<Item = &'a [bool]>) -> Self {
+        Self { vectors: wide.into_iter().flatten().any(|&wide| wide), ..self }
     }
 }
 
@@ -86,6 +95,8 @@ pub(crate) enum Illegal {
     Barriers,
     #[error("unrolled: superword code with push constants in a buffer")]
     SuperwordWithBuffer,
+    #[error("vector: accesses of several elements by items that are not next to each other")]
+    ApartInVector,
     #[error("vector: of {0}")]
     Vector(u32),
     #[error("vector: {0} rows")]
@@ -101,7 +112,7 @@ impl Schedule {
         self.lanes()?;
         self.serial()?;
         self.unrolled(demands)?;
-        self.vectors()
+        self.vectors(demands)
     }
 
     fn grid(&self) -> Result<(), Illegal> {
@@ -182,7 +193,11 @@ impl Schedule {
         if superword && demands.push_buffer { Err(Illegal::SuperwordWithBuffer) } else { Ok(()) }
     }
 
-    fn vectors(&self) -> Result<(), Illegal> {
+    fn vectors(&self, demands: Demands) -> Result<(), Illegal> {
+        let lie_together = self.item_coarsening().is_some_and(|how| how.consecutive);
+        if demands.vectors && !lie_together && !mutant!(ItemsApartAreVectors) {
+            return Err(Illegal::ApartInVector);
+        }
         let of = |split: &Split| match split.level {
             Level::Vector(n) => Some(n),
             _ => None,

@@ -351,7 +351,43 @@ fn each_clause_can_fail() {
         assert_eq!(other.legal(subgroups), Err(Illegal::KnownSubgroups));
     }
     assert_eq!(line(64).coarsen_blocks(blocks(0, None)).legal(subgroups), Ok(()));
+    let wide = demands.with_vectors([&[][..], &[false, true]]);
+    for apart in [items(64), items(64).coarsen_items(STRIDED), line(64), square.clone().superwords(BESIDE)] {
+        assert_eq!(apart.legal(wide), Err(Illegal::ApartInVector), "{apart}");
+    }
+    assert_eq!(items(64).coarsen_items(VECTORS).legal(wide), Ok(()));
     let buffer = Demands { push_buffer: true, ..demands };
     assert_eq!(square.superwords(ROWS).legal(buffer), Err(Illegal::SuperwordWithBuffer));
     assert_eq!(items(64).coarsen_items(VECTORS).legal(buffer), Ok(()));
+}
+
+/// Each schedule costs less than those behind it.
+#[test]
+fn each_term_can_decide() {
+    let in_order = |demands: Demands, schedules: &[(Schedule, usize)]| {
+        for pair in schedules.windows(2) {
+            let [first, second] = [0, 1].map(|n| pair[n].0.cost(demands, pair[n].1));
+            assert!(first < second, "{} {first:?}, {} {second:?}", pair[0].0, pair[1].0);
+        }
+    };
+    let square = Schedule::new(Domain::Grid, [8, 8, 1], false);
+    let without = [
+        (items(64).coarsen_items(PEELED), 2),
+        (items(64).coarsen_items(VECTORS), 2),
+        (items(64).coarsen_items(STRIDED), 3),
+        (items(64), 3),
+        (square.clone().superwords(ROWS), 0),
+        (square, 0),
+    ];
+    in_order(Demands::default(), &without);
+    let threads = line(256).coarsen_threads(32);
+    let lanes = threads.clone().in_subgroup(32);
+    let with = [
+        lanes.clone().pack(packing(None)),
+        lanes,
+        threads,
+        line(256).coarsen_blocks(blocks(0, None)),
+        line(256),
+    ];
+    in_order(Demands { barriers: true, ..Demands::default() }, &with.map(|schedule| (schedule, 0)));
 }

@@ -1,25 +1,12 @@
 //! Every module among the files of this repository, as it stands and in normal form.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rspirv::binary::Assemble as _;
 use vkfuse_jit::kernel::{Kernel, Module};
 
+use crate::damage::modules;
 use crate::round_trip::Outcome;
-
-/// Modules below a folder, in order.
-pub(crate) fn modules(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            modules(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "spv" || extension == "wgsl") {
-            found.push(path);
-        }
-    }
-}
 
 fn check(folder: &str, refused: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

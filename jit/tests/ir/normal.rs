@@ -9,7 +9,8 @@ use vkfuse_fuzz::{Pool, has_front_end};
 use vkfuse_jit::kernel::{Kernel, Module};
 use vkfuse_jit::validate::obstacles;
 
-use crate::kernels::{modules, wgsl};
+use crate::damage::modules;
+use crate::kernels::wgsl;
 use crate::round_trip::compare;
 
 /// What became of a set of kernels.

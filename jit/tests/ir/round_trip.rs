@@ -8,6 +8,8 @@ use rspirv::spirv::Op;
 use vkfuse_interp::{Bind, Channel, Dispatch, Memory, Options, Program, TexelFormat, execute};
 use vkfuse_jit::ir;
 
+use crate::damage::Numbers;
+
 /// What became of a set of modules.
 #[derive(Default)]
 pub(crate) struct Outcome {
@@ -120,36 +122,6 @@ fn disassembled(words: &[u32]) -> String {
     dr::load_words(words).map_or_else(|error| error.to_string(), |module| module.disassemble())
 }
 
-/// Numbers that follow from a seed.
-pub(crate) struct Numbers(u64);
-
-impl Numbers {
-    pub(crate) fn of(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as u32
-    }
-
-    /// A number below a limit.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.next() as usize % limit
-    }
-
-    /// Words that are small numbers, or floats around one.
-    fn words(&mut self, count: usize) -> Vec<u8> {
-        let one = |_| match self.next() % 4 {
-            0 => (self.next() % 7) as f32 * 0.25 - 0.5,
-            _ => f32::from_bits(self.next() % 40),
-        };
-        (0..count).map(one).flat_map(f32::to_le_bytes).collect()
-    }
-}
-
 /// Whether both could be run, and gave the same bytes.
 pub(crate) fn compare(before: &[u32], after: &[u32]) -> Result<bool, String> {
     let mut ran = false;
@@ -190,14 +162,23 @@ fn run(words: &[u32], seed: u64, bindings: &[(u32, u32)]) -> Result<Vec<Vec<u8>>
     let bindings: Vec<Bind> = bindings
         .into_iter()
         .map(|(set, binding)| {
-            let object = memory.add(numbers.words(1 << 12));
+            let object = memory.add(words(&mut numbers, 1 << 12));
             Bind { set, binding, object, offset: 0, len: 4 << 12 }
         })
         .collect();
     let objects: Vec<_> = bindings.iter().map(|bind| bind.object).collect();
-    let push = numbers.words(64);
+    let push = words(&mut numbers, 64);
     let dispatch = Dispatch { program: &program, groups: [3, 2, 1], bindings, push };
     let options = Options { robust: true, max_steps: 1 << 21, max_findings: 1, ..Options::default() };
     execute(&[dispatch], &mut memory, &options).map_err(|error| error.to_string())?;
     Ok(objects.into_iter().map(|object| memory.bytes(object).to_vec()).collect())
+}
+
+/// Words that are small numbers, or floats around one.
+fn words(numbers: &mut Numbers, count: usize) -> Vec<u8> {
+    let one = |_| match numbers.below(4) {
+        0 => numbers.below(7) as f32 * 0.25 - 0.5,
+        _ => f32::from_bits(numbers.below(40) as u32),
+    };
+    (0..count).map(one).flat_map(f32::to_le_bytes).collect()
 }

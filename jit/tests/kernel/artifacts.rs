@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rspirv::binary::Assemble;
 use vkfuse_fuzz::wgsl::Generator;
 use vkfuse_jit::kernel::{
-    ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
+    Accepted, ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
 };
 
 use super::corpus;
@@ -34,6 +34,12 @@ impl ArtifactStore for Shelf {
     fn keep(&self, origin: &Origin<'_>, artifact: &[u8]) {
         self.artifacts.lock().unwrap().insert(format!("{origin:?}"), artifact.to_vec());
     }
+
+    fn is_accepted(&self, _: &Accepted) -> bool {
+        false
+    }
+
+    fn accept(&self, _: &Accepted) {}
 }
 
 fn on(shelf: &Arc<Shelf>) -> Option<Arc<dyn ArtifactStore>> {
@@ -57,6 +63,7 @@ fn assert_same(what: &str, made: &Specialized, kept: &Specialized) {
         is_repeated: _,
         elements: _,
         is_rewritten: _,
+        store: _,
     } = made;
     assert_eq!((name, entry, hash), (&kept.name, &kept.entry, &kept.hash), "{what}");
     assert_eq!((module.words(), module.hash()), (kept.module.words(), kept.module.hash()), "{what}");
@@ -281,6 +288,12 @@ impl ArtifactStore for Liar {
     fn keep(&self, _: &Origin<'_>, artifact: &[u8]) {
         *self.kept.lock().unwrap() = artifact.to_vec();
     }
+
+    fn is_accepted(&self, _: &Accepted) -> bool {
+        true
+    }
+
+    fn accept(&self, _: &Accepted) {}
 }
 
 /// Whatever a store hands out: no panic, and what is cut short or goes on is made anew and put in its place.

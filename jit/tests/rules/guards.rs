@@ -41,6 +41,24 @@ probes! {
         }
     }
 
+    /// Where most accesses are of neighbours' neighbours, items are apart and none is a vector.
+    fn vectors_are_of_items_next_to_each_other() {
+        let near = "a[i + 1u] + a[i + 2u] * 5u + (a[i + 3u] ^ i)";
+        for (what, schedule) in [("a[i] * 3u", "items: grid x / 4 invocations / vec4"), (near, "items: grid x / 4 unrolled / 4 invocations")] {
+            let first = kernel("a z", "8", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = a[i] + {what};"));
+            let second = kernel("a b z", "8", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = b[i] ^ ({what});"));
+            let mut lab = Lab::new(64);
+            lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 1, least: 1, superword: 1, lanes: 1 };
+            let checked = lab
+                .submit(&first, [6, 1, 1], &[0, 1], &[45])
+                .submit(&second, [6, 1, 1], &[0, 1, 2], &[45])
+                .check()
+                .fused(0);
+            let found = checked.plan.report.groups[0].schedule.clone();
+            assert!(found.starts_with(schedule), "{found}");
+        }
+    }
+
     /// What an argument excludes does not happen, and another argument is another list.
     fn a_branch_that_an_argument_excludes_does_not_count() {
         let copy = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");

@@ -14,7 +14,7 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::mutation::{self, keeping};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
-    Step, Submission, Way, doubts, plan, plan_unfused,
+    SplitReport, Step, Submission, Way, doubts, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -570,8 +570,10 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    fn cuts(&self) -> Vec<&str> {
-        self.plan.report.splits.iter().map(|s| s.detail.as_str()).collect()
+    fn cuts(&self) -> Vec<String> {
+        let tried =
+            |split: &SplitReport| split.tried.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        self.plan.report.splits.iter().map(|split| split.detail.clone() + &tried(split)).collect()
     }
 
     /// Demands one dispatch with this many barriers.

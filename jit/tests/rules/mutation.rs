@@ -55,6 +55,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placed_blocks_random", super::placed_blocks_random::ALL),
     ("placed_grids", super::placed_grids::ALL),
     ("placed_lines", super::placed_lines::ALL),
+    ("epilogues", super::epilogues::ALL),
     ("placed_elements", super::placed_elements::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
@@ -74,7 +75,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
 
 /// What the table in the documents says of a mutant.
 fn row(mutant: Mutant) -> &'static str {
-    let name = format!("| `{mutant:?}` |");
+    let name = format!("`{mutant:?}` |");
     include_str!("../../../docs/fusion-model.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
 }
 

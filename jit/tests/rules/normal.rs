@@ -1,7 +1,9 @@
 //! What the normal form has to keep or to drop for kernels to fuse: the order of a switch's cases, stores that are never loaded.
 
+use vkfuse_jit::plan::{Internalization, Promote};
+
 use super::glsl::{RECIPES, glsl, is_possible};
-use super::lab::{Lab, kernel};
+use super::lab::{Lab, compiled, kernel};
 
 probes! {
     /// SPIR-V wants each case right in front of the one that it falls into, wherever the default stands.
@@ -23,6 +25,41 @@ probes! {
                     .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;"), [8, 1, 1], &[1, 2], &[])
                     .check()
                     .fused(0);
+            }
+        }
+    }
+
+    /// A branch with a condition both of whose sides lead to one block goes there.
+    fn a_branch_to_one_block_is_none() {
+        Lab::new(256)
+            .promote(1, Promote::Private)
+            .submit_kernel(compiled("flow/one_block"), [8, 1, 1], &[0.into(), 1.into()], &[])
+            .submit(&kernel("a z", "32", "z[gid.x] = a[gid.x] * 3u;"), [8, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0)
+            .inside(1, Internalization::Private);
+    }
+
+    /// A function that may not come back, called in what continues a loop, has no structured form.
+    fn what_continues_a_loop_comes_back() {
+        if !is_possible() {
+            return;
+        }
+        let endless = "if (x > 5u && x < 3u) { for (;;) { } }";
+        let early = "if (x > 5u) { return k + 2u; }";
+        for (way, comes_back) in [(endless, false), (early, true)] {
+            let body = format!(
+                "uint f(uint k, uint x) {{ {way} return k + 1u; }} --- uint x = a[i], r = 0u; \
+                 for (uint k = 0u; k < 3u; k = f(k, x)) r = r * 3u + x; z[i] = r;"
+            );
+            let checked = Lab::new(64)
+                .promote(1, Promote::Private)
+                .submit(&glsl(RECIPES[0], "a z", "8", &body), [8, 1, 1], &[0, 1], &[])
+                .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] + 1u;"), [8, 1, 1], &[1, 2], &[])
+                .check();
+            match comes_back {
+                true => drop(checked.fused(0)),
+                false => assert!(format!("{:?}", checked.refused(1)).contains("may not come back")),
             }
         }
     }

@@ -186,6 +186,12 @@ probes! {
         is_no_item(&nested);
     }
 
+    fn several_loops_that_store_are_no_items() {
+        let looped = |what: &str| format!("for (var e = 0u; e < 2u; e++) {{ let k = i + 16u * e; if (k < p.y) {{ {what} }} }}");
+        let [first, second] = ["z[k] = a[k];", "z[k] += 1u;"].map(looped);
+        is_no_item(&kernel("a z", "16", &format!("let i = wid.x * 32u + lid.x; {first} {second}")));
+    }
+
     fn rounds_that_do_something_else_where_they_do_not_step() {
         let text = kernel("a y z", "16",
             "var i = wid.x * 32u + lid.x;

@@ -223,6 +223,19 @@ probes! {
             .on_rows(12, &[0]);
     }
 
+    fn a_kernel_may_choose_among_its_ids() {
+        if !is_possible() {
+            return;
+        }
+        let chosen = "if (i < p.y) { z[i] = a[i] + gl_GlobalInvocationID[a[i] % 3u] + gl_WorkGroupID[a[i] & 1u]; }";
+        Lab::rewriting(60)
+            .submit(&glsl("", "a z", "16", chosen), over(60), &[0, 1], &[12, 60])
+            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
+            .check()
+            .fused(0)
+            .on_rows(12, &[0]);
+    }
+
     fn a_return_ends_one_item() {
         let odd = kernel(
             "a z",

@@ -230,6 +230,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::SmallArgumentsMove,
     Mutant::EffectsComeAfterGuards,
     Mutant::EndsAreAlike,
+    Mutant::ItemsApartAreVectors,
     Mutant::PeeledItemsAreFewer,
     Mutant::NothingIsHidden,
     Mutant::EveryFloatIsPlain,

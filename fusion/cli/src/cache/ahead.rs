@@ -264,7 +264,7 @@ fn unrun<T>(
     work: impl FnOnce(&vkfuse::FusedList) -> Result<T, vkfuse::Error>,
 ) -> Result<T, Stop> {
     let pipeline = pipeline::load(file)?;
-    let checked = check::check(&pipeline)?;
+    let checked = check::check(&pipeline, &None)?;
     let list = session::unrun(context, &pipeline, &checked)?;
     work(&list).map_err(|error| Stop::running(&error))
 }

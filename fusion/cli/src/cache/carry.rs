@@ -59,6 +59,11 @@ pub(super) fn import(
     out: &mut dyn Write,
 ) -> Result<Status, Stop> {
     let failed = |error: &dyn std::fmt::Display| Stop::wrong(format!("{}: {error}", file.display()));
+    if !vkfuse::module::is_validated() {
+        return Err(failed(
+            &"nothing is imported without spirv-val, which says whether it is valid: install SPIRV-Tools",
+        ));
+    }
     let mut from = BufReader::new(File::open(file).map_err(|error| failed(&error))?);
     let bar = Bar::new("entries", 0);
     let result = store.import(&mut from, driver_blobs, &mut vkfuse::cache::is_valid_entry, &mut |entries| {

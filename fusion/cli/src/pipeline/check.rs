@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use vkfuse_jit::kernel::{Kernel, Module, ScalarClass, SpecValue, Specialized};
+use vkfuse_jit::kernel::{ArtifactStore, Kernel, Module, ScalarClass, SpecValue, Specialized};
 use vkfuse_jit::plan::has_work;
 
 /// A module file larger than this is refused before it fills the memory.
@@ -145,18 +145,22 @@ fn lost(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
     .collect()
 }
 
+/// Where it is kept what kernels become, if anywhere.
+pub(crate) type Known = Option<Arc<dyn ArtifactStore>>;
+
 /// Loads the kernels of `pipeline` and checks every submission against them.
-pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
+pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Problem> {
     let mut modules = Vec::with_capacity(pipeline.kernels.len());
     let mut kernels = Vec::with_capacity(pipeline.kernels.len());
     for declared in &pipeline.kernels {
         let module = match declared.step {
-            Some(step) => Module::from_bytes(&declared.name, step.bytes()).map_err(|error| one_line(&error)),
-            None => load_module(&declared.path, &declared.name),
+            Some(step) => Module::from_bytes_in(&declared.name, step.bytes(), known.as_deref())
+                .map_err(|error| one_line(&error)),
+            None => load_module(&declared.path, &declared.name, known),
         };
         let module = module.map_err(|message| pipeline.problem(&declared.path_place, message))?;
         let module = local_size::replaced(pipeline, declared, module)?;
-        kernels.push(entry(pipeline, declared, &module)?);
+        kernels.push(entry(pipeline, declared, &module, known)?);
         modules.push(module);
     }
     let mut submits = Vec::with_capacity(pipeline.submits.len());
@@ -187,7 +191,7 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result<Checked, Problem> {
 }
 
 /// Loads a module file, SPIR-V or, by its extension, WGSL.
-pub(crate) fn load_module(path: &Path, name: &str) -> Result<Module, String> {
+pub(crate) fn load_module(path: &Path, name: &str, known: &Known) -> Result<Module, String> {
     let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
@@ -197,19 +201,21 @@ pub(crate) fn load_module(path: &Path, name: &str) -> Result<Module, String> {
     }
     let wgsl = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wgsl"));
     if wgsl {
-        return from_wgsl(path, name, bytes);
+        return from_wgsl(path, name, bytes, known);
     }
-    Module::from_bytes(name, &bytes).map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
+    let module = Module::from_bytes_in(name, &bytes, known.as_deref());
+    module.map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
 }
 
 #[cfg(feature = "wgsl")]
-fn from_wgsl(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Module, String> {
+fn from_wgsl(path: &Path, name: &str, bytes: Vec<u8>, known: &Known) -> Result<Module, String> {
     let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", path.display()))?;
-    Module::from_wgsl(name, &text).map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
+    let module = Module::from_wgsl_in(name, &text, known.as_deref());
+    module.map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
 }
 
 #[cfg(not(feature = "wgsl"))]
-fn from_wgsl(path: &Path, _: &str, _: Vec<u8>) -> Result<Module, String> {
+fn from_wgsl(path: &Path, _: &str, _: Vec<u8>, _: &Known) -> Result<Module, String> {
     Err(format!("{} is WGSL, and this build has no front end for it (feature `wgsl`)", path.display()))
 }
 
@@ -220,8 +226,13 @@ fn one_line(error: &dyn std::error::Error) -> String {
     lines.join("; ")
 }
 
-fn entry(pipeline: &Pipeline, declared: &KernelDecl, module: &Module) -> Result<Kernel, Problem> {
-    Kernel::new(module, declared.entry.as_deref())
+fn entry(
+    pipeline: &Pipeline,
+    declared: &KernelDecl,
+    module: &Module,
+    known: &Known,
+) -> Result<Kernel, Problem> {
+    Kernel::with_artifacts(module, declared.entry.as_deref(), known.clone())
         .map_err(|error| pipeline.problem(&declared.entry_place, one_line(&error)))
 }
 

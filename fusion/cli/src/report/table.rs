@@ -55,12 +55,17 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     print_groups(out, &report.groups, labels)?;
     let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
     let mut inlined = Table::new(&["works out", "submission", "what it costs"]);
+    let mut epilogues = Table::new(&["stores", "epilogue", "where"]);
     for one in &report.rewrites {
         if let Some(value) = &one.value {
             writeln!(out, "  `{}`: {}\n", value.buffer.as_deref().unwrap_or("a buffer"), one.detail)?;
             continue;
         }
-        let table = if one.kind == "place" { &mut rewrites } else { &mut inlined };
+        let table = match one.kind {
+            "place" => &mut rewrites,
+            "epilogue" => &mut epilogues,
+            _ => &mut inlined,
+        };
         match (one.partner, one.kernel) {
             (Some(partner), Some(kernel)) => {
                 table.row([label(labels, partner), label(labels, kernel), one.detail.clone()]);
@@ -70,6 +75,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     rewrites.print(out)?;
     inlined.print(out)?;
+    epilogues.print(out)?;
     print_splits(out, &report.splits, labels)?;
     let mut changed = Table::new(&["runs alone, changed", "what was changed"]);
     for one in &report.changed {

@@ -218,6 +218,7 @@ fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
 fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
     let plan = &picture.report.plan;
     let gone = plan.inlined.iter().any(|one| one.producer == submission && one.gone);
+    let appended = plan.epilogues.iter().find(|one| one.submission == submission);
     let barriers = plan.groups.iter().flat_map(|group| &group.barriers);
     let after = barriers.into_iter().find(|barrier| barrier.after == submission);
     let placed = plan.rewrites.iter().find(|one| one.submission == submission);
@@ -233,6 +234,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
         Places::Line { start } => format!("done from item {start} on"),
     }));
     lines.extend(gone.then(|| "does not run: recomputed where it is read".to_owned()));
+    lines.extend(appended.map(|one| format!("epilogue of submission {}", one.producer)));
     let hint = after.map_or_else(String::new, |barrier| {
         let is_kept = if barrier.kept { "a barrier" } else { "no barrier" };
         format!("{is_kept} after it: {}", barrier.reason)

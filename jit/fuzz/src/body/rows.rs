@@ -25,7 +25,7 @@ impl Body<'_> {
         }
         self.kernel.vulkan_memory_model = self.is_glsl() && self.random.percent(25);
         // What is read, a value of each row, and what is written.
-        let kind = self.random.below(8);
+        let kind = self.random.below(9);
         let to = if kind < 2 { SLOTS } else { ELEMENTS };
         for (home, role) in [(ELEMENTS, Role::Input), (SLOTS, Role::Input), (to, Role::Owned(Family::Own))] {
             let binding = self.kernel.bindings.len() as u32;
@@ -70,6 +70,20 @@ impl Body<'_> {
             6 => vec![format!(
                 "uint d = max(p.w, 1u), y = g / d, x = g % d, at = y * d + x, r = at / {length}u; {own}"
             )],
+            8 => {
+                // Neighbours, each under its own guard; the last one sometimes under one that is too narrow.
+                each = self.random.one(&[2, 3, 4]);
+                let late = u32::from(self.random.percent(12));
+                let mut lines = vec![
+                    format!("uint f = g * {each}u, s = 5u;"),
+                    format!("for (uint k = 0u; k < {seed}u % 4u; ++k) s = s * 7u + k;"),
+                ];
+                lines.extend((0..each).map(|k| {
+                    let guard = if k + 1 < each { k } else { k + late };
+                    format!("if (f + {guard}u < {total}) {{ uint at = f + {k}u, r = at / {length}u; {z} = {a} * {seed}u + {b} + s; }}")
+                }));
+                lines
+            }
             _ => {
                 each = self.random.one(&[2, 2, 4]);
                 let first = format!("uint at = g / {step}u * {}u + g % {step}u;", each * step);
@@ -107,6 +121,7 @@ impl Body<'_> {
                 "elements beside rows",
                 "elements taken apart",
                 "several elements beside rows",
+                "neighbours beside rows",
             ][kind],
         );
         stmts

@@ -31,6 +31,8 @@ pub enum Family {
     Seams,
     /// Kernels over a grid that read neighbours ([`Grids`](super::Grids)).
     Grids,
+    /// Kernels that store elements in an order of their own, with epilogues ([`Epilogues`](super::Epilogues)).
+    Epilogues,
     /// Forms that real programs submit ([`Forms`](super::Forms)).
     Forms,
 }
@@ -61,6 +63,7 @@ impl Family {
             Self::Reused => "reused",
             Self::Seams => "seams",
             Self::Grids => "grids",
+            Self::Epilogues => "epilogues",
             Self::Forms => "forms",
         }
     }

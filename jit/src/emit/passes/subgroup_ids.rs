@@ -20,7 +20,6 @@ use ahash::AHashMap;
 use rspirv::spirv::{BuiltIn, Capability, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
-use super::inputs;
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
@@ -174,7 +173,7 @@ fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
 
 /// The components of an input as numbers without a sign.
 fn components(code: &mut Builder<'_>, builtin: BuiltIn) -> [Value; 3] {
-    let (number, value) = (code.module.u32(), inputs::vector(code, builtin));
+    let (number, value) = (code.module.u32(), code.ids(builtin));
     [0, 1, 2].map(|dim| code.pure(Op::CompositeExtract, number, &[value], &[dim]))
 }
 
@@ -183,7 +182,7 @@ fn set(code: &mut Builder<'_>, builtin: BuiltIn, variable: Global, parts: &[Valu
     let Some((_, ty)) = code.module.types.pointer(code.module.globals[variable].pointer) else { return };
     let value = match builtin {
         BuiltIn::LocalInvocationIndex => code.cast(parts[0], ty),
-        _ => inputs::made(code, parts, ty),
+        _ => code.vector(parts, ty),
     };
     code.store(Root::Global(variable), &[], value);
 }

@@ -4,7 +4,7 @@
 //! single case, which returns leave instead; those inside of a loop leave that first, and say so in a result of it.
 //!
 //! # Guarantees
-//! - [`single`]: a function returns at its end, and nowhere else
+//! - [`single`]: a function returns at its end, and nowhere else; [`fold`] does that where the first way is enough
 //! - [`leave_last`]: a loop that stands last in a function and is left by one return only is left by its own end
 //! - [`restore`]: no switch with a single case stands last in a function: leaving it is a return
 //!
@@ -26,20 +26,27 @@ const MOST_FOLDS: usize = 24;
 
 /// Gives a function a single return, at its end.
 pub(super) fn single(module: &mut Module, f: &mut Function) -> Result<(), KernelReason> {
-    let is_end = |region: Region| region == f.body;
-    let early = f.regions_in(f.body).into_iter().any(|region| returns(f, region) && !is_end(region));
+    if fold(module, f) { Ok(()) } else { wrap(module, f) }
+}
+
+/// Puts what stands behind selections that return on one side into their other sides; whether the function returns at its end only, now. It is as it
+/// was otherwise.
+pub(super) fn fold(module: &Module, f: &mut Function) -> bool {
+    let early = f.regions_in(f.body).into_iter().any(|region| returns(f, region) && region != f.body);
     if !early {
-        return Ok(());
+        return true;
     }
     let before = f.clone();
     let mut folder = Folder { is_void: is_void(module, f), f, renames: SecondaryMap::default(), folds: 0 };
-    if folder.region(folder.f.body) {
-        let renames = folder.renames;
-        f.substitute(&renames);
-        return Ok(());
+    let is_folded = folder.region(folder.f.body);
+    match is_folded {
+        true => {
+            let renames = folder.renames;
+            f.substitute(&renames);
+        }
+        false => *f = before,
     }
-    *f = before;
-    wrap(module, f)
+    is_folded
 }
 
 fn is_void(module: &Module, f: &Function) -> bool {
@@ -48,12 +55,6 @@ fn is_void(module: &Module, f: &Function) -> bool {
 
 fn returns(f: &Function, region: Region) -> bool {
     matches!(f.regions[region].end, End::Return(_))
-}
-
-/// The regions inside of a construct.
-fn inside(f: &Function, construct: Construct) -> Vec<Region> {
-    let regions = f.constructs[construct].kind.regions();
-    regions.into_iter().flat_map(|region| f.regions_in(region)).collect()
 }
 
 /// Puts what follows a selection into its side that does not return.
@@ -74,19 +75,19 @@ impl Folder<'_> {
         });
         let early = early
             .into_iter()
-            .find(|&(_, one)| inside(self.f, one).into_iter().any(|region| returns(self.f, region)));
+            .find(|&(_, one)| self.f.inside(one).into_iter().any(|region| returns(self.f, region)));
         let Some((number, construct)) = early else { return true };
         let ConstructKind::If { accept, reject, .. } = self.f.constructs[construct].kind else {
             return false;
         };
         self.folds += 1;
-        if self.folds > MOST_FOLDS || !self.region(accept) || !self.region(reject) {
+        if self.folds > MOST_FOLDS {
             return false;
         }
         let sides = [accept, reject];
         // What leaves the selection does it at the end of one of its sides.
         let leaves = |end: &End| matches!(end, End::Exit { to, .. } if *to == construct);
-        let from = inside(self.f, construct).into_iter().filter(|&one| leaves(&self.f.regions[one].end));
+        let from = self.f.inside(construct).into_iter().filter(|&one| leaves(&self.f.regions[one].end));
         let from: Vec<Region> = from.collect();
         match from.as_slice() {
             [] => {}
@@ -147,9 +148,7 @@ fn wrap(module: &mut Module, f: &mut Function) -> Result<(), KernelReason> {
     let is_void = is_void(module, f);
     let (word, ty) = (module.word(0), module.u32());
     let selector = f.constant(word, ty);
-    let inner = f.region();
-    f.regions[inner].nodes = std::mem::take(&mut f.regions[f.body].nodes);
-    f.regions[inner].end = std::mem::replace(&mut f.regions[f.body].end, End::Unreachable);
+    let inner = f.enclose();
     let case = Case { numbers: SmallVec::new(), region: inner, args: SmallVec::new() };
     let kind = ConstructKind::Switch { selector, cases: vec![case], control: SelectionControl::NONE };
     let wrapper = f.constructs.push(ConstructData { kind, results: Vec::new() });
@@ -219,7 +218,7 @@ fn leave(
         let ty = f.values[f.constructs[to].results[number]].ty;
         args.push(undefined(module, f, ty)?);
     }
-    args.push(truth(module, f, true));
+    args.push(module.truth(f, true));
     args.extend(value);
     f.regions[region].end = End::Exit { to, args };
     Ok(())
@@ -255,10 +254,10 @@ fn prepare(
     is_void: bool,
 ) -> Result<Left, KernelReason> {
     let before = f.constructs[construct].results.len();
-    let not = truth(module, f, false);
+    let not = module.truth(f, false);
     let (truth, ty) = (f.values[not].ty, f.result);
     let value = if is_void { None } else { Some(undefined(module, f, ty)?) };
-    for region in inside(f, construct) {
+    for region in f.inside(construct) {
         let args = match &mut f.regions[region].end {
             End::Exit { to, args } if *to == construct => args,
             End::Repeat { until: Some(until), .. } => {
@@ -276,12 +275,6 @@ fn prepare(
     let has_returned = f.result(construct, truth, None);
     let value = value.map(|_| f.result(construct, ty, None));
     Ok(Left { before, has_returned, value })
-}
-
-fn truth(module: &mut Module, f: &mut Function, is: bool) -> Value {
-    let ty = module.ty(TypeKind::Bool);
-    let constant = module.constant(ConstData { ty, kind: ConstKind::Bool(is), decorations: None });
-    f.constant(constant, ty)
 }
 
 /// An undefined value of a type.
@@ -324,7 +317,7 @@ pub(super) fn leave_last(f: &mut Function) {
     if !is_loop || f.regions[body].end != End::Unreachable || !exits(f, last).is_empty() {
         return;
     }
-    let from: Vec<Region> = inside(f, last).into_iter().filter(|&region| returns(f, region)).collect();
+    let from: Vec<Region> = f.inside(last).into_iter().filter(|&region| returns(f, region)).collect();
     let &[from] = from.as_slice() else { return };
     let tree = Tree::of(f);
     let mut inner = from;

@@ -45,13 +45,16 @@ pub(in crate::frontend) fn repaired(words: &[u32]) -> Option<Vec<u32>> {
     Some(module.assemble())
 }
 
+/// No id.
+const BEHIND: Word = 0;
+
 struct Repair {
     next: Word,
     globals: AHashMap<Word, Instruction>,
     laid_out: AHashSet<Word>,
     /// Types with layout and their twins without.
     twins: AHashMap<Word, Word>,
-    /// New globals, each to stand right before the global with this id.
+    /// New globals, each to stand right before the global with this id, or behind all of them.
     fresh: Vec<(Word, Instruction)>,
     value_types: AHashMap<Word, Word>,
     /// Whether an array is handled as a value whose length is a specialization constant: how many parts it has is not known yet.
@@ -169,7 +172,7 @@ impl Repair {
         !self.twins.is_empty()
     }
 
-    /// Initializers of Private and Workgroup variables are constants of the type without layout.
+    /// Initializers of variables are constants of the type without layout.
     fn constants(&mut self, module: &mut Module) {
         for inst in &mut module.types_global_values {
             let (Op::Variable, Some(id), Some(Operand::IdRef(initial))) =
@@ -182,6 +185,12 @@ impl Repair {
                 inst.operands[1] = Operand::IdRef(self.constant(initial, id));
             }
         }
+        let code = module.functions.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|b| &mut b.instructions);
+        for inst in code.filter(|inst| inst.class.opcode == Op::Variable) {
+            if let Some(Operand::IdRef(initial)) = inst.operands.get(1).cloned() {
+                inst.operands[1] = Operand::IdRef(self.constant(initial, BEHIND));
+            }
+        }
         let fresh = std::mem::take(&mut self.fresh);
         let mut out = Vec::with_capacity(module.types_global_values.len() + fresh.len());
         for inst in module.types_global_values.drain(..) {
@@ -189,6 +198,7 @@ impl Repair {
             out.extend(fresh.iter().filter(|f| Some(f.0) == here).map(|f| f.1.clone()));
             out.push(inst);
         }
+        out.extend(fresh.into_iter().filter(|one| one.0 == BEHIND).map(|one| one.1));
         module.types_global_values = out;
     }
 
@@ -240,7 +250,6 @@ impl Repair {
                     _ => out.push(inst),
                 }
             }
-            // Variables with an initializer of the old type do not occur: compilers store instead.
             block.instructions = out;
         }
     }
@@ -263,5 +272,61 @@ impl Repair {
             operands.push(Operand::IdRef(part));
         }
         out.push(Instruction::new(Op::CompositeConstruct, Some(to), Some(result), operands));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spirv_tools::TargetEnv;
+    use spirv_tools::assembler::{Assembler, AssemblerOptions, create};
+
+    use super::*;
+
+    const LOCAL: &str = "OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 32 1 1
+        OpDecorate %array ArrayStride 1
+        %void = OpTypeVoid
+        %bool = OpTypeBool
+        %uint = OpTypeInt 32 0
+        %two = OpConstant %uint 2
+        %array = OpTypeArray %bool %two
+        %pointer = OpTypePointer Function %array
+        %type = OpTypeFunction %void
+        %null = OpConstantNull %array
+        %true = OpConstantTrue %bool
+        %both = OpConstantComposite %array %true %true
+        %main = OpFunction %void None %type
+        %label = OpLabel
+        %first = OpVariable %pointer Function %null
+        %second = OpVariable %pointer Function %both
+        OpReturn
+        OpFunctionEnd";
+
+    /// What a variable of a function begins with has the type of the variable.
+    #[test]
+    fn initializers_of_local_variables_change_with_them() {
+        let assembler = create(Some(TargetEnv::Vulkan_1_3));
+        let binary = assembler.assemble(LOCAL, AssemblerOptions::default()).expect("assembles");
+        let repaired = repaired(binary.as_ref()).expect("something to put right");
+        let module = load::module(&repaired).expect("a module");
+        let globals = &module.types_global_values;
+        let find = |id: Word| globals.iter().position(|inst| inst.result_id == Some(id)).expect("a global");
+        let variables = module.functions[0].all_inst_iter().filter(|inst| inst.class.opcode == Op::Variable);
+        let initial: Vec<_> = variables
+            .map(|inst| {
+                let pointee = plain_pointer(&globals[find(inst.result_type.expect("a type"))]);
+                (pointee, find(inst.operands[1].id_ref_any().expect("an initializer")))
+            })
+            .collect();
+        assert_eq!(initial.len(), 2);
+        for (pointee, at) in initial {
+            assert_eq!(globals[at].result_type, pointee);
+            let ty = find(pointee.expect("a pointer"));
+            assert!(ty < at, "declared behind its type");
+            let decorated = |inst: &Instruction| inst.operands[0].id_ref_any() == pointee;
+            assert!(!module.annotations.iter().any(decorated));
+        }
     }
 }

@@ -299,9 +299,19 @@ impl Body<'_, '_> {
         let construct = self.if_of(region, last, Some(control_of(merge)))?;
         let merge = id_at(merge, 0)?;
         self.frames.push(Frame::If { construct, merge });
+        let targets = [id_at(last, 1)?, id_at(last, 2)?];
         let arms = self.f.constructs[construct].kind.regions();
-        for (number, arm) in arms.into_iter().enumerate() {
-            self.arm(arm, id_at(last, number + 1)?, Entry::From(from))?;
+        // A block that both sides lead to is read once, on a side that is always taken.
+        let is_one_block = targets[0] == targets[1] && matches!(self.way(targets[0])?, Way::On(_));
+        if is_one_block {
+            let always = self.importer.module.truth(&mut self.f, true);
+            if let ConstructKind::If { condition, .. } = &mut self.f.constructs[construct].kind {
+                *condition = always;
+            }
+        }
+        let taken = if is_one_block { 1 } else { targets.len() };
+        for (arm, target) in arms.into_iter().zip(targets).take(taken) {
+            self.arm(arm, target, Entry::From(from))?;
         }
         self.close(region, construct, merge)
     }

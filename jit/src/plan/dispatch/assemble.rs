@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use crate::Reason;
 use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::{BindingKind, FloatControls, Specialized};
-use crate::plan::dispatch::candidates::{self, Candidate, Propose};
-use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::shape::Chosen;
-use crate::plan::dispatch::{block_coarsening, resolved_branches, shape};
+use crate::plan::dispatch::candidate::Candidate;
+use crate::plan::dispatch::candidates::{self, Propose};
+use crate::plan::dispatch::context::{Context, Finished};
+use crate::plan::dispatch::{block_coarsening, resolved_branches};
 use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
@@ -73,7 +73,7 @@ pub(crate) fn folded(list: &[Submission], group: &Group, options: &FuseOptions, 
     let parts = Parts {
         granted: &[],
         barriers: Vec::new(),
-        chosen: None,
+        by_number: None,
         unrolled: Vec::new(),
         resolved: Vec::new(),
         kept: Vec::new(),
@@ -91,27 +91,31 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     #[cfg(feature = "certify")]
     plan.verdicts.append(&mut group.verdicts(list));
     let (barriers, barrier_reports) = group.barriers(options);
-    let chosen = shape::choose(list, &mut group, &granted, options, limits);
+    let kernels: Vec<_> = list[members.clone()].iter().map(|one| one.kernel.clone()).collect();
+    let demands = Demands::of(&kernels, !barriers.is_empty(), false);
+    let finished = Finished { list, group: &group, granted: &granted, float: options.float, limits, demands };
+    let by_number = candidates::by_number(&finished);
     // Items of one invocation pass their elements on as values.
-    let kept = match &chosen {
+    let kept = match &by_number {
         Some(_) => Vec::new(),
         None => kept_results::choose(problem, &mut group, &granted),
     };
+    let layout = by_number.as_ref().map_or(group.layout, |candidate| candidate.layout);
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
     let unrolled = if !needed.is_empty() || limits.unroll.at_once > 1 {
         let private = block_coarsening::registers(&granted);
-        unroll::all(list, uses, &mut group, limits.unroll, (&needed, private))
+        unroll::all(problem, &mut group, &layout, (&needed, private))
     } else {
         Vec::new()
     };
-    let resolved = match &chosen {
+    let resolved = match &by_number {
         Some(_) => Vec::new(),
         None => resolved_branches::find(list, uses, &mut group),
     };
     let loads_kept = kept.iter().flat_map(|one| &one.accesses).filter(|one| one.is_load).count() as u32;
     let parts =
-        Parts { granted: &granted, barriers, chosen, unrolled, resolved, kept, kinds: candidates::ALL };
+        Parts { granted: &granted, barriers, by_number, unrolled, resolved, kept, kinds: candidates::ALL };
     let (step, alone) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
@@ -193,13 +197,17 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, step: &Step, 
 /// Reports the buffers of producers that do not run any more: nothing is written to them.
 pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>, plan: &mut Plan) {
     let uses = Uses::of(asked);
-    for one in plan.report.inlined.iter().filter(|one| one.gone && members.contains(&one.submission)) {
-        let wish = wish(asked, &uses, one.buffer).unwrap_or_default();
+    let inlined = plan.report.inlined.iter().map(|one| (one.gone, one.submission, one.buffer));
+    let epilogues = plan.report.epilogues.iter().map(|one| (one.gone, one.submission, one.buffer));
+    let all = inlined.chain(epilogues).filter(|(gone, submission, _)| *gone && members.contains(submission));
+    let gone: Vec<BufferId> = all.map(|(.., buffer)| buffer).collect();
+    for buffer in gone {
+        let wish = wish(asked, &uses, buffer).unwrap_or_default();
         let got = match wish {
             Promote::Local => Internalization::Local,
             _ => Internalization::Private,
         };
-        plan.report.buffers.push(BufferReport { buffer: one.buffer, asked: wish, got, reason: None });
+        plan.report.buffers.push(BufferReport { buffer, asked: wish, got, reason: None });
     }
 }
 
@@ -235,11 +243,11 @@ fn buffers_of(list: &[Submission]) -> Vec<BufferId> {
 struct Parts<'a> {
     granted: &'a [Granted],
     barriers: Vec<usize>,
-    chosen: Option<Chosen>,
+    by_number: Option<Candidate>,
     unrolled: Vec<Vec<Unroll>>,
     resolved: Vec<Vec<ResolvedBranch>>,
     kept: Vec<Kept>,
-    /// Kinds of schedules that it may have.
+    /// Kinds of schedules that it may have otherwise.
     kinds: &'static [Propose],
 }
 
@@ -259,14 +267,15 @@ fn step(
     limits: &Limits,
     parts: Parts<'_>,
 ) -> (Step, Option<AloneReason>) {
-    let Parts { granted, barriers, chosen, unrolled, resolved, kept, kinds } = parts;
+    let Parts { granted, barriers, by_number, unrolled, resolved, kept, kinds } = parts;
+    let layout = by_number.as_ref().map_or(group.layout, |candidate| candidate.layout);
     let range = group.start..group.end();
     let mut push = PushBlock::default();
     let mut bindings: SmallVec<[Bound; 8]> = SmallVec::new();
     let mut members = Vec::with_capacity(range.len());
     for position in range.clone() {
         let submission = &list[position];
-        members.push(member(submission, position, &group.layout, granted, &mut bindings, &mut push));
+        members.push(member(submission, position, &layout, granted, &mut bindings, &mut push));
     }
     // An address may lead into any of the buffers.
     let addressed = list[range.clone()].iter().any(|s| s.kernel.interface.uses_device_addresses);
@@ -300,23 +309,22 @@ fn step(
         false => None,
     };
     let has_push_buffer = push.size() > limit && in_buffer(&mut push.clone()).is_some();
+    let demands = Demands::of(&kernels, !barriers.is_empty(), has_push_buffer);
     let context = Context {
-        list,
-        group,
-        granted,
-        chosen: chosen.as_ref(),
+        finished: Finished { list, group, granted, float: options.float, limits, demands },
         kept: &kept,
         unrolled: &unrolled,
         resolved: &resolved,
         barriers: !barriers.is_empty(),
-        is_strict: options.float == FloatMode::Strict,
-        limits,
         push: &push,
         has_buffer,
-        demands: Demands::of(&kernels, !barriers.is_empty(), has_push_buffer),
     };
-    let (candidate, alone) = candidates::choose(&context, kinds);
-    let Candidate { schedule, groups, push: with_numbers, shuffles, zero: zero_of_registers } = candidate;
+    let (candidate, alone) = match by_number {
+        Some(candidate) => (candidate, None),
+        None => candidates::choose(&context, kinds),
+    };
+    let Candidate { schedule, groups, wide, push: with_numbers, shuffles, zero: zero_of_registers, .. } =
+        candidate;
     push = with_numbers.unwrap_or(push);
     zero = zero.or(zero_of_registers);
     // Who reads in memory what the group writes there.
@@ -347,9 +355,7 @@ fn step(
     }
     recipe.members.iter_mut().zip(unrolled).for_each(|(member, loops)| member.unroll = loops);
     recipe.members.iter_mut().zip(resolved).for_each(|(member, branches)| member.resolved = branches);
-    if let Some(chosen) = chosen {
-        recipe.members.iter_mut().zip(chosen.wide).for_each(|(member, wide)| member.wide = wide);
-    }
+    recipe.members.iter_mut().zip(wide).for_each(|(member, wide)| member.wide = wide);
     let encoded = recipe.encode();
     let origins = std::mem::take(&mut push.origins);
     let step = Step {

@@ -12,7 +12,7 @@
 
 use std::cmp::Reverse;
 
-use crate::plan::dispatch::context::Context;
+use crate::plan::dispatch::context::{Context, Finished};
 use crate::plan::grouping::group::Group;
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::input::submission::{Internalization, Submission};
@@ -33,9 +33,9 @@ pub(crate) struct CoarsenedBlocks {
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
 pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, AloneReason> {
-    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
-    let facts = limits.block_coarsening;
-    let members = context.members();
+    let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
+    let Finished { group, granted, limits, .. } = finished;
+    let (facts, members) = (limits.block_coarsening, finished.members());
     if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
         return Ok(None);
     }

@@ -1,7 +1,13 @@
-//! Candidates for the schedule of a group, in order of preference. The first one that is legal is taken.
+//! Candidates for the schedule of a group, and the choice: the cheapest one that is legal.
 //!
-//! Each function proposes schedules of one kind, the best first, or none: it knows what that kind asks of the members' code and of the
-//! device, and whether it gains anything. What transformations ask of each other is said in `schedule::legal`, once for all of them.
+//! Each function proposes schedules of one kind, or none: it knows what that kind asks of the members' code and of the
+//! device, and whether it gains anything. What transformations ask of each other is said in [`Schedule::legal`], and which of two
+//! schedules is better in [`Schedule::cost`], once for all of them.
+//!
+//! Proposing writes nothing. A candidate depends on the list, the group, its promotions and the limits ([`Finished`]). What
+//! follows from the members' ids is only true of the ids that these are submitted with: loops that are unrolled, branches that go one
+//! way, results that are kept, push constants ([`Context`]). Kinds that give members other ids ([`by_number`]) do without,
+//! and come first.
 //!
 //! # Requires
 //! - a finished group and its promotions
@@ -11,96 +17,73 @@
 //! - no number of the call is in the code: those that a schedule passes are push constants
 
 use crate::plan::dispatch::block_coarsening::{self, CoarsenedBlocks};
-use crate::plan::dispatch::context::Context;
-use crate::plan::dispatch::{superword, thread_coarsening};
-use crate::plan::output::push::PushBlock;
+use crate::plan::dispatch::candidate::Candidate;
+use crate::plan::dispatch::context::{Context, Finished};
+use crate::plan::dispatch::{item_coarsening, superword, thread_coarsening};
+use crate::plan::input::options::FloatMode;
 use crate::plan::output::report::AloneReason;
 use crate::schedule::{BlockCoarsening, Packing, Schedule};
 
-/// A schedule and what goes with it.
-pub(crate) struct Candidate {
-    pub(crate) schedule: Schedule,
-    /// Work-group counts of the domain.
-    pub(crate) groups: [u32; 3],
-    /// Push constants with the numbers that the schedule passes, if there are some.
-    pub(crate) push: Option<PushBlock>,
-    /// Shared memory is promoted to registers of sub-groups.
-    pub(crate) shuffles: bool,
-    /// Slot of the zero that hides floats which are handed over in registers, where that has to be.
-    pub(crate) zero: Option<u16>,
-}
-
-/// Proposes schedules of one kind, the best first. `Err`: why work-groups are not coarsened.
+/// Proposes schedules of one kind. `Err`: why work-groups are not coarsened.
 pub(crate) type Propose = fn(&Context<'_>) -> Result<Vec<Candidate>, AloneReason>;
 
-/// All kinds, in order of preference.
-pub(crate) const ALL: &[Propose] = &[
-    // Items of straight lines next to each other gain most: vectors, and loads in flight together.
-    item_coarsening,
-    // Groups with barriers: work-groups of one sub-group wait for nobody; otherwise several wait together.
-    thread_coarsening,
-    block_coarsening,
-    // Groups without barriers that are no straight lines: what neighbours load is loaded once.
-    superword,
-    as_submitted,
-];
+/// All kinds that leave members their ids. What one of them proposes costs less than what any behind it does, so these need not be asked.
+pub(crate) const ALL: &[Propose] = &[thread_coarsening, block_coarsening, superword, as_submitted];
 
 /// The last of them alone, for a submission by itself.
 pub(crate) const AS_SUBMITTED: &[Propose] = &[as_submitted];
 
-/// The first candidate that is legal, and why work-groups are not coarsened, if that was asked.
+/// The best schedule of items by number, if there is one.
+pub(crate) fn by_number(finished: &Finished<'_>) -> Option<Candidate> {
+    cheapest(finished, item_coarsening::propose(finished))
+}
+
+/// The best schedule that leaves members their ids, and why work-groups are not coarsened, if that was asked.
 pub(crate) fn choose(context: &Context<'_>, kinds: &[Propose]) -> (Candidate, Option<AloneReason>) {
+    let finished = &context.finished;
     let mut alone = None;
-    for propose in kinds {
-        match propose(context) {
-            Ok(candidates) => {
-                let legal = candidates.into_iter().find(|one| context.allows(&one.schedule));
-                if let Some(legal) = legal {
-                    return (legal, alone);
-                }
+    for (number, propose) in kinds.iter().enumerate() {
+        match propose(context).map(|candidates| cheapest(finished, candidates)) {
+            Ok(Some(best)) => {
+                let behind = kinds[number + 1..].iter().filter_map(|propose| propose(context).ok()).flatten();
+                let mut legal = behind.filter(|one| one.is_legal(finished));
+                debug_assert!(
+                    legal.all(|one| best.cost(finished) <= one.cost(finished)),
+                    "kinds stand in the order of their costs"
+                );
+                return (best, alone);
             }
+            Ok(None) => {}
             Err(why) => alone = Some(why),
         }
     }
-    (Candidate::plain(context, context.as_submitted()), alone)
+    (Candidate::of_group(context, context.as_submitted()), alone)
 }
 
-impl Candidate {
-    /// A schedule that passes no number.
-    fn plain(context: &Context<'_>, schedule: Schedule) -> Self {
-        let groups = context.group.layout.shape.groups;
-        Self { schedule, groups, push: None, shuffles: false, zero: None }
-    }
-}
-
-/// Thread coarsening of items by number, which `shape` has chosen.
-fn item_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(chosen) = context.chosen else { return Ok(Vec::new()) };
-    let schedule = context.as_submitted();
-    let schedule = match chosen.coarsening {
-        Some(how) => schedule.coarsen_items(how),
-        None => schedule,
-    };
-    Ok(vec![Candidate::plain(context, schedule)])
+/// The legal candidate that costs least: the first of several.
+fn cheapest(finished: &Finished<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
+    let legal = candidates.into_iter().filter(|one| one.is_legal(finished));
+    legal.min_by_key(|one| one.cost(finished))
 }
 
 /// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
-    let size = Some(context.limits.thread_coarsening.subgroup).filter(|&size| size > 1);
-    let lanes = size.map(|size| threads.clone().in_subgroup(size)).filter(|lanes| context.allows(lanes));
+    let Finished { float, limits, .. } = context.finished;
+    let size = Some(limits.thread_coarsening.subgroup).filter(|&size| size > 1);
+    let lanes = size.map(|size| threads.clone().in_subgroup(size));
     let mut candidates = Vec::new();
-    if let Some(lanes) = lanes {
+    if let Some(lanes) = lanes.filter(|lanes| context.finished.allows(lanes)) {
         let mut push = context.push.clone();
-        let shuffles = context.limits.thread_coarsening.shuffles;
+        let shuffles = limits.thread_coarsening.shuffles;
         // No compiler saw through what went through shared memory.
-        let is_hidden = shuffles && context.is_strict && !mutant!(NothingIsHidden);
+        let is_hidden = shuffles && float == FloatMode::Strict && !mutant!(NothingIsHidden);
         let zero = is_hidden.then(|| push.add_zero());
-        let alone = Candidate { shuffles, zero, push: Some(push), ..Candidate::plain(context, lanes) };
+        let alone = Candidate { shuffles, zero, push: Some(push), ..Candidate::of_group(context, lanes) };
         candidates.extend(packed(context, &alone));
         candidates.push(alone);
     }
-    candidates.push(Candidate::plain(context, threads));
+    candidates.push(Candidate::of_group(context, threads));
     Ok(candidates)
 }
 
@@ -112,7 +95,12 @@ fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
     let count = alone.groups[0];
     let total = (!count.is_multiple_of(groups)).then(|| push.add_total(count));
     let schedule = alone.schedule.clone().pack(Packing { groups, total });
-    Some(Candidate { schedule, push: Some(push), ..*alone })
+    Some(Candidate {
+        shuffles: alone.shuffles,
+        zero: alone.zero,
+        push: Some(push),
+        ..Candidate::of_group(context, schedule)
+    })
 }
 
 /// Block coarsening.
@@ -125,23 +113,23 @@ fn block_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason
         true => None,
         false if context.has_room(&push) => Some(push.add_total(count)),
         false => {
-            let (needed, limit) = (push.size() + 4, context.limits.max_push_bytes);
+            let (needed, limit) = (push.size() + 4, context.finished.limits.max_push_bytes);
             return Err(AloneReason::PushConstants { needed, limit });
         }
     };
     let schedule = context.as_submitted().coarsen_blocks(BlockCoarsening { groups, axis, total });
-    Ok(vec![Candidate { push: Some(push), ..Candidate::plain(context, schedule) }])
+    Ok(vec![Candidate { push: Some(push), ..Candidate::of_group(context, schedule) }])
 }
 
 /// Superword code.
 fn superword(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some((how, shape)) = superword::choose(context) else { return Ok(Vec::new()) };
+    let Some((how, shape)) = superword::choose(&context.finished) else { return Ok(Vec::new()) };
     let line = context.as_submitted().is_line();
-    let schedule = Schedule::new(context.group.layout.domain, shape.local, line).superwords(how);
-    Ok(vec![Candidate { groups: shape.groups, ..Candidate::plain(context, schedule) }])
+    let schedule = Schedule::new(context.finished.group.layout.domain, shape.local, line).superwords(how);
+    Ok(vec![Candidate { groups: shape.groups, ..Candidate::of_group(context, schedule) }])
 }
 
 /// Work as it was submitted.
 fn as_submitted(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    Ok(vec![Candidate::plain(context, context.as_submitted())])
+    Ok(vec![Candidate::of_group(context, context.as_submitted())])
 }

@@ -1,6 +1,6 @@
 //! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::superword`).
 //!
-//! Members that are not one straight line by element numbers, such as stencils over a grid, have no free shape ([`super::shape`]). But a work-group
+//! Members that are not one straight line by element numbers, such as stencils over a grid, have no schedule of items by number ([`super::item_coarsening`]). But a work-group
 //! may have fewer invocations that do several of its items each. Then what neighbours load is loaded once.
 //!
 //! # Requires
@@ -16,7 +16,7 @@ use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
 use crate::analysis::superword;
 use crate::kernel::BindingKind;
-use crate::plan::dispatch::context::Context;
+use crate::plan::dispatch::context::Finished;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
@@ -39,9 +39,9 @@ const VECTOR: i128 = 16;
 const MOST: u64 = 1 << 30;
 
 /// The items of one invocation, if there are several, and the shape of the dispatch then: of items, not of invocations.
-pub(crate) fn choose(context: &Context<'_>) -> Option<(Superword, Shape)> {
-    let Context { list, group, granted, limits, .. } = *context;
-    let members = context.members();
+pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
+    let Finished { list, group, granted, limits, .. } = *finished;
+    let members = finished.members();
     let (facts, own) = (limits.shape, group.layout.shape);
     // Items that are renumbered have quotients for ids, which are not worked out before anything is asked. What is handed from one invocation to another has a barrier, or is taken on trust.
     let stays = group.layout.domain.keeps_work_groups()

@@ -16,7 +16,7 @@ use crate::analysis::evaluate::AccessForm;
 use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::NormalKernel;
 use crate::plan::dispatch::block_coarsening;
-use crate::plan::dispatch::context::Context;
+use crate::plan::dispatch::context::{Context, Finished};
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::{Internalization, Submission};
@@ -29,9 +29,9 @@ const MOST: u32 = 32;
 
 /// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
-    let Context { group, granted, kept, unrolled, resolved, barriers, limits, .. } = *context;
-    let facts = limits.thread_coarsening;
-    let members = context.members();
+    let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
+    let Finished { group, granted, limits, .. } = finished;
+    let (facts, members) = (limits.thread_coarsening, finished.members());
     let shape = group.layout.shape;
     let size = shape.local[0];
     let several = size.checked_div(facts.invocations)?;
@@ -40,7 +40,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
         return None;
     }
     let schedule = context.as_submitted().coarsen_threads(facts.invocations);
-    if !context.allows(&schedule) {
+    if !finished.allows(&schedule) {
         return None;
     }
     if !facts.any_loops && is_read_again(members, group, granted) {
@@ -76,10 +76,10 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
 /// How many of the kernels' work-groups, of one sub-group each, are in one; `has_room` says whether there is room for a number to pass: that of the
 /// work-groups, where it is no multiple.
 pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
-    let Context { group, granted, limits, .. } = *context;
+    let Finished { group, granted, limits, .. } = context.finished;
     let facts = limits.thread_coarsening;
     let shape = group.layout.shape;
-    let shared = block_coarsening::shared_bytes(context.members(), granted);
+    let shared = block_coarsening::shared_bytes(context.finished.members(), granted);
     let left = shape.local[0] / several;
     let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
     let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();

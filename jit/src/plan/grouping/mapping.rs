@@ -13,14 +13,14 @@ use crate::analysis::evaluate::{Constant, Environment};
 use crate::analysis::size::BoundSize;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
-use crate::schedule::Domain;
+use crate::schedule::{Domain, Schedule};
 
 /// A mapping and the dispatch it maps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) domain: Domain,
     pub(crate) shape: Shape,
-    /// The planner chose the shape (`shape`): members are lines of items, and each has a guard.
+    /// The planner chose the shape (`item_coarsening`): members are lines of items, and each has a guard.
     pub(crate) free: bool,
 }
 
@@ -110,6 +110,11 @@ impl Shapes {
 }
 
 impl Layout {
+    /// Work of its dispatch, one item of a work-group in each invocation.
+    pub(crate) fn as_submitted(&self) -> Schedule {
+        Schedule::new(self.domain, self.shape.local, self.shape.groups[1..] == [1, 1])
+    }
+
     /// Whether `member` keeps the group ids of the dispatch.
     pub(crate) fn keeps_groups(&self, member: &Submission) -> bool {
         self.domain != Domain::LinearItems && member.groups == self.shape.groups

@@ -47,7 +47,8 @@ impl Positions<'_> {
             RewriteReason::NoDefinition { producer, .. }
             | RewriteReason::NoItem { producer, .. }
             | RewriteReason::NoLoads { producer, .. }
-            | RewriteReason::NotStored { producer } => self.of(producer),
+            | RewriteReason::NotStored { producer }
+            | RewriteReason::NoEpilogue { producer, .. } => self.of(producer),
             RewriteReason::Overwritten { producer, writer } => {
                 self.of(producer);
                 self.of(writer);
@@ -58,7 +59,8 @@ impl Positions<'_> {
     }
 
     fn report(&self, report: &mut Report) {
-        let Report { groups, splits, buffers, trusted, rewrites, inlined, reordered, renamed } = report;
+        let Report { groups, splits, buffers, trusted, rewrites, inlined, epilogues, reordered, renamed } =
+            report;
         // Both are found out after a list was put in another order, and before others are put among its submissions.
         reordered.iter_mut().flat_map(|one| &mut one.order).for_each(|at| self.of(at));
         for one in renamed {
@@ -91,6 +93,10 @@ impl Positions<'_> {
             self.of(&mut one.partner);
         }
         for one in inlined {
+            self.of(&mut one.submission);
+            self.of(&mut one.producer);
+        }
+        for one in epilogues {
             self.of(&mut one.submission);
             self.of(&mut one.producer);
         }

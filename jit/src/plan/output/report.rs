@@ -23,6 +23,8 @@ pub struct Report {
     pub rewrites: Vec<RewriteReport>,
     /// Submissions that are recomputed where their results are read, in the order in which that was done.
     pub inlined: Vec<InlineReport>,
+    /// Submissions that are done where what they read is stored, in the order in which that was done.
+    pub epilogues: Vec<EpilogueReport>,
     /// In which order the submissions are done, if not in their own.
     pub reordered: Option<ReorderReport>,
     /// Values that stay inside because something else is written over them later in the list.
@@ -268,11 +270,13 @@ pub struct InlineReport {
 }
 
 impl Report {
-    /// Whether one of these submissions was placed or works out another, or one was placed for it.
+    /// Whether one of these submissions was placed, works out another or has an epilogue, or one was placed for it.
     pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
         let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));
+        let epilogues = submissions.clone().any(|at| self.epilogues.iter().any(|one| one.changes(at)));
         let mut placed = self.rewrites.iter();
         inlined
+            || epilogues
             || placed.any(|one| submissions.contains(&one.submission) || submissions.contains(&one.partner))
     }
 }
@@ -289,6 +293,42 @@ impl std::fmt::Display for InlineReport {
         let Self { loads, times, paid, saved, .. } = self;
         let plural = if *loads == 1 { "load" } else { "loads" };
         write!(f, "at {loads} {plural}, {times} times an invocation: {paid} loads for {saved} bytes")
+    }
+}
+
+/// A submission that is done where another stores what it reads: each of its items right behind the store of the item's element.
+///
+/// Both are one kernel, in the place of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpilogueReport {
+    /// Position of the submission.
+    pub submission: usize,
+    /// Position of the one that stores.
+    pub producer: usize,
+    /// The buffer that is handed over.
+    pub buffer: BufferId,
+    /// Places in the other's code that store elements.
+    pub stores: u32,
+    /// How many elements there are.
+    pub elements: u64,
+    /// Bytes that are not moved: what was read, and what was written if nobody else needs it.
+    pub saved: u64,
+    /// What is handed over is not stored: its buffer was promoted, and nobody else reads it.
+    pub gone: bool,
+}
+
+impl EpilogueReport {
+    /// Whether the submission at a place is not what was asked for any more.
+    pub(crate) fn changes(&self, at: usize) -> bool {
+        self.submission == at || self.producer == at
+    }
+}
+
+impl std::fmt::Display for EpilogueReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { stores, elements, saved, .. } = self;
+        let plural = if *stores == 1 { "store" } else { "stores" };
+        write!(f, "behind {stores} {plural} of {elements} elements, for {saved} bytes")
     }
 }
 

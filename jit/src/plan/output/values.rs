@@ -33,6 +33,7 @@ impl Plan {
         let no_room = |reason: &Reason| matches!(reason, Reason::PushConstants { .. });
         let Plan { steps, report, values, .. } = self;
         values.all |= !report.inlined.is_empty()
+            || !report.epilogues.is_empty()
             || report.splits.iter().any(|split| split.tried.is_some() || no_room(&split.reason));
         values.words = asked.iter().zip(list).map(|(asked, list)| words(asked, list)).collect();
         // A kernel that was rewritten has words behind those of the caller.

@@ -20,10 +20,10 @@ use crate::analysis::affine::{AtomId, Atoms};
 use crate::analysis::evaluate::Evaluator;
 use crate::analysis::unroll::Round;
 use crate::plan::grouping::group::Group;
+use crate::plan::grouping::mapping::Layout;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::UnrollLimits;
-use crate::plan::input::submission::Submission;
-use crate::plan::input::uses::Uses;
+use crate::plan::input::problem::Problem;
 use crate::plan::output::recipe::Unroll;
 
 /// Most instructions that unrolled rounds may have on average: of so many rounds as many as may be unrolled.
@@ -96,16 +96,17 @@ pub(crate) fn loops(
 /// Loops of a group, by member and number, that have to be unrolled as a whole because places depend on their rounds.
 pub(crate) type Needed = AHashSet<(usize, u32)>;
 
-/// All loops of a group that are unrolled, by member; `needed` are those that have to be as a whole, `private` says how many
+/// All loops of a group that are unrolled, by member, with the ids of `layout`; `needed` are those that have to be as a whole, `private` says how many
 /// bytes an invocation keeps. Beside them, those that fill no register gain too: their loads are in flight together, and
 /// the driver sees which of them are the same. Where they go on to store, many at once are only more to keep.
 pub(crate) fn all(
-    list: &[Submission],
-    uses: &Uses,
+    problem: Problem<'_>,
     group: &mut Group,
-    facts: UnrollLimits,
+    layout: &Layout,
     (needed, private): (&Needed, u64),
 ) -> Vec<Vec<Unroll>> {
+    let Problem { list, uses, limits, .. } = problem;
+    let facts = limits.unroll;
     let mut room = MAX_OF_ALL;
     let trees =
         UnrollLimits { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
@@ -114,8 +115,7 @@ pub(crate) fn all(
             let submission = &list[position];
             let sizes = submission.sizes();
             let constants = uses.constants(submission);
-            let environment =
-                group.layout.environment(&mut group.atoms, position, submission, &sizes, &constants);
+            let environment = layout.environment(&mut group.atoms, position, submission, &sizes, &constants);
             let (Ok(analysis), Some(env)) = (analysis_of(submission), environment) else {
                 return Vec::new();
             };

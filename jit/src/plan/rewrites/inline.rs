@@ -15,13 +15,16 @@
 //! # Refuses
 //! - what would not pay ([`Boundary::pays`])
 
-mod boundary;
-mod elements;
+pub(in crate::plan) mod boundary;
+pub(in crate::plan) mod elements;
 pub(in crate::plan) mod texels;
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::Reason;
+use crate::kernel::Specialized;
 use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::view::ask;
@@ -105,7 +108,8 @@ pub(crate) fn across(
         // A producer that was placed does the same in loops; its definition is that of its items. But it was not submitted with
         // what it works out itself.
         let is_placed = known.rewrites.iter().any(|one| one.submission == producer);
-        let works_out = known.inlined.iter().any(|one| one.submission == producer);
+        let works_out = known.inlined.iter().any(|one| one.submission == producer)
+            || known.epilogues.iter().any(|one| one.changes(producer));
         if is_placed && works_out {
             break;
         }
@@ -151,7 +155,11 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                let known = Known { rewrites: &known.rewrites, inlined: [&known.inlined, &inlined] };
+                let known = Known {
+                    rewrites: &known.rewrites,
+                    inlined: [&known.inlined, &inlined],
+                    epilogues: &known.epilogues,
+                };
                 match place::across(asked, problem, &mut before, known) {
                     Ok(placed) => (before, Some(placed)),
                     Err(why) => {
@@ -200,6 +208,23 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
             return;
         }
     }
+}
+
+/// The arguments of a kernel that was made of two: those of the one, and those of the other behind them.
+pub(in crate::plan) fn args(
+    kernel: &Specialized,
+    own: &Submission,
+    other: &Submission,
+    slots: Slots,
+) -> Option<SmallVec<[Arg; 8]>> {
+    let own = own.args.iter().map(|arg| (arg.at, arg));
+    let theirs = other.args.iter().enumerate().map(|(number, arg)| (slots.at(number), arg));
+    let all: Vec<_> = own.chain(theirs).collect();
+    let args = kernel.interface.bindings.iter().map(|binding| {
+        let found = all.iter().find(|(at, _)| *at == binding.at);
+        found.map(|&(at, arg)| Arg { at, ..arg.clone() })
+    });
+    args.collect()
 }
 
 /// A submission that writes over the texels that it reads, each item its own, as one that recomputes what it read: what it writes in the end
@@ -325,14 +350,7 @@ impl Boundary<'_> {
         if rewrite::hides(&consumer.kernel, &source.kernel) {
             push.extend_from_slice(&[0; 4]);
         }
-        let own = consumer.args.iter().map(|arg| (arg.at, arg));
-        let theirs = source.args.iter().enumerate().map(|(number, arg)| (slots.at(number), arg));
-        let all: Vec<_> = own.chain(theirs).collect();
-        let args = kernel.interface.bindings.iter().map(|binding| {
-            let found = all.iter().find(|(at, _)| *at == binding.at);
-            found.map(|&(at, arg)| Arg { at, ..arg.clone() })
-        });
-        let args = args.collect::<Option<_>>();
+        let args = args(&kernel, consumer, source, slots);
         let args = args.ok_or_else(|| RewriteReason::NotInlined { what: "an unknown binding".to_owned() })?;
         Ok(Made {
             submission: Submission { kernel, base: [0; 3], groups: consumer.groups, args, push },

@@ -3,14 +3,17 @@
 //! What was not written keeps its old bytes, which matters where those must not be read: after another
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
-//! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
+//! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them; those of several elements side by
+//! side, each under its own guard, as one store whose place has the number of the element as one more digit. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
 //!
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
+mod beside;
+
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, gcd};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::TextureKind;
 use crate::plan::grouping::group::Group;
@@ -37,25 +40,52 @@ pub fn written(one: &Submission, arg: usize, limits: &Limits) -> u64 {
     if one.groups.contains(&0) {
         return 0;
     }
-    let list = std::slice::from_ref(one);
-    let uses = Uses::of(list);
     if one.kernel.interface.bindings[arg].kind.texture() == Some(TextureKind::StorageImage) {
+        let uses = Uses::of(std::slice::from_ref(one));
         return if texels::covers(one, &uses, arg) { bound.len } else { 0 };
     }
+    let first = i128::from(bound.offset);
+    let bytes = covered_up_to(one, arg, first, limits) - first;
+    u64::try_from(bytes).unwrap_or(bound.len).min(bound.len)
+}
+
+/// Whether the submission certainly writes all bytes of a range through its argument number `arg`, which is a buffer.
+pub(in crate::plan) fn covers(
+    one: &Submission,
+    arg: usize,
+    (first, end): (i128, i128),
+    limits: &Limits,
+) -> bool {
+    // Ids that take no value would count as ids that take one.
+    !one.groups.contains(&0) && covered_up_to(one, arg, first, limits) >= end
+}
+
+/// The first byte from `first` on that the submission does not certainly write through its argument number `arg`.
+fn covered_up_to(one: &Submission, arg: usize, first: i128, limits: &Limits) -> i128 {
+    let list = std::slice::from_ref(one);
+    let uses = Uses::of(list);
     let problem = Problem { list, uses: &uses, options: &FuseOptions::default(), limits };
     let (Ok(mut group), Ok(analysis)) = (Group::new(problem, 0), analysis_of(one)) else {
-        return 0;
+        return first;
     };
     let joint = joint(one, &uses, &mut group, analysis, arg);
     let accesses = analysis.accesses.iter().chain(&analysis.joint);
-    let stores = accesses
+    let stores: Vec<(&Access, &AccessForm)> = accesses
         .zip(group.forms[0].iter().chain(&joint))
         .filter(|(access, _)| access.binding == arg && access.kind == AccessKind::Write)
         // Of what comes before a loop's test only, not every round is certain for which the conditions hold.
         .filter(|(_, form)| form.certain && form.begun.is_empty())
         // With robust access, nothing is certain of a store that may leave what is bound.
-        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites));
-    let mut pieces: Vec<(i128, i128)> = together(stores)
+        .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
+        .collect();
+    let local = group.layout.shape.local;
+    let asked: Vec<AccessForm> = stores
+        .iter()
+        .map(|(_, form)| Flat { atoms: &group.atoms, local, counters: &form.counters }.asked(form))
+        .collect();
+    let stores: Vec<(&Access, &AccessForm)> = stores.iter().map(|one| one.0).zip(&asked).collect();
+    let beside = beside::forms(&mut group.atoms, &stores);
+    let mut pieces: Vec<(i128, i128)> = together(stores.into_iter())
         .into_iter()
         .flat_map(|Together { form, parts }| {
             let counters = &form.counters;
@@ -68,15 +98,20 @@ pub fn written(one: &Submission, arg: usize, limits: &Limits) -> u64 {
             parts.into_iter().filter_map(each).collect::<Vec<_>>()
         })
         .collect();
+    pieces.extend(beside.iter().filter_map(|form| {
+        let counters = &form.counters;
+        let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
+        piece(&flat, form, form.size).or_else(|| block(&flat, form, form.size))
+    }));
     pieces.sort_unstable();
-    let mut at = i128::from(bound.offset);
+    let mut at = first;
     for (from, to) in pieces {
         if from > at {
             break;
         }
         at = at.max(to);
     }
-    u64::try_from(at - i128::from(bound.offset)).unwrap_or(0).min(bound.len)
+    at
 }
 
 /// How many bytes of its argument number `arg`, from the first one on, hold all that the submission may read of it.
@@ -166,6 +201,13 @@ fn joint(
     analysis.joint.iter().map(form).collect()
 }
 
+/// The digits of an id that are worth `low` and more, and less than `high`.
+struct Part {
+    of: AtomId,
+    low: i128,
+    high: i128,
+}
+
 /// What forms are made of here: work-group and local ids, and numbers of rounds.
 struct Flat<'a> {
     atoms: &'a Atoms,
@@ -180,6 +222,10 @@ fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         return None;
     }
     let offset = flat.form(&form.offset)?;
+    let conditions = form.conditions.iter().map(|one| flat.form(one)).collect::<Option<Vec<Affine>>>()?;
+    if !flat.is_free([&offset].into_iter().chain(&conditions)) {
+        return None;
+    }
     let unit = offset.terms.iter().fold(0, |unit, &(_, c)| gcd(unit, c)).max(1);
     // The place in units is a number whose digits are ids, or their mirror image where the kernel counts backwards.
     let mut digits: Vec<(i128, i128)> =
@@ -193,8 +239,7 @@ fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         }
         last += weight * max;
     }
-    for condition in &form.conditions {
-        let condition = flat.form(condition)?;
+    for condition in conditions {
         if condition.bounds(|id| (0, atoms.max(id))).1 <= 0 {
             continue;
         }
@@ -232,6 +277,9 @@ fn block(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
         offset.terms.iter().map(|&(id, c)| (vec![id], c, atoms.max(id))).collect();
     let mut conditions =
         form.conditions.iter().map(|condition| flat.form(condition)).collect::<Option<Vec<Affine>>>()?;
+    if !flat.is_free([&offset].into_iter().chain(&conditions)) {
+        return None;
+    }
     // What bounds few numbers comes before what bounds them with others.
     conditions.sort_by_key(|condition| condition.terms.len());
     for condition in &conditions {
@@ -286,6 +334,57 @@ fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -
 }
 
 impl Flat<'_> {
+    /// A store without those of its conditions that follow from the others, as what another kernel asks of an element's row and column does from what
+    /// is asked where the element is stored.
+    fn asked(&self, form: &AccessForm) -> AccessForm {
+        let (known, open): (Vec<Affine>, Vec<Affine>) =
+            form.conditions.iter().cloned().partition(|condition| self.form(condition).is_some());
+        let mut ranges = Ranges::default();
+        ranges.apply(self.atoms, &known);
+        let follows = |condition: &Affine| {
+            let mut ranges = ranges.clone();
+            ranges.bound_quotients(self.atoms, condition, &known);
+            let bounds = Bounds { ranges: &ranges, facts: &known };
+            bounds.of(self.atoms, condition).1 <= 0 || mutant!(OthersFollow)
+        };
+        let conditions = open.into_iter().filter(|condition| !follows(condition));
+        AccessForm { conditions: known.iter().cloned().chain(conditions).collect(), ..form.clone() }
+    }
+
+    /// The part of an id that an atom is, through quotients and remainders by numbers that divide what they are of.
+    fn part(&self, id: AtomId) -> Option<Part> {
+        let (base, by, is_quotient) = match self.atoms.get(id) {
+            Atom::Group(_) | Atom::Local(_) => {
+                return Some(Part { of: id, low: 1, high: self.atoms.max(id) + 1 });
+            }
+            Atom::Quotient(base, by) => (base, by, true),
+            Atom::Remainder(base, by) => (base, by, false),
+            _ => return None,
+        };
+        let &[(inner, 1)] = base.terms.as_slice() else { return None };
+        let Part { of, low, high } = self.part(inner).filter(|_| base.constant == 0)?;
+        let middle = low.checked_mul(*by)?;
+        let part = if is_quotient { Part { of, low: middle, high } } else { Part { of, low, high: middle } };
+        let divides = high % middle == 0 && self.atoms.max(id) == part.high / part.low - 1;
+        (divides || mutant!(PartsAreWhole)).then_some(part)
+    }
+
+    /// Whether what forms are made of takes all values, whatever the others have: parts of an id are other digits of it.
+    fn is_free<'a>(&self, forms: impl Iterator<Item = &'a Affine>) -> bool {
+        let mut parts: Vec<(AtomId, Part)> = Vec::new();
+        for &(id, _) in forms.flat_map(|form| &form.terms) {
+            if parts.iter().all(|(other, _)| *other != id)
+                && let Some(part) = self.part(id)
+            {
+                parts.push((id, part));
+            }
+        }
+        let is_below = |a: &Part, b: &Part| a.high <= b.low && b.low % a.high == 0;
+        parts.iter().enumerate().all(|(n, (_, a))| {
+            parts[n + 1..].iter().all(|(_, b)| a.of != b.of || is_below(a, b) || is_below(b, a))
+        })
+    }
+
     /// The form over these alone.
     fn form(&self, form: &Affine) -> Option<Affine> {
         let mut out = Affine::constant(form.constant);
@@ -293,6 +392,7 @@ impl Flat<'_> {
             match self.atoms.get(id) {
                 Atom::Group(_) | Atom::Local(_) => out.add_term(id, c),
                 _ if self.counters.contains(&id) => out.add_term(id, c),
+                Atom::Quotient(..) | Atom::Remainder(..) if self.part(id).is_some() => out.add_term(id, c),
                 Atom::Global(d) => {
                     let size = i128::from(self.local[usize::from(*d)]);
                     // An id with one value only has no atom.

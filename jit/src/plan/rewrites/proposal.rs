@@ -1,7 +1,7 @@
 //! Where free kernels may do their items, and what was placed.
 
 use crate::plan::input::submission::Submission;
-use crate::plan::output::report::{InlineReport, Places, Report, RewriteReport};
+use crate::plan::output::report::{EpilogueReport, InlineReport, Places, Report, RewriteReport};
 
 /// What earlier rewrites changed in a list that was submitted.
 #[derive(Clone, Copy)]
@@ -10,16 +10,19 @@ pub(in crate::plan) struct Known<'a> {
     pub(in crate::plan) rewrites: &'a [RewriteReport],
     /// Submissions that compute elements of others themselves: at earlier kernel boundaries, and at this one.
     pub(in crate::plan) inlined: [&'a [InlineReport]; 2],
+    /// Submissions that are done where others store.
+    pub(in crate::plan) epilogues: &'a [EpilogueReport],
 }
 
 impl<'a> Known<'a> {
     pub(in crate::plan) fn of(report: &'a Report) -> Self {
-        Self { rewrites: &report.rewrites, inlined: [&report.inlined, &[]] }
+        Self { rewrites: &report.rewrites, inlined: [&report.inlined, &[]], epilogues: &report.epilogues }
     }
 
     /// Whether a submission was changed in another way than by placing it.
     pub(in crate::plan) fn differs(&self, at: usize) -> bool {
         self.inlined.iter().copied().flatten().any(|one| one.changes(at))
+            || self.epilogues.iter().any(|one| one.changes(at))
     }
 }
 

@@ -326,6 +326,7 @@ impl Renamed {
         report.splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(told);
         report.trusted.iter_mut().filter_map(|one| one.buffer.as_mut()).for_each(told);
         report.inlined.iter_mut().for_each(|one| told(&mut one.buffer));
+        report.epilogues.iter_mut().for_each(|one| told(&mut one.buffer));
         #[cfg(feature = "certify")]
         plan.rewritten.get_or_insert_with(|| self.list.clone());
         plan

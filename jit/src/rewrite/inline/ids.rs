@@ -97,7 +97,7 @@ impl Copy<'_> {
     }
 
     /// Takes an index apart: global, group and local id.
-    fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
+    pub(super) fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
         let zero = self.writer.constant(0);
         let mut rest = number;
         if let Some(first) = self.first {
@@ -118,12 +118,18 @@ impl Copy<'_> {
                 let greatest = self.writer.load(code, self.greatest[before]);
                 value = self.writer.math(code, Op::ISub, greatest, value);
             }
+            if digit.scaled {
+                let before = digits.iter().take(at).filter(|digit| digit.scaled).count();
+                let scale = self.writer.load(code, self.scales[before]);
+                value = self.writer.math(code, Op::IMul, value, scale);
+            }
             let part = match digit.part {
                 Part::Global => 0,
                 Part::Group => 1,
                 Part::Local => 2,
             };
-            dims[part][usize::from(digit.dim)] = value;
+            let id = &mut dims[part][usize::from(digit.dim)];
+            *id = if *id == zero { value } else { self.writer.math(code, Op::IAdd, *id, value) };
         }
         for (d, size) in self.size.into_iter().enumerate() {
             let has = |part: Part| digits.iter().any(|digit| (digit.dim, digit.part) == (d as u8, part));

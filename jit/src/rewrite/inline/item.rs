@@ -10,6 +10,8 @@ pub(crate) struct Digit {
     pub(crate) part: Part,
     /// The digit is what the id lacks of its greatest value.
     pub(crate) mirrored: bool,
+    /// One of the digit is several of the id, of which others are digits, too.
+    pub(crate) scaled: bool,
 }
 
 /// Which id of a dimension a digit is.
@@ -34,7 +36,7 @@ pub(crate) struct Coordinate {
 
 /// How the item follows from the index of its element: what of that is in the code. The numbers are push constants, in this
 /// order: the shift, the first index, the consumer's first index and the one after its last, the weights of all digits but the
-/// lightest, the greatest values of mirrored ones; of a texel, the first coordinates that are not zero.
+/// lightest, the greatest values of mirrored ones, how much of their id one of scaled ones is; of a texel, the first coordinates that are not zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Ids {
     /// The index that the consumer has is not the producer's.
@@ -54,7 +56,10 @@ impl Ids {
     /// All of it.
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
         let Self { shifted, based, from_first, to_last, digits, coordinates } = self;
-        let digits = digits.iter().flat_map(|digit| [digit.dim, digit.part as u8, u8::from(digit.mirrored)]);
+        let flag = u8::from;
+        let digits = digits
+            .iter()
+            .flat_map(|digit| [digit.dim, digit.part as u8, flag(digit.mirrored), flag(digit.scaled)]);
         let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
         let coordinates =
             coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
@@ -65,12 +70,17 @@ impl Ids {
     pub(crate) fn words(&self) -> u32 {
         let flags = [self.shifted, self.based, self.from_first, self.to_last];
         let others = flags.into_iter().filter(|&flag| flag).count();
-        (others + self.weights() + self.mirrored() + self.bases()) as u32
+        (others + self.weights() + self.mirrored() + self.scaled() + self.bases()) as u32
     }
 
     /// How many greatest values.
     pub(super) fn mirrored(&self) -> usize {
         self.digits.iter().filter(|digit| digit.mirrored).count()
+    }
+
+    /// How many scaled digits.
+    pub(super) fn scaled(&self) -> usize {
+        self.digits.iter().filter(|digit| digit.scaled).count()
     }
 
     /// How many weights are among them.

@@ -82,7 +82,7 @@ impl Copy<'_> {
         count: u32,
         ty: Word,
     ) -> Result<Word> {
-        let Type::Vector { element: scalar, count: all } = *self.consumer.types.get(ty) else {
+        let Type::Vector { element: scalar, count: all } = *self.own.types.get(ty) else {
             return Err("elements of another type");
         };
         let part = match all / count {
@@ -112,7 +112,7 @@ impl Copy<'_> {
         count: u32,
         ty: Word,
     ) -> Result<Word> {
-        let (scalar, all) = self.import.vector_of(self.definition.ty).ok_or("elements of another type")?;
+        let (scalar, all) = self.import.vector_of(self.defined()?.ty).ok_or("elements of another type")?;
         let scalar = self.import.global(&mut self.writer, scalar)?;
         let shorter = all / count;
         let number = self.shifted(code, own);

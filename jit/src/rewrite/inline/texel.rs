@@ -43,7 +43,7 @@ impl Copy<'_> {
         self.values.clear();
         self.dims = None;
         let place = self.coordinates(code, coordinates, defs, stored)?;
-        let definition = self.definition;
+        let definition = self.defined()?;
         if self.import.is_local(definition.index) {
             // The same texel: the same coordinates, as the producer has them.
             let own = self.import.type_of(definition.index).ok_or("coordinates of no type")?;
@@ -116,7 +116,8 @@ impl Copy<'_> {
         ty: Word,
         stored: Texels,
     ) -> Result<SmallVec<[(Word, Word); 4]>> {
-        let (scalar, count) = self.import.vector_of(self.definition.ty).unwrap_or((self.definition.ty, 1));
+        let own = self.defined()?.ty;
+        let (scalar, count) = self.import.vector_of(own).unwrap_or((own, 1));
         let scalar = self.import.global(&mut self.writer, scalar)?;
         if count < u32::from(stored.channels) || self.writer.words_of(scalar) != Some(1) {
             return Err("a texel of fewer channels than its image has");

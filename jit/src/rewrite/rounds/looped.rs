@@ -8,27 +8,28 @@
 //! # Refuses
 //! - loops that carry anything else, values that a loop leaves behind, exits other than the test
 
-use ahash::AHashSet;
-use rspirv::dr::{Block, Function, Instruction, Operand};
-use rspirv::spirv::{Op, SelectionControl, Word};
+use rspirv::spirv::{Op, SelectionControl};
 
-use super::super::writer::{Result, Writer};
+use super::MOST_ROUNDS;
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::expr::Passed;
 use crate::analysis::unroll::Unrollable;
-use crate::frontend::{defs::Defs, opcodes};
+use crate::ir::entity::{Construct, Func, Region, SecondaryMap, Value};
+use crate::ir::{
+    Builder, ConstructKind, Def, EdgeArgs, Effect, End, Function, Module, Node, Operation, Tree, TypeKind,
+};
 use crate::kernel::NormalKernel;
+use crate::rewrite::writer::Result;
 
-/// Most rounds of a loop, and most stores that are items.
-pub(super) const MOST_ROUNDS: u32 = 64;
+/// Most constructs between a counter and its step.
+const MOST_CHOICES: usize = 8;
 
-/// Most phis between a counter and its step.
-const MOST_PHIS: usize = 8;
+const NO_LOOP: &str = "no loop that can be unrolled";
 
 /// The loop that stores, and how its counters go.
 pub(in crate::rewrite) struct Looped {
-    parts: Unrollable,
+    looped: Construct,
     counters: Vec<Counter>,
     pub(super) count: u32,
     /// Not every invocation does all rounds: the test stays.
@@ -36,44 +37,47 @@ pub(in crate::rewrite) struct Looped {
     pub(super) must_last: bool,
 }
 
-/// A value of the header that is `init + k * step` in round `k`, or `init - k * step`.
+/// A value of the loop that is `init + k * step` in round `k`, or `init - k * step`.
 struct Counter {
-    phi: Word,
-    init: Word,
-    step: Word,
+    param: Value,
+    init: Value,
+    step: Value,
     goes_down: bool,
-}
-
-fn ids(inst: &Instruction) -> Vec<Word> {
-    inst.operands.iter().filter_map(Operand::id_ref_any).collect()
-}
-
-fn id(inst: &Instruction, n: usize) -> Option<Word> {
-    inst.operands.get(n).and_then(Operand::id_ref_any)
 }
 
 impl Looped {
     pub(super) fn of(
         normal: &NormalKernel,
-        function: &Function,
+        module: &Module,
+        f: &Function,
         most: &mut dyn FnMut(usize) -> Option<u32>,
     ) -> Result<Self> {
+        let function = normal.module.functions.first().ok_or("no function")?;
         let cfg = Cfg::new(function);
-        let mut stores = normal.analysis.accesses.iter().filter(|access| access.kind != AccessKind::Read);
-        let store = stores.next().ok_or("no store")?;
-        let index = (0..cfg.loops.len())
-            .find(|&index| cfg.loops[index].parent.is_none() && cfg.loops[index].blocks.contains(store.at.0))
-            .ok_or("no loop around the store")?;
+        let writes = normal.analysis.accesses.iter().filter(|access| access.kind != AccessKind::Read);
+        let outermost = |block: usize| {
+            cfg.loops.iter().position(|one| one.parent.is_none() && one.blocks.contains(block))
+        };
+        let mut around = writes.map(|access| outermost(access.at.0));
+        let index = around.next().ok_or("no store")?.ok_or("no loop around the store")?;
+        if around.any(|other| other.is_some_and(|other| other != index)) {
+            return Err("several loops that store");
+        }
         let parts = Unrollable::with_continues(function, &cfg, index);
-        let parts = parts.filter(|parts| parts.round.repeatable).ok_or("no loop that can be unrolled")?;
-        let reader =
-            Reader { normal, function, cfg: &cfg, index, parts: &parts, defs: Defs::new(&normal.module) };
+        let parts = parts.filter(|parts| parts.round.repeatable).ok_or(NO_LOOP)?;
+        let reader = Reader::new(module, f)?;
         let header = *parts.prefix.first().ok_or("no header")?;
+        let phis = function.blocks[header].instructions.iter().filter(|inst| inst.class.opcode == Op::Phi);
+        let phis: Vec<u32> = phis.filter_map(|phi| phi.result_id).collect();
+        if phis.len() != reader.params.len() {
+            return Err(NO_LOOP);
+        }
         let mut counters = Vec::new();
         let mut under: Vec<Passed> = Vec::new();
-        let phis = function.blocks[header].instructions.iter();
-        for phi in phis.filter(|inst| inst.class.opcode == Op::Phi) {
-            let (counter, passed) = reader.counter(phi).ok_or("a loop that carries more than counters")?;
+        for (number, phi) in phis.into_iter().enumerate() {
+            let stepped_under = || normal.analysis.exprs.stepped_under(phi, index);
+            let (counter, passed) =
+                reader.counter(number, stepped_under).ok_or("a loop that carries more than counters")?;
             counters.push(counter);
             under.extend(passed);
         }
@@ -106,271 +110,310 @@ impl Looped {
         if !(2..=MOST_ROUNDS).contains(&count) {
             return Err("a loop of one iteration, or of too many");
         }
-        reader.leaves_nothing()?;
-        let is_tested = known.is_none();
-        Ok(Self { counters, count, is_tested, must_last: is_tested || !under.is_empty(), parts })
-    }
-
-    /// The body with one round in the place of the loop.
-    pub(super) fn apart(&self, normal: &NormalKernel, writer: &mut Writer, round: Word) -> Result<Function> {
-        let mut function = normal.module.functions.first().ok_or("no function")?.clone();
-        self.straight(writer, &mut function)?;
-        let u32 = writer.u32();
-        for block in &mut function.blocks {
-            let old = std::mem::take(&mut block.instructions);
-            for inst in old {
-                let counter = self.counters.iter().find(|counter| inst.result_id == Some(counter.phi));
-                let Some(counter) = counter else {
-                    block.instructions.push(inst);
-                    continue;
-                };
-                let gone = writer.fresh();
-                let operands = [round, counter.step].map(Operand::IdRef).to_vec();
-                block.instructions.push(Instruction::new(Op::IMul, Some(u32), Some(gone), operands));
-                let op = if counter.goes_down { Op::ISub } else { Op::IAdd };
-                let operands = [counter.init, gone].map(Operand::IdRef).to_vec();
-                block.instructions.push(Instruction::new(op, inst.result_type, inst.result_id, operands));
-            }
-        }
-        Ok(function)
-    }
-
-    /// Takes the loop away from around its round.
-    fn straight(&self, writer: &mut Writer, function: &mut Function) -> Result<()> {
-        let parts = &self.parts;
-        let cfg = Cfg::new(function);
-        let (&header, &test) = parts.prefix.first().zip(parts.prefix.last()).ok_or("no header")?;
-        let body = &mut function.blocks[header].instructions;
-        let at = body.iter().position(|inst| inst.class.opcode == Op::LoopMerge).ok_or("no loop")?;
-        let (merge, next) = id(&body[at], 0).zip(id(&body[at], 1)).ok_or("no merge block")?;
-        body.remove(at);
-        let merges = cfg.block_of_label(merge).ok_or("no merge block")?;
-        let carries = function.blocks[merges].instructions.iter().any(|inst| inst.class.opcode == Op::Phi);
-        if carries {
+        if !f.constructs[reader.looped].results.is_empty() {
             return Err("a value that the loop leaves behind");
         }
-        let body = &mut function.blocks[test].instructions;
-        body.retain(|inst| inst.class.opcode != Op::SelectionMerge);
-        let last = body.pop().ok_or("no test")?;
-        if self.is_tested {
-            let none = Operand::SelectionControl(SelectionControl::NONE);
-            body.push(writer.effect(Op::SelectionMerge, vec![Operand::IdRef(merge), none]));
-            let condition = id(&last, 0).ok_or("no test")?;
-            let stays = id(&last, 1) == Some(parts.inside);
-            let (yes, no) = if stays { (parts.inside, merge) } else { (merge, parts.inside) };
-            body.push(writer.choose(condition, yes, no));
-        } else {
-            body.push(writer.branch(parts.inside));
+        let is_tested = known.is_none();
+        let must_last = is_tested || !under.is_empty();
+        Ok(Self { looped: reader.looped, counters, count, is_tested, must_last })
+    }
+
+    /// Has the body of the function do one round in the place of the loop.
+    pub(super) fn apart(&self, module: &mut Module, func: Func, round: Value) -> Result<()> {
+        let mut by = SecondaryMap::of(&module.functions[func].values);
+        let mut code = Builder::new(module, func);
+        for &Counter { param, init, step, goes_down } in &self.counters {
+            let gone = code.math(Op::IMul, round, step);
+            let op = if goes_down { Op::ISub } else { Op::IAdd };
+            let ty = code.function().values[param].ty;
+            by[param] = Some(code.pure(op, ty, &[init, gone], &[]));
         }
-        *function.blocks[parts.latch].instructions.last_mut().ok_or("no latch")? = writer.branch(merge);
-        if parts.continues {
-            let next = cfg.block_of_label(next).ok_or("no continue target")?;
-            if !mutant!(LoopsEndKernels) {
-                ends(function, next)?;
+        let mut nodes = std::mem::take(&mut code.nodes);
+        let f = &mut module.functions[func];
+        let parts = Parts::of(f, self.looped)?;
+        let Parts { body, continuing, test, inside, out } = parts;
+        let regions = f.regions_in(f.body);
+        let own = Node::Construct(self.looped);
+        let around = regions.into_iter().find(|&region| f.regions[region].nodes.contains(&own));
+        let around = around.ok_or("a loop that is nowhere")?;
+        let continues: Vec<Region> =
+            f.regions_in(body).into_iter().filter(|&one| parts.goes_on(f, one)).collect();
+        let mut prefix = std::mem::take(&mut f.regions[body].nodes);
+        let at = prefix.iter().position(|node| *node == Node::Construct(test)).ok_or(NO_LOOP)?;
+        let mut rest = prefix.split_off(at + 1);
+        prefix.truncate(at);
+        let mut end = None;
+        let last = if parts.goes_on(f, inside) { inside } else { body };
+        if continues == [last] {
+            // What continues the loop is the end of its round.
+            let args: Vec<Value> = f.regions[last].end.values().collect();
+            for (&param, arg) in f.regions[continuing].params.iter().zip(args) {
+                by[param] = Some(arg);
             }
-            returns(writer, function, next);
+            rest.extend(f.regions[continuing].nodes.iter().copied());
+        } else {
+            if !mutant!(LoopsEndKernels) {
+                ends(f, self.looped, (around, continuing))?;
+            }
+            for region in continues {
+                f.regions[region].end = End::Return(None);
+            }
+            end = Some(f.regions[body].end.clone());
         }
-        in_order(function);
+        nodes.append(&mut prefix);
+        if self.is_tested {
+            let leaves = End::Exit { to: test, args: EdgeArgs::new() };
+            f.regions[out].end = leaves.clone();
+            (f.regions[inside].nodes, f.regions[inside].end) = (rest, end.take().unwrap_or(leaves));
+            if let ConstructKind::If { control, .. } = &mut f.constructs[test].kind {
+                *control = Some(SelectionControl::NONE);
+            }
+            nodes.push(Node::Construct(test));
+        } else {
+            nodes.append(&mut rest);
+        }
+        let data = &mut f.regions[around];
+        let at = data.nodes.iter().position(|node| *node == own).unwrap_or(0);
+        match end {
+            Some(end) => {
+                data.nodes.truncate(at);
+                data.nodes.append(&mut nodes);
+                data.end = end;
+            }
+            None => drop(data.nodes.splice(at..=at, nodes)),
+        }
+        f.substitute(&by);
         Ok(())
     }
 }
 
-/// Demands that nothing happens from a block on until the kernel returns.
-fn ends(function: &Function, from: usize) -> Result<()> {
-    let mut here = from;
-    // Each block is come to once.
-    for _ in 0..function.blocks.len() {
-        let Some((last, rest)) = function.blocks[here].instructions.split_last() else { break };
-        let is_idle = |inst: &Instruction| inst.class.opcode == Op::Phi || opcodes::is_pure(inst);
-        if !rest.iter().all(is_idle) {
-            break;
-        }
-        match last.class.opcode {
-            Op::Return => return Ok(()),
-            Op::Branch => {
-                let to = id(last, 0);
-                let block = function.blocks.iter().position(|block| block.label_id() == to);
-                here = block.ok_or("a branch to nowhere")?;
-            }
+/// Demands that nothing happens from what continues a loop on until the kernel returns.
+fn ends(f: &Function, looped: Construct, (around, continuing): (Region, Region)) -> Result<()> {
+    let is_idle = |node: &Node| match *node {
+        Node::Inst(inst) => f.insts[inst].operation.effect() == Effect::None,
+        Node::Construct(_) => false,
+    };
+    let tree = Tree::of(f);
+    let (mut region, mut from) = (around, looped);
+    let mut idle = f.regions[continuing].nodes.iter().all(is_idle);
+    while idle {
+        let data = &f.regions[region];
+        let behind = data.nodes.iter().skip_while(|node| **node != Node::Construct(from)).skip(1);
+        idle = { behind }.all(is_idle);
+        match (&data.end, tree.parent(region)) {
+            (End::Return(_), _) if idle => return Ok(()),
+            (End::Exit { to, .. }, Some((outer, own))) if *to == own => (region, from) = (outer, own),
             _ => break,
         }
     }
     Err("a loop with early exits that is followed by other work")
 }
 
-/// Has what goes to the next round return.
-fn returns(writer: &mut Writer, function: &mut Function, next: usize) {
-    let Some(label) = function.blocks[next].label_id() else { return };
-    let ends = || vec![Instruction::new(Op::Return, None, None, Vec::new())];
-    let mut added = Vec::new();
-    for (_, block) in function.blocks.iter_mut().enumerate().filter(|(at, _)| *at != next) {
-        let leads = |inst: &Instruction| ids(inst).contains(&label) && inst.class.opcode != Op::Phi;
-        if !block.instructions.iter().any(leads) {
-            continue;
-        }
-        let Some(last) = block.instructions.last_mut() else { continue };
-        if last.class.opcode == Op::Branch {
-            *last = ends().remove(0);
-            continue;
-        }
-        // A selection that meets there, or a side of one that leads there at once.
-        let fresh = writer.fresh();
-        let operands = block.instructions.iter_mut().rev().take(2).flat_map(|inst| &mut inst.operands);
-        for operand in operands.filter(|operand| operand.id_ref_any() == Some(label)) {
-            *operand = Operand::IdRef(fresh);
-        }
-        let start = Instruction::new(Op::Label, None, Some(fresh), Vec::new());
-        added.push(Block { label: Some(start), instructions: ends() });
-    }
-    function.blocks.extend(added);
+/// The parts of a loop that is left by its test alone, which stands before all other constructs.
+#[derive(Clone, Copy)]
+struct Parts {
+    body: Region,
+    continuing: Region,
+    test: Construct,
+    /// The sides of the test.
+    inside: Region,
+    out: Region,
 }
 
-/// Drops blocks that nothing leads to, and puts the others in an order in which each comes behind all that lead to it.
-fn in_order(function: &mut Function) {
-    let cfg = Cfg::new(function);
-    let mut place = vec![usize::MAX; function.blocks.len()];
-    let (mut open, mut seen, mut left) = (vec![0], vec![false; function.blocks.len()], function.blocks.len());
-    while let Some(&block) = open.last() {
-        seen[block] = true;
-        if let Some(&next) = cfg.successors[block].iter().find(|&&next| !seen[next]) {
-            open.push(next);
-            continue;
+impl Parts {
+    fn of(f: &Function, looped: Construct) -> Result<Self> {
+        let ConstructKind::Loop { body, continuing, .. } = f.constructs[looped].kind else {
+            return Err(NO_LOOP);
+        };
+        let test = f.regions[body].nodes.iter().find_map(|node| match *node {
+            Node::Construct(construct) => Some(construct),
+            Node::Inst(_) => None,
+        });
+        let test = test.ok_or(NO_LOOP)?;
+        let ConstructKind::If { accept, reject, .. } = f.constructs[test].kind else { return Err(NO_LOOP) };
+        let side = |region: Region, is: &dyn Fn(&End) -> bool| {
+            f.regions[region].nodes.is_empty() && is(&f.regions[region].end)
+        };
+        let leaves = |end: &End| matches!(end, End::Exit { to, .. } if *to == looped);
+        // Where all of a round stands in what continues the loop, the test leads there.
+        let stays = |end: &End| match end {
+            End::Exit { to, .. } => *to == test,
+            End::Continue { to, .. } => *to == looped,
+            _ => false,
+        };
+        let sides = [(accept, reject), (reject, accept)];
+        let sides = sides.into_iter().find(|&(inside, out)| side(inside, &stays) && side(out, &leaves));
+        let (inside, out) = sides.ok_or(NO_LOOP)?;
+        let ends = |region: &Region| match &f.regions[*region].end {
+            End::Repeat { until, .. } => *region == continuing && until.is_some(),
+            End::Return(_) => true,
+            end => leaves(end),
+        };
+        let parts = Self { body, continuing, test, inside, out };
+        let repeats = f.regions_in(body).into_iter().any(|region| parts.goes_on(f, region));
+        match f.inside(looped).iter().filter(|region| ends(region)).count() {
+            1 if repeats => Ok(parts),
+            _ => Err(NO_LOOP),
         }
-        open.pop();
-        left -= 1;
-        place[block] = left;
     }
-    // Where constructs end stays, whether or not they are left that way.
-    let reached = function.blocks.iter().zip(&seen).filter(|&(_, seen)| *seen);
-    let merges: AHashSet<Word> = reached
-        .flat_map(|(block, _)| &block.instructions)
-        .filter(|inst| matches!(inst.class.opcode, Op::SelectionMerge | Op::LoopMerge))
-        .filter_map(|inst| id(inst, 0))
-        .collect();
-    let mut blocks: Vec<_> = std::mem::take(&mut function.blocks).into_iter().zip(place).collect();
-    blocks.retain(|(block, place)| {
-        *place != usize::MAX || block.label_id().is_some_and(|l| merges.contains(&l))
-    });
-    blocks.sort_by_key(|&(_, place)| place);
-    function.blocks = blocks
-        .into_iter()
-        .map(|(mut block, place)| {
-            if place == usize::MAX {
-                block.instructions = vec![Instruction::new(Op::Unreachable, None, None, Vec::new())];
+
+    /// Whether the end of a region goes on with the next round.
+    fn goes_on(&self, f: &Function, region: Region) -> bool {
+        match f.regions[region].end {
+            End::Continue { to, .. } => {
+                matches!(f.constructs[to].kind, ConstructKind::Loop { body, .. } if body == self.body)
             }
-            block
-        })
-        .collect();
+            _ => false,
+        }
+    }
 }
 
 /// Reads what a loop carries.
 struct Reader<'a> {
-    normal: &'a NormalKernel,
-    function: &'a Function,
-    cfg: &'a Cfg,
-    /// Number of the loop.
-    index: usize,
-    parts: &'a Unrollable,
-    defs: Defs<'a>,
+    module: &'a Module,
+    f: &'a Function,
+    looped: Construct,
+    parts: Parts,
+    params: &'a [Value],
+    /// Whether a value is made in the loop.
+    made: SecondaryMap<Value, bool>,
 }
 
 impl<'a> Reader<'a> {
-    /// What makes a value in the loop.
-    fn made(&self, id: Word) -> Option<&'a Instruction> {
-        let function = self.function;
-        let blocks = self.parts.blocks.iter().flat_map(move |&block| &function.blocks[block].instructions);
-        { blocks }.find(|inst| inst.result_id == Some(id))
+    /// Of the outermost loop that stores, of which there is one.
+    fn new(module: &'a Module, f: &'a Function) -> Result<Self> {
+        let tree = Tree::of(f);
+        let is_loop = |one: Construct| matches!(f.constructs[one].kind, ConstructKind::Loop { .. });
+        let mut found = None;
+        for region in f.regions_in(f.body) {
+            let stores = f.regions[region].nodes.iter().any(|node| match *node {
+                Node::Inst(inst) => matches!(f.insts[inst].operation, Operation::Store { .. }),
+                Node::Construct(_) => false,
+            });
+            let around = std::iter::successors(tree.parent(region), |(outer, _)| tree.parent(*outer));
+            let outermost = around.map(|(_, one)| one).filter(|&one| is_loop(one)).last();
+            if let Some(one) = outermost.filter(|_| stores)
+                && found.replace(one).is_some_and(|other| other != one)
+            {
+                return Err("several loops that store");
+            }
+        }
+        let looped = found.ok_or("no loop around the store")?;
+        let parts = Parts::of(f, looped)?;
+        let mut made = SecondaryMap::of(&f.values);
+        for region in f.inside(looped) {
+            let results = f.regions[region].nodes.iter().flat_map(|node| match *node {
+                Node::Inst(inst) => f.insts[inst].result.as_slice(),
+                Node::Construct(construct) => f.constructs[construct].results.as_slice(),
+            });
+            results.chain(&f.regions[region].params).for_each(|&value| made[value] = true);
+        }
+        Ok(Self { module, f, looped, parts, params: &f.regions[parts.body].params, made })
     }
 
-    fn constant(&self, id: Word) -> Option<u32> {
-        self.defs.constant(id).and_then(|value| u32::try_from(value).ok())
+    /// What a value of the loop is in the first round, and what the next round gives it.
+    fn carried(&self, number: usize) -> Option<(Value, Value)> {
+        let ConstructKind::Loop { args, .. } = &self.f.constructs[self.looped].kind else { return None };
+        let End::Repeat { args: next, until: None } = &self.f.regions[self.parts.continuing].end else {
+            return None;
+        };
+        let mut next = *next.get(number)?;
+        // What the body makes is carried into what continues the loop.
+        while matches!(self.f.values[next].def, Def::Region(own, _) if own == self.parts.continuing)
+            && let [one] = self.incoming(next)[..]
+        {
+            next = one;
+        }
+        Some((*args.get(number)?, next))
     }
 
     /// A value that the loop carries, and the branches that a round takes if it steps that: none if all do.
-    fn counter(&self, phi: &Instruction) -> Option<(Counter, Vec<Passed>)> {
-        // A word of 32 bits.
-        let word = self.defs.get(phi.result_type?)?;
-        let is_word =
-            word.class.opcode == Op::TypeInt && word.operands.first() == Some(&Operand::LiteralBit32(32));
-        let id = phi.result_id.filter(|_| is_word)?;
-        let (mut init, mut next) = (None, None);
-        for pair in ids(phi).chunks(2) {
-            let &[value, from] = pair else { return None };
-            match self.cfg.block_of_label(from)? == self.parts.latch {
-                true => next = Some(value),
-                false if init.is_none() => init = Some(value),
-                false => return None,
-            }
+    fn counter<'p>(
+        &self,
+        number: usize,
+        stepped_under: impl Fn() -> Option<&'p [Passed]>,
+    ) -> Option<(Counter, Vec<Passed>)> {
+        let param = self.params[number];
+        if !matches!(self.module.types.kind(self.f.values[param].ty), TypeKind::Int { width: 32, .. }) {
+            return None;
         }
-        let (init, next) = (init?, next?);
-        if let Some((step, goes_down)) = self.step(next, id) {
-            return Some((Counter { phi: id, init, step, goes_down }, Vec::new()));
+        let (init, next) = self.carried(number)?;
+        let of = |(step, goes_down)| Counter { param, init, step, goes_down };
+        if let Some(step) = self.step(next, param) {
+            return Some((of(step), Vec::new()));
         }
-        let under = self.normal.analysis.exprs.stepped_under(id, self.index)?;
+        let under = stepped_under()?;
         let mut value = next;
-        for _ in 0..MOST_PHIS {
-            let inst = self.made(value).filter(|inst| inst.class.opcode == Op::Phi)?;
-            let values = ids(inst);
-            let mut others = values.chunks(2).filter_map(|pair| pair.first()).filter(|&&value| value != id);
-            value = *others.next()?;
-            if let Some((step, goes_down)) = self.step(value, id) {
-                return Some((Counter { phi: id, init, step, goes_down }, under.to_vec()));
+        for _ in 0..MOST_CHOICES {
+            value = self.incoming(value).into_iter().find(|&one| one != param)?;
+            if let Some(step) = self.step(value, param) {
+                return Some((of(step), under.to_vec()));
             }
         }
         None
     }
 
+    /// The values that the ways to the end of a construct in the loop, or to what continues that, give a value.
+    fn incoming(&self, value: Value) -> Vec<Value> {
+        let f = self.f;
+        let given = |region: Region| match (f.values[value].def, &f.regions[region].end) {
+            (Def::Result(construct, number), End::Exit { to, args }) if *to == construct => {
+                args.get(number as usize).copied()
+            }
+            (Def::Region(own, number), End::Continue { args, .. })
+                if own == self.parts.continuing && self.parts.goes_on(f, region) =>
+            {
+                args.get(number as usize).copied()
+            }
+            _ => None,
+        };
+        f.inside(self.looped).into_iter().filter_map(given).collect()
+    }
+
     /// By what a sum or a difference changes a counter: something that is made outside of the loop.
-    fn step(&self, next: Word, counter: Word) -> Option<(Word, bool)> {
-        let sum = self.made(next)?;
-        let (step, goes_down) = match (sum.class.opcode, ids(sum).as_slice()) {
+    fn step(&self, next: Value, counter: Value) -> Option<(Value, bool)> {
+        let (op, args) = self.computed(next)?;
+        let (step, goes_down) = match (op, args) {
             (Op::IAdd, &[a, b]) if a == counter => (b, false),
             (Op::IAdd, &[a, b]) if b == counter => (a, false),
             (Op::ISub, &[a, b]) if a == counter => (b, true),
             _ => return None,
         };
-        self.made(step).is_none().then_some((step, goes_down))
+        (!self.made[step]).then_some((step, goes_down))
+    }
+
+    /// The operation in the loop that computes a value.
+    fn computed(&self, value: Value) -> Option<(Op, &'a [Value])> {
+        match (self.f.values[value].def, self.made[value]) {
+            (Def::Inst(inst), true) => match &self.f.insts[inst].operation {
+                Operation::Pure { op, args, .. } => Some((*op, args)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// How many rounds there are, if a counter goes up from a constant by a constant while below a constant.
     fn constant_count(&self, counters: &[Counter]) -> Option<u32> {
-        let test = self.function.blocks[*self.parts.prefix.last()?].instructions.last()?;
-        let condition = self.made(*ids(test).first()?)?;
-        let stays = ids(test).get(1) == Some(&self.parts.inside);
-        let &[a, b] = ids(condition).as_slice() else { return None };
-        let is_less = match condition.class.opcode {
+        let ConstructKind::If { condition, accept, .. } = self.f.constructs[self.parts.test].kind else {
+            return None;
+        };
+        let (op, args) = self.computed(condition)?;
+        let stays = accept == self.parts.inside;
+        let &[a, b] = args else { return None };
+        let is_less = match op {
             Op::ULessThan | Op::SLessThan => true,
             Op::UGreaterThanEqual | Op::SGreaterThanEqual => false,
             _ => return None,
         };
-        let counter = counters.iter().find(|counter| counter.phi == a && !counter.goes_down)?;
+        let number = counters.iter().position(|counter| counter.param == a && !counter.goes_down)?;
         // One that some rounds do not step ends the loop in none of them.
-        let next = self.made(a).and_then(|phi| {
-            ids(phi).chunks(2).map(<[Word]>::to_vec).find(|pair| {
-                pair.get(1).is_some_and(|&from| self.cfg.block_of_label(from) == Some(self.parts.latch))
-            })
-        })?;
-        self.step(*next.first()?, a)?;
-        let (first, step) = (self.constant(counter.init)?, self.constant(counter.step)?);
-        let limit = self.constant(b)?;
+        self.step(self.carried(number)?.1, a)?;
+        let constant = |value: Value| self.module.number(self.f.as_const(value)?);
+        let counter = &counters[number];
+        let (first, step, limit) = (constant(counter.init)?, constant(counter.step)?, constant(b)?);
         // All below what may be a sign.
         let counts = step > 0 && stays == is_less && first < limit && limit < 1 << 30 && step < 1 << 30;
         counts.then(|| (limit - first).div_ceil(step))
-    }
-
-    /// Demands that nothing made in a round is used behind the loop.
-    fn leaves_nothing(&self) -> Result<()> {
-        let blocks: AHashSet<usize> = self.parts.blocks.iter().copied().collect();
-        let function = self.function;
-        let inside: AHashSet<Word> = self
-            .parts
-            .blocks
-            .iter()
-            .flat_map(|&block| function.blocks[block].instructions.iter().filter_map(|inst| inst.result_id))
-            .collect();
-        let others = function.blocks.iter().enumerate().filter(|(at, _)| !blocks.contains(at));
-        let mut used = others.flat_map(|(_, block)| &block.instructions).flat_map(ids);
-        let is_used = used.any(|id| inside.contains(&id));
-        if is_used { Err("a value that the loop leaves behind") } else { Ok(()) }
     }
 }

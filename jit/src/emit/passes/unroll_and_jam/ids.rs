@@ -4,11 +4,8 @@ use rspirv::spirv::{BuiltIn, FunctionControl, LoopControl, Op, Scope, SelectionC
 
 use super::jam::{Body, Jam, One, Several};
 use crate::emit::entry;
-use crate::emit::passes::inputs;
 use crate::ir::entity::{Func, Global, Place, Type, Value};
-use crate::ir::{
-    Args, Builder, ConstructData, ConstructKind, EdgeArgs, End, Function, Node, Operation, Root, TypeKind,
-};
+use crate::ir::{Args, Builder, EdgeArgs, End, Function, Node, Operation, Root, TypeKind};
 
 impl Jam<'_> {
     /// Loads an id of one of the work-groups, or invocations: three numbers, or one of them.
@@ -27,7 +24,7 @@ impl Jam<'_> {
         let parts = match self.what {
             Several::Groups(how) => {
                 let axis = usize::from(how.axis);
-                let mut parts = [0, 1, 2].map(|dim| inputs::component(&mut code, builtin, dim));
+                let mut parts = [0, 1, 2].map(|dim| code.component(builtin, dim));
                 let groups = code.word(how.groups);
                 parts[axis] = match (builtin, self.total) {
                     (BuiltIn::NumWorkgroups, Some(total)) => total.load(&mut code),
@@ -38,8 +35,7 @@ impl Jam<'_> {
                         let group = match (one, self.rest) {
                             (One::Rest, Some(rest)) => code.load(Root::Global(rest), &[]),
                             _ => {
-                                let first =
-                                    inputs::component(&mut code, BuiltIn::WorkgroupId, how.axis.into());
+                                let first = code.component(BuiltIn::WorkgroupId, how.axis.into());
                                 let copy = code.word(one.number());
                                 code.linear(first, how.groups, copy)
                             }
@@ -49,8 +45,7 @@ impl Jam<'_> {
                         } else {
                             let local = code.word(self.local);
                             let start = code.pure(Op::IMul, number, &[group, local], &[]);
-                            let inside =
-                                inputs::component(&mut code, BuiltIn::LocalInvocationId, how.axis.into());
+                            let inside = code.component(BuiltIn::LocalInvocationId, how.axis.into());
                             code.pure(Op::IAdd, number, &[start, inside], &[])
                         }
                     }
@@ -62,13 +57,12 @@ impl Jam<'_> {
                 let copy = if mutant!(InvocationsAreOne) { 0 } else { one.number() };
                 let below = if mutant!(FewerAreLeft) { left / 2 } else { left };
                 range = Some((copy * left, copy * left + below.saturating_sub(1)));
-                let inside = inputs::component(&mut code, BuiltIn::LocalInvocationId, 0);
+                let inside = code.component(BuiltIn::LocalInvocationId, 0);
                 let (first, zero) = (code.word(copy * left), code.word(0));
                 let own = code.pure(Op::IAdd, number, &[inside, first], &[]);
                 match builtin {
                     BuiltIn::GlobalInvocationId => {
-                        let groups =
-                            [0, 1, 2].map(|dim| inputs::component(&mut code, BuiltIn::WorkgroupId, dim));
+                        let groups = [0, 1, 2].map(|dim| code.component(BuiltIn::WorkgroupId, dim));
                         [code.linear(groups[0], self.local, own), groups[1], groups[2]]
                     }
                     _ => [own, zero, zero],
@@ -81,7 +75,7 @@ impl Jam<'_> {
         } else {
             let pointer = code.module.globals[id].pointer;
             let vector = code.module.types.pointer(pointer).map_or(ty, |(_, pointee)| pointee);
-            let whole = inputs::made(&mut code, &parts, vector);
+            let whole = code.vector(&parts, vector);
             let known = |code: &mut Builder<'_>, index| {
                 code.function().as_const(index).and_then(|index| code.module.number(index))
             };
@@ -125,7 +119,7 @@ impl Jam<'_> {
         let mut code = Builder::new(self.module, entry);
         let (number, boolean) = (code.module.u32(), code.module.ty(TypeKind::Bool));
         let total = total.load(&mut code);
-        let group = inputs::component(&mut code, BuiltIn::WorkgroupId, how.axis.into());
+        let group = code.component(BuiltIn::WorkgroupId, how.axis.into());
         let groups = code.word(self.several);
         let first = code.pure(Op::IMul, number, &[group, groups], &[]);
         let behind = code.pure(Op::IAdd, number, &[first, groups], &[]);
@@ -134,23 +128,9 @@ impl Jam<'_> {
             full = code.truth(true);
         }
         let [side_by_side, one_by_one] = code.branch(full, Some(SelectionControl::NONE));
-        let f = code.function();
-        let (body, continuing) = (f.region(), f.region());
-        let count = f.param(body, number, None);
-        let args = EdgeArgs::from_slice(&[first]);
-        let (control, operands) = (LoopControl::DONT_UNROLL, Vec::new());
-        let kind = ConstructKind::Loop { args, body, continuing, control, operands };
-        let repeat = f.constructs.push(ConstructData { kind, results: Vec::new() });
-        f.regions[one_by_one].nodes.push(Node::Construct(repeat));
-        f.regions[f.body].end = End::Return(None);
-        let jammed = call(&mut code, together);
-        code.function().regions[side_by_side].nodes.push(jammed);
-        code.begin();
-
-        let mut code = Builder::new(self.module, entry);
-        let more = code.pure(Op::ULessThan, boolean, &[count, total], &[]);
-        let [_, done] = code.branch(more, None);
-        code.function().regions[done].end = End::Exit { to: repeat, args: EdgeArgs::new() };
+        let body = code.function().region();
+        let count = code.function().param(body, number, None);
+        let before = std::mem::take(&mut code.nodes);
         code.store(Root::Global(rest), &[], count);
         let serial = call(&mut code, alone);
         code.nodes.push(serial);
@@ -162,14 +142,17 @@ impl Jam<'_> {
             code.nodes.push(Node::Inst(barrier));
         }
         let nodes = std::mem::take(&mut code.nodes);
-        let data = &mut code.function().regions[body];
-        (data.nodes, data.end) = (nodes, End::Continue { to: repeat, args: EdgeArgs::new() });
+        code.function().regions[body].nodes = nodes;
         let one = code.word(1);
-        let following = code.pure(Op::IAdd, number, &[count, one], &[]);
-        let nodes = std::mem::take(&mut code.nodes);
-        let data = &mut code.function().regions[continuing];
-        data.nodes = nodes;
-        data.end = End::Repeat { args: EdgeArgs::from_slice(&[following]), until: None };
+        let repeat = code.counted((body, count), [first, total, one], LoopControl::DONT_UNROLL);
+        code.function().regions[body].end = End::Continue { to: repeat, args: EdgeArgs::new() };
+        let serial = std::mem::replace(&mut code.nodes, before);
+        let jammed = call(&mut code, together);
+        let f = code.function();
+        f.regions[one_by_one].nodes.extend(serial);
+        f.regions[side_by_side].nodes.push(jammed);
+        f.regions[f.body].end = End::Return(None);
+        code.begin();
         entry
     }
 }

@@ -70,11 +70,13 @@ impl Stored {
 }
 
 /// An id as a digit of an offset.
-pub(super) struct Weighed {
-    pub(super) is: Digit,
+pub(in crate::plan) struct Weighed {
+    pub(in crate::plan) is: Digit,
     /// The weight, or what is taken off for each of the id if the digit is mirrored.
-    pub(super) weight: i128,
-    pub(super) count: i128,
+    pub(in crate::plan) weight: i128,
+    pub(in crate::plan) count: i128,
+    /// How much of the id one of it is.
+    pub(in crate::plan) scale: i128,
 }
 
 /// The texels that a producer certainly writes, each by exactly one item: from the first to the last of each coordinate.

@@ -185,7 +185,11 @@ impl Boundary<'_> {
 }
 
 /// The offset of a store as a sum of digits: none that is not there tells two items apart.
-pub(super) fn digits(view: &View, form: &AccessForm, source: &Submission) -> Option<SmallVec<[Weighed; 4]>> {
+pub(in crate::plan) fn digits(
+    view: &View,
+    form: &AccessForm,
+    source: &Submission,
+) -> Option<SmallVec<[Weighed; 4]>> {
     let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
     if !form.offset.terms.iter().all(|&(id, _)| known(view.atoms.get(id))) {
         return None;
@@ -196,8 +200,8 @@ pub(super) fn digits(view: &View, form: &AccessForm, source: &Submission) -> Opt
         let local = i128::from(source.kernel.interface.local_size[usize::from(d)]);
         let (of_group, of_local) = (view.weight(form, Atom::Group(d)), view.weight(form, Atom::Local(d)));
         let mut add = |part, weight: i128, count| {
-            let is = Digit { dim: d, part, mirrored: weight < 0 };
-            digits.push(Weighed { is, weight: weight.abs(), count });
+            let is = Digit { dim: d, part, mirrored: weight < 0, scaled: false };
+            digits.push(Weighed { is, weight: weight.abs(), count, scale: 1 });
             weight != 0
         };
         let fits = match (groups, local) {
@@ -216,7 +220,7 @@ pub(super) fn digits(view: &View, form: &AccessForm, source: &Submission) -> Opt
 }
 
 /// Takes in a condition of a store, which is at most zero: a greatest value of one digit, or of the number that all of them make.
-pub(super) fn bound(
+pub(in crate::plan) fn bound(
     view: &View,
     digits: &mut [Weighed],
     condition: &Affine,

@@ -125,8 +125,8 @@ fn written(
         let dim = dimension(view, coordinate, source)?;
         if let Some(dim) = dim {
             let count = i128::from(source.groups[usize::from(dim)]) * i128::from(local(source, dim));
-            let is = Digit { dim, part: Part::Global, mirrored: false };
-            digits.push(Weighed { is, weight: 1, count });
+            let is = Digit { dim, part: Part::Global, mirrored: false, scaled: false };
+            digits.push(Weighed { is, weight: 1, count, scale: 1 });
         }
         dims.push(dim);
     }

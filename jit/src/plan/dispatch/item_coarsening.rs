@@ -1,4 +1,4 @@
-//! The shape of a dispatch whose members do not care for it: work-group size, items per invocation.
+//! Thread coarsening of items by number: work-groups of the size that the device likes, several items in one invocation (`emit::coarsening`).
 //!
 //! A member that is item-only does the same for item `i` in whatever invocation `i` is done. If all members of a
 //! group are, and no data goes from one item to another, the planner is free to choose. Equal items of all members
@@ -19,37 +19,26 @@ use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::if_conversion::RangeGuard;
 use crate::analysis::layout::Type;
 use crate::kernel::{BindingKind, NormalKernel};
+use crate::plan::dispatch::candidate::Candidate;
+use crate::plan::dispatch::context::Finished;
 use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::{Layout, fold};
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::FuseOptions;
+use crate::plan::input::options::FloatMode;
 use crate::plan::input::planned_push::{MOST_STEPS, number_of};
 use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::SlotOf;
 use crate::plan::promotion::internalize::Granted;
-use crate::schedule::{Demands, Domain, ItemCoarsening, Schedule, Tail};
+use crate::schedule::{Domain, ItemCoarsening, Tail};
 
-/// Items one invocation does, and which accesses take several elements at once.
-pub(crate) struct Chosen {
-    pub(crate) coarsening: Option<ItemCoarsening>,
-    /// For each member, in the order of its accesses; empty if none is wide.
-    pub(crate) wide: Vec<Vec<bool>>,
-}
-
-/// Gives the group another shape, if it may have one and the device would like it.
-pub(crate) fn choose(
-    list: &[Submission],
-    group: &mut Group,
-    granted: &[Granted],
-    options: &FuseOptions,
-    limits: &Limits,
-) -> Option<Chosen> {
-    let facts = limits.shape;
-    let members = &list[group.start..group.end()];
+/// Schedules of items by number, if the group may have one and the device gains from it.
+pub(crate) fn propose(finished: &Finished<'_>) -> Vec<Candidate> {
+    let Finished { group, granted, float, limits, .. } = *finished;
+    let (facts, members) = (limits.shape, finished.members());
     if facts.group_size == 0 && facts.items <= 1 || !is_free(members, group, granted) {
-        return None;
+        return Vec::new();
     }
     let straight = members.iter().all(|m| is_straight_line(m, granted))
         && granted.iter().all(|one| reads_what_was_written(members, group.start, one));
@@ -57,51 +46,52 @@ pub(crate) fn choose(
     let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
     let size = if facts.group_size == 0 { own } else { facts.group_size };
     let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
-    if items == 1 && (size == own || group.layout.domain != Domain::Grid && facts.group_size == 0) {
-        return None;
+    let is_as_submitted = size == own || group.layout.domain != Domain::Grid && facts.group_size == 0;
+    if items == 1 && is_as_submitted || !totals_fit(members, float, limits) {
+        return Vec::new();
     }
     let total = members.iter().map(total).max().unwrap_or(1);
-    if !totals_fit(members, options, limits) {
-        return None;
-    }
-    let mut layout = |items: u32| {
-        let groups = fold(total.div_ceil(u128::from(size * items)), limits).ok()?;
-        let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(size * items);
+    let candidate = |how: Option<ItemCoarsening>| {
+        let several = size * how.map_or(1, |how| how.items * how.rounds);
+        let groups = fold(total.div_ceil(u128::from(several)), limits).ok()?;
+        let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(several);
+        let layout =
+            Layout { domain: Domain::LinearItems, shape: Shape { groups, local: [size, 1, 1] }, free: true };
+        let schedule = layout.as_submitted();
+        let schedule = how.map_or(schedule.clone(), |how| schedule.coarsen_items(how));
         // Signed comparisons of an item's number are right up to here.
-        (all <= 1 << 31).then(|| {
-            let shape = Shape { groups, local: [size, 1, 1] };
-            group.layout = Layout { domain: Domain::LinearItems, shape, free: true };
-        })
+        (all <= 1 << 31).then(|| Candidate::new(layout, schedule))
     };
-    layout(items)?;
-    if items == 1 {
-        return Some(Chosen { coarsening: None, wide: Vec::new() });
-    }
-    let wide: Vec<Vec<bool>> = if facts.vectors && items == 4 {
-        members.iter().map(|m| wide(m, granted)).collect()
-    } else {
-        Vec::new()
+    let strided = ItemCoarsening { items, rounds: 1, consecutive: false, tail: Tail::Guarded };
+    let Some(one_by_one) = candidate(Some(strided).filter(|_| items > 1)) else { return Vec::new() };
+    let wide: Vec<Vec<bool>> = match facts.vectors && items == 4 {
+        true => members.iter().map(|m| wide(m, granted)).collect(),
+        false => return vec![one_by_one],
     };
     let wides = wide.iter().flatten().filter(|&&w| w).count();
     let others = members.iter().map(|m| by_item(m, granted)).sum::<usize>() - wides;
-    let guarded = ItemCoarsening { items, rounds: 1, consecutive: false, tail: Tail::Guarded };
-    if wides == 0 || wides < others {
-        return Some(Chosen { coarsening: Some(guarded), wide: Vec::new() });
+    let kept = if mutant!(ItemsApartAreVectors) { wide.clone() } else { Vec::new() };
+    let one_by_one = Candidate { slow_accesses: wides, wide: kept, ..one_by_one };
+    if wides == 0 {
+        return vec![one_by_one];
     }
-    let vectors = ItemCoarsening { consecutive: true, ..guarded };
-    let how = match common_end(members) {
-        Some(end) if end.is_multiple_of(u64::from(items)) => ItemCoarsening { tail: Tail::Whole, ..vectors },
+    let vectors = ItemCoarsening { consecutive: true, ..strided };
+    let (in_a_loop, at_once) = match common_end(members) {
+        Some(end) if end.is_multiple_of(u64::from(items)) => {
+            (None, ItemCoarsening { tail: Tail::Whole, ..vectors })
+        }
         Some(end) => {
             let rounds = end / (u64::from(size * items) * u64::from(facts.least.max(1)));
             let rounds = rounds.min(u64::from(facts.rounds)) as u32;
             let peeled = ItemCoarsening { rounds, tail: Tail::Peeled, ..vectors };
-            let schedule = Schedule::new(Domain::LinearItems, [size, 1, 1], true).coarsen_items(peeled);
-            let is_legal = rounds > 1 && schedule.legal(Demands::default()).is_ok();
-            if is_legal && layout(items * rounds).is_some() { peeled } else { vectors }
+            (Some(peeled).filter(|_| rounds > 1), vectors)
         }
-        None => vectors,
+        None => (None, vectors),
     };
-    Some(Chosen { coarsening: Some(how), wide })
+    let ways = in_a_loop.into_iter().chain([at_once]);
+    let in_vectors = ways.filter_map(|how| candidate(Some(how)));
+    let in_vectors = in_vectors.map(|one| Candidate { wide: wide.clone(), slow_accesses: others, ..one });
+    in_vectors.chain([one_by_one]).collect()
 }
 
 /// Whether it makes no difference which invocation does an item.
@@ -122,9 +112,9 @@ fn is_free(members: &[Submission], group: &Group, granted: &[Granted]) -> bool {
 
 /// Whether the push constants have room for the members' totals, and for the zero that hides floats; or a buffer has, which
 /// is needed without the totals, too.
-fn totals_fit(members: &[Submission], options: &FuseOptions, limits: &Limits) -> bool {
+fn totals_fit(members: &[Submission], float: FloatMode, limits: &Limits) -> bool {
     let mut push = PushBlock::default();
-    if boundary::may_need_zero(members, options.float) {
+    if boundary::may_need_zero(members, float) {
         push.add_zero();
     }
     let mut own = push.clone();

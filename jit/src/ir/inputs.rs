@@ -1,0 +1,54 @@
+//! Built-ins of three numbers: loads of them, and other numbers in their place.
+
+use rspirv::spirv::{BuiltIn, Op};
+
+use super::build::Builder;
+use super::entity::{Type, Value};
+use super::types::TypeKind;
+
+impl Builder<'_> {
+    fn uvec3(&mut self) -> Type {
+        let element = self.module.u32();
+        self.module.ty(TypeKind::Vector { element, count: 3 })
+    }
+
+    /// Loads a built-in as a vector of numbers without a sign.
+    pub fn ids(&mut self, builtin: BuiltIn) -> Value {
+        let uvec3 = self.uvec3();
+        let value = self.input(builtin, uvec3);
+        self.cast(value, uvec3)
+    }
+
+    /// Loads a component of a built-in.
+    pub fn component(&mut self, builtin: BuiltIn, dim: u32) -> Value {
+        let (number, value) = (self.module.u32(), self.ids(builtin));
+        self.pure(Op::CompositeExtract, number, &[value], &[dim])
+    }
+
+    /// The vector of three numbers, as another type of vectors if that is asked for.
+    pub fn vector(&mut self, parts: &[Value; 3], ty: Type) -> Value {
+        let uvec3 = self.uvec3();
+        let value = self.pure(Op::CompositeConstruct, uvec3, parts, &[]);
+        self.cast(value, ty)
+    }
+
+    /// What a load finds of three numbers: of type `ty`, one of them where there is an index, or all; the first where that is no vector.
+    pub fn part(&mut self, parts: &[Value; 3], index: Option<Value>, ty: Type) -> Value {
+        let Some(index) = index else {
+            return match *self.module.types.kind(ty) {
+                TypeKind::Int { .. } => self.cast(parts[0], ty),
+                _ => self.vector(parts, ty),
+            };
+        };
+        let known = self.function().as_const(index).and_then(|index| self.module.number(index));
+        match known.and_then(|known| parts.get(known as usize)) {
+            Some(&part) => self.cast(part, ty),
+            None => {
+                let (uvec3, number) = (self.uvec3(), self.module.u32());
+                let all = self.vector(parts, uvec3);
+                let part = self.pure(Op::VectorExtractDynamic, number, &[all, index], &[]);
+                self.cast(part, ty)
+            }
+        }
+    }
+}

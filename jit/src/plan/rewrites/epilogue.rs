@@ -1,0 +1,360 @@
+//! Closes seams by doing an element's consumer where the element is stored.
+//!
+//! Where the next submission makes something of each element that a member of the group stores, each of its items can be done right behind the
+//! store of its element, by whoever stores it: however the other's invocations are numbered, however many elements one of them stores, and
+//! whatever it costs to make one. What comes out is an ordinary list, in which the other's kernel does both ([`rewrite::append`]) and nothing is left of the
+//! submission: theorems 1 to 3 decide as of any other.
+//!
+//! # Requires
+//! - a group, and a submission that does not join it
+//!
+//! # Guarantees
+//! - each item that stores anything reads one element, and no two of them the same ([`Pair::items`])
+//! - each of these elements is stored exactly once ([`Pair::stored_once`])
+//! - nobody else has to do with what the items touch, so that they may be done earlier ([`Pair::undisturbed`])
+//!
+//! # Refuses
+//! - what reads other elements as well; what is not free
+
+mod items;
+
+use smallvec::SmallVec;
+
+use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::affine::{Affine, Atoms};
+use crate::analysis::dependence::{Relation, relate};
+use crate::analysis::evaluate::AccessForm;
+use crate::plan::grouping::group::{Group, Rejection};
+use crate::plan::grouping::in_range::{FACTS, most, stays};
+use crate::plan::grouping::view::View;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::problem::Problem;
+use crate::plan::input::submission::{Arg, Promote, Submission};
+use crate::plan::input::uses::Uses;
+use crate::plan::input::wish::wish;
+use crate::plan::output::report::EpilogueReport;
+use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
+use crate::reason::RewriteReason;
+use crate::rewrite::{self, Handed, Ids, Slots};
+use items::Items;
+
+/// Stores of one kernel that a consumer is put behind.
+const MOST_STORES: usize = 64;
+
+/// A list in which a submission is done where another stores what it reads.
+pub(crate) struct Appended {
+    pub(crate) list: Vec<Submission>,
+    pub(crate) uses: Uses,
+    /// The group with the submission, of which nothing is left.
+    pub(crate) group: Group,
+    pub(crate) report: EpilogueReport,
+}
+
+/// Tries to let the next submission join by doing it where what it reads is stored; `Err(None)` if there is nothing to try. `asked` is
+/// the list as it was submitted.
+pub(crate) fn across(
+    asked: &[Submission],
+    problem: Problem<'_>,
+    group: &Group,
+    rejection: &Rejection,
+) -> Result<Appended, Option<RewriteReason>> {
+    let Problem { list, uses, options, limits } = problem;
+    let next = group.end();
+    if !inline::is_tried(&list[next], rejection, options)
+        || rewrite::why_not_free(&list[next].kernel).is_some()
+    {
+        return Err(None);
+    }
+    let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
+    let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
+    // What does several elements may go by each of them.
+    let made = append(list).or_else(|why| {
+        let (each, _) = rounds::of(&list[next], uses, next).ok_or(why)?;
+        let mut list = list.to_vec();
+        list[next] = each;
+        append(&list)
+    });
+    let (submission, report) = made?;
+    let idle = idle::idle(&list[next].kernel, submission.groups, submission.kernel.interface.local_size);
+    let Some(idle) = idle else { return Err(None) };
+    let mut list = list.to_vec();
+    list[producer] = submission;
+    list[next] = idle;
+    let uses = Uses::of(&list).under(options.policy, &list);
+    let proven = problem.proven();
+    let problem = Problem { list: &list, uses: &uses, ..problem.with_options(&proven) };
+    let group = place::grow(problem, group.start..next + 1)
+        .map_err(|rejection| Some(RewriteReason::Rejected(Box::new(rejection.reason))))?;
+    Ok(Appended { list, uses, group, report })
+}
+
+/// The last submission before `next` that writes what `next` reads, and the binding that it writes it through.
+fn producer_of(list: &[Submission], start: usize, next: usize) -> Option<(usize, usize)> {
+    let one = &list[next];
+    let read: SmallVec<[&Arg; 4]> = { one.args.iter().zip(&one.kernel.interface.bindings) }
+        .filter(|(_, binding)| binding.reads)
+        .map(|(arg, _)| arg)
+        .collect();
+    (start..next).rev().find_map(|at| {
+        let accesses = analysis_of(&list[at]).map_or(&[][..], |analysis| &analysis.accesses);
+        let written = accesses.iter().filter(|access| access.kind.writes()).map(|access| access.binding);
+        let mut written =
+            written.filter(|&number| read.iter().any(|own| overlap(own, &list[at].args[number])));
+        written.next().map(|number| (at, number))
+    })
+}
+
+fn overlap(a: &Arg, b: &Arg) -> bool {
+    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+}
+
+/// A submission that stores elements, and one that makes something of each.
+struct Pair<'a> {
+    asked: &'a [Submission],
+    list: &'a [Submission],
+    uses: &'a Uses,
+    producer: usize,
+    next: usize,
+    /// The binding that elements are stored through.
+    into: usize,
+    limits: &'a Limits,
+}
+
+impl Pair<'_> {
+    fn wrong(&self, what: &'static str) -> RewriteReason {
+        RewriteReason::NoEpilogue { producer: self.producer, what }
+    }
+
+    /// The other submission with this one behind its stores.
+    fn append(&self) -> Result<(Submission, EpilogueReport), Option<RewriteReason>> {
+        let &Self { list, producer, next, .. } = self;
+        let (source, consumer) = (&list[producer], &list[next]);
+        if source.base != [0; 3] || consumer.base != [0; 3] {
+            return Err(Some(self.wrong("work-group ids that start elsewhere")));
+        }
+        self.undisturbed()?;
+        let items = self.items()?;
+        let stored = self.stored_once(&items)?;
+        let is_needed = self.is_needed(&stored.handed, &items);
+        let mut handed = stored.handed;
+        // What is stored back may be left in memory whatever was wished, and then all of it has to be there.
+        let is_left = is_needed || !items.stored_back.is_empty() && !mutant!(StoredBackIsInside);
+        handed.keeps = is_left && !(items.all_back && !stored.below && !stored.above);
+        let gone = !is_needed && items.stored_back.is_empty();
+        (handed.loads, handed.stored_back) = (items.loads, items.stored_back);
+        let number = |bytes: i128| (bytes - stored.origin) / items.stride;
+        let first = number(items.first);
+        let ids = Ids {
+            based: first != 0,
+            from_first: stored.below,
+            to_last: stored.above,
+            digits: items.digits.iter().map(|digit| digit.is).collect(),
+            ..Ids::default()
+        };
+        let kernel = rewrite::append(&source.kernel, &consumer.kernel, &handed, &ids)?;
+        let slots = Slots::of(&source.kernel, &consumer.kernel);
+        let mut push = source.push.clone();
+        push.resize(slots.push as usize, 0);
+        push.extend_from_slice(&consumer.push);
+        push.resize(slots.words as usize, 0);
+        let based = ids.based.then_some(first);
+        let bounds = [ids.from_first.then_some(first), ids.to_last.then_some(first + items.count)];
+        let weights = items.digits.iter().skip(1).map(|digit| digit.weight / items.stride);
+        let greatest = items.digits.iter().filter(|digit| digit.is.mirrored).map(|digit| digit.count - 1);
+        let scales = items.digits.iter().filter(|digit| digit.is.scaled).map(|digit| digit.scale);
+        let words = based.into_iter().chain(bounds.into_iter().flatten());
+        let words = words.chain(weights).chain(greatest).chain(scales);
+        words.for_each(|word| push.extend_from_slice(&(word as u32).to_le_bytes()));
+        if rewrite::hides(&source.kernel, &consumer.kernel) {
+            push.extend_from_slice(&[0; 4]);
+        }
+        let args = inline::args(&kernel, source, consumer, slots);
+        let unknown = || RewriteReason::NotAppended { what: "an unknown binding".to_owned() };
+        let report = EpilogueReport {
+            submission: next,
+            producer,
+            buffer: source.args[self.into].buffer,
+            stores: handed.stores.len() as u32,
+            elements: items.count as u64,
+            saved: (items.stride * items.count) as u64 * if handed.keeps { 1 } else { 2 },
+            gone,
+        };
+        let args = args.ok_or_else(unknown)?;
+        Ok((Submission { kernel, base: [0; 3], groups: source.groups, args, push }, report))
+    }
+
+    /// Whether the submission may be done where the other is: what it touches is not touched in another way until then, nor by the other
+    /// but for the elements.
+    fn undisturbed(&self) -> Result<(), RewriteReason> {
+        let &Self { list, producer, next, into, .. } = self;
+        let consumer = &list[next];
+        let used = |one: &'_ Submission| -> Vec<(usize, bool, bool)> {
+            let bindings = one.kernel.interface.bindings.iter().enumerate();
+            bindings.map(|(number, binding)| (number, binding.reads, binding.writes)).collect()
+        };
+        let own = used(consumer);
+        for at in producer..=next {
+            let one = &list[at];
+            if one.kernel.interface.uses_device_addresses {
+                return Err(self.wrong("device addresses"));
+            }
+            if at == next {
+                break;
+            }
+            for (theirs, reads, writes) in used(one) {
+                let is_handed = at == producer && theirs == into;
+                for &(number, own_reads, own_writes) in &own {
+                    let meet = overlap(&one.args[theirs], &consumer.args[number]);
+                    let conflict = writes && (own_reads || own_writes) || reads && own_writes;
+                    // Those are looked at one by one.
+                    let is_handed = is_handed || at == producer && self.is_handed(number);
+                    if meet && conflict && !is_handed && !mutant!(ItemsMayBeEarly) {
+                        let writer = if writes { at } else { next };
+                        return Err(RewriteReason::Overwritten { producer, writer });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the consumer's binding is on bytes that the elements are stored among.
+    fn is_handed(&self, number: usize) -> bool {
+        overlap(&self.list[self.next].args[number], &self.list[self.producer].args[self.into])
+    }
+
+    /// Shows that the other stores each of the elements exactly once, and touches them in no other way.
+    fn stored_once(&self, items: &Items) -> Result<Stored, RewriteReason> {
+        let &Self { list, uses, producer, into, limits, .. } = self;
+        let wrong = |what| self.wrong(what);
+        let source = &list[producer];
+        let View { mut atoms, shape, forms, .. } =
+            View::of(list, uses, producer).ok_or_else(|| wrong("too many items"))?;
+        let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
+        let end = items.first + items.stride * items.count;
+        let mut stored = Stored { handed: Handed::default(), origin: 0, below: false, above: false };
+        let mut all: Vec<(&Access, &AccessForm)> = Vec::new();
+        for (number, (access, form)) in analysis.accesses.iter().zip(&forms).enumerate() {
+            let arg = &source.args[access.binding];
+            let consumer = &list[self.next];
+            let meets =
+                consumer.args.iter().enumerate().any(|(n, own)| self.is_handed(n) && overlap(own, arg));
+            if !meets || form.never {
+                continue;
+            }
+            if access.binding != into || access.kind != AccessKind::Write {
+                return Err(wrong("other accesses to what it stores"));
+            }
+            let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
+            let element = element.ok_or_else(|| wrong("stores of parts of elements"))?;
+            let origin = i128::from(arg.offset) + i128::from(element.start);
+            if i128::from(element.stride) != items.stride || (items.first - origin) % items.stride != 0 {
+                return Err(wrong("elements of another type"));
+            }
+            if !all.is_empty() && stored.origin != origin {
+                return Err(wrong("several arrays"));
+            }
+            stored.origin = origin;
+            if form.unknown || limits.robust && !stays(&atoms, form) {
+                return Err(wrong("a store that is not followed"));
+            }
+            let mirrored = Affine::default().plus(&form.offset, -1);
+            let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
+            let (low, high) =
+                (-most(&atoms, form, &mirrored, FACTS), most(&atoms, form, &form.offset, FACTS));
+            if low < origin || high - origin >= items.stride << 31 {
+                return Err(wrong("an index beyond all numbers"));
+            }
+            stored.below |= low < items.first;
+            stored.above |= high >= end;
+            stored.handed.stores.push(number);
+            all.push((access, form));
+        }
+        if all.is_empty() || all.len() > MOST_STORES {
+            return Err(wrong("no stores, or many"));
+        }
+        if !items.stored_back.is_empty() && self.origin_of(&items.stored_back) != Some(stored.origin) {
+            return Err(wrong("elements that begin elsewhere"));
+        }
+        for (n, (access, a)) in all.iter().enumerate() {
+            for (_, b) in &all[n + 1..] {
+                if relate(&mut atoms, shape, a, b) != Relation::Disjoint && !mutant!(StoresAreApart) {
+                    return Err(wrong("elements that may be stored twice"));
+                }
+            }
+            let itself = relate(&mut atoms, shape, a, a);
+            let is_own = matches!(itself, Relation::Disjoint | Relation::SameInvocation);
+            let is_once = is_own && (access.loop_depth == 0 || differs_by_round(&atoms, a));
+            if !is_once && !mutant!(StoresAreApart) {
+                return Err(wrong("elements that may be stored twice"));
+            }
+        }
+        if !must_write::covers(source, into, (items.first, end), limits) && !mutant!(AllItemsAreDone) {
+            return Err(RewriteReason::NotStored { producer });
+        }
+        Ok(stored)
+    }
+
+    /// Where the array begins that the consumer stores to.
+    fn origin_of(&self, stores: &[usize]) -> Option<i128> {
+        let one = &self.list[self.next];
+        let access = &analysis_of(one).ok()?.accesses[*stores.first()?];
+        let start = access.element.and_then(|e| e.index)?.start;
+        Some(i128::from(one.args[access.binding].offset) + i128::from(start))
+    }
+
+    /// Whether somebody else needs what is handed over, or the memory is bound for other reasons.
+    fn is_needed(&self, handed: &Handed, items: &Items) -> bool {
+        let &Self { asked, list, uses, producer, next, into, .. } = self;
+        let source = &list[producer];
+        let buffer = source.args[into].buffer;
+        let wish = wish(asked, &Uses::of(asked), buffer);
+        let is_promoted = matches!(wish, Ok(wish) if wish != Promote::None);
+        let accesses = analysis_of(source).map_or(&[][..], |analysis| &analysis.accesses);
+        let mut own = accesses.iter().enumerate();
+        let all = own.all(|(number, access)| {
+            source.args[access.binding].buffer != buffer || handed.stores.contains(&number)
+        });
+        let mut users = uses.of_buffer(buffer).iter();
+        let others = users.any(|&(at, _)| at != producer && at != next);
+        let is_inside = is_promoted && all && !others;
+        let consumer = &list[next];
+        let accesses = analysis_of(consumer).map_or(&[][..], |analysis| &analysis.accesses);
+        let is_handed = |number: usize| items.loads.contains(&number) || items.stored_back.contains(&number);
+        let reads_else = accesses
+            .iter()
+            .enumerate()
+            .any(|(number, access)| consumer.args[access.binding].buffer == buffer && !is_handed(number));
+        !is_inside || reads_else
+    }
+}
+
+/// What is stored for a consumer.
+struct Stored {
+    handed: Handed,
+    /// Place of the element of index 0 in the memory object.
+    origin: i128,
+    /// Whether elements before the first or after the last that an item reads are stored as well.
+    below: bool,
+    above: bool,
+}
+
+/// Whether no two rounds of the loops around a store are at one place, in one invocation.
+fn differs_by_round(atoms: &Atoms, form: &AccessForm) -> bool {
+    let mut counters: SmallVec<[(i128, i128); 4]> = form
+        .counters
+        .iter()
+        .map(|&id| (form.offset.coefficient(id).abs(), form.ranges.get(atoms, id)))
+        .map(|(weight, (low, high))| (weight, high - low))
+        .filter(|&(_, more)| more > 0)
+        .collect();
+    counters.sort_unstable();
+    let mut before = 0;
+    let apart = counters.iter().all(|&(weight, more)| {
+        let is_apart = weight >= before + form.size;
+        before += weight * more;
+        is_apart
+    });
+    form.certain && form.begun.is_empty() && apart
+}

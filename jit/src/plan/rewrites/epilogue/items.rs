@@ -1,0 +1,244 @@
+//! The items of a consumer, each with the one element that it reads.
+//!
+//! # Guarantees
+//! - an item that writes anything has an element, no two items the same, and all elements are in a row
+//! - the digits of an element's index, each times what one of it is of an id, make up the ids of its item
+
+use smallvec::SmallVec;
+
+use super::Pair;
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, Atom, AtomId};
+use crate::analysis::evaluate::AccessForm;
+use crate::plan::grouping::in_range::stays;
+use crate::plan::grouping::view::View;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::submission::Submission;
+use crate::plan::rewrites::inline::boundary::Weighed;
+use crate::plan::rewrites::inline::elements::{bound, digits};
+use crate::reason::RewriteReason;
+use crate::rewrite::{Digit, Part};
+
+/// The elements of a consumer's items.
+pub(super) struct Items {
+    pub(super) loads: Vec<usize>,
+    pub(super) stored_back: Vec<usize>,
+    pub(super) digits: SmallVec<[Weighed; 4]>,
+    /// First byte of the first element in the memory object, bytes of an element, and how many there are.
+    pub(super) first: i128,
+    pub(super) stride: i128,
+    pub(super) count: i128,
+    /// All of them are certainly stored back.
+    pub(super) all_back: bool,
+}
+
+/// How many values digits have.
+type Counts = SmallVec<[i128; 4]>;
+
+/// The items that may do a write.
+struct Writers {
+    counts: Counts,
+    /// How many: the first ones, in the order of the number that the digits make.
+    items: i128,
+    /// All of them do it, and it stores the element back.
+    is_exact: bool,
+}
+
+impl Pair<'_> {
+    /// Which items there are, and their elements: all accesses of an item to the bytes that the other stores to are to one element, and
+    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap; `Err(None)` if an item reads several elements.
+    pub(super) fn items(&self) -> Result<Items, Option<RewriteReason>> {
+        let &Self { list, uses, next, .. } = self;
+        let wrong = |what| self.wrong(what);
+        let one = &list[next];
+        let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
+        let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
+        let accesses = || analysis.accesses.iter().zip(&view.forms).enumerate();
+        let (mut loads, mut stored_back) = (Vec::new(), Vec::new());
+        let mut place: Option<(&AccessForm, i128, i128)> = None;
+        for (number, (access, form)) in accesses() {
+            if !self.is_handed(access.binding) {
+                continue;
+            }
+            let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
+            let element = element.ok_or_else(|| wrong("accesses to parts of elements"))?;
+            if form.never {
+                continue;
+            }
+            if form.unknown || self.limits.robust && !stays(&view.atoms, form) {
+                return Err(Some(wrong("an index that is not followed")));
+            }
+            let origin = i128::from(one.args[access.binding].offset) + i128::from(element.start);
+            let stride = i128::from(element.stride);
+            let (first, ..) = *place.get_or_insert((form, origin, stride));
+            let is_same =
+                first.offset == form.offset && place.is_some_and(|p| (p.1, p.2) == (origin, stride));
+            if !is_same && !mutant!(ElementsAreTheItems) {
+                return Err(None);
+            }
+            match access.kind {
+                AccessKind::Read => loads.push(number),
+                AccessKind::Write => stored_back.push(number),
+                _ => return Err(Some(wrong("atomic operations"))),
+            }
+        }
+        let (form, origin, stride) = place.filter(|_| !loads.is_empty()).ok_or_else(|| wrong("no loads"))?;
+        // What an item does it does where one of its writes happens.
+        let whole = digits(&view, form, one);
+        let is_whole = whole.is_some();
+        let mut digits = whole.unwrap_or_else(|| numbers(one));
+        let all: Counts = digits.iter().map(|digit| digit.count).collect();
+        let mut boxes: SmallVec<[Writers; 2]> = SmallVec::new();
+        for (number, (access, form)) in accesses() {
+            if !access.kind.writes() || form.never {
+                continue;
+            }
+            digits.iter_mut().zip(&all).for_each(|(digit, &count)| digit.count = count);
+            let (mut most, mut is_exact) = (None, form.certain && form.counters.is_empty());
+            // What is not followed lets all through.
+            let mut follows = |condition: &Affine| {
+                let is_all = condition.bounds(|id| (0, view.atoms.max(id))).1 <= 0;
+                let undivided = condition.undivided(&view.atoms);
+                let condition = undivided.as_ref().unwrap_or(condition);
+                is_all || bound(&view, &mut digits, condition, &mut most).is_some()
+            };
+            form.facts.iter().for_each(|fact| {
+                follows(fact);
+            });
+            is_exact &= form.conditions.iter().all(follows);
+            let counts: Counts = digits.iter().map(|digit| digit.count).collect();
+            let items = counts.iter().product::<i128>();
+            let items = most.map_or(items, |most: i128| most.min(items));
+            // Without a box there is no telling which digits an id has.
+            if most.is_some() && !is_whole {
+                return Err(Some(wrong("a guard")));
+            }
+            boxes.push(Writers { counts, items, is_exact: is_exact && stored_back.contains(&number) });
+        }
+        // All items that write anything are in this one; where it is no more than one that writes, these are all.
+        let counts: Counts =
+            (0..digits.len()).map(|n| boxes.iter().map(|one| one.counts[n]).max().unwrap_or(0)).collect();
+        let largest = boxes.iter().map(|one| one.items).max().ok_or_else(|| wrong("no stores"))?;
+        let is_one = boxes.iter().any(|one| one.counts == counts && one.items == largest);
+        let items = if is_one { largest } else { counts.iter().product() };
+        let all_back = boxes.iter().any(|one| one.is_exact && one.counts == counts && one.items == items);
+        digits.iter_mut().zip(counts).for_each(|(digit, count)| digit.count = count);
+        if !is_whole {
+            digits =
+                parts(&view, form, &digits).ok_or_else(|| wrong("an index that is no number of digits"))?;
+        }
+        let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
+        let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
+        // A mirrored digit counts from the greatest id there is.
+        if is_whole
+            && digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count)
+        {
+            return Err(Some(wrong("a guard")));
+        }
+        digits.retain(|digit| digit.count > 1);
+        digits.sort_by_key(|digit| digit.weight);
+        let mut weight = stride;
+        for digit in &digits {
+            if digit.weight != weight {
+                return Err(Some(wrong("elements with gaps between them")));
+            }
+            weight = digit.weight * digit.count;
+        }
+        let count = items;
+        let first = form.offset.constant - off;
+        if first < origin || (first - origin) % stride != 0 || count <= 0 {
+            return Err(Some(wrong("an index that is no number of digits")));
+        }
+        Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
+    }
+}
+
+/// The global ids of a submission, those that have several values.
+fn numbers(one: &Submission) -> SmallVec<[Weighed; 4]> {
+    let size = one.kernel.interface.local_size;
+    let all = (0..3u8).map(|dim| {
+        let d = usize::from(dim);
+        let is = Digit { dim, part: Part::Global, mirrored: false, scaled: false };
+        Weighed { is, weight: 0, count: i128::from(one.groups[d]) * i128::from(size[d]), scale: 1 }
+    });
+    all.filter(|number| number.count > 1).collect()
+}
+
+/// A digit of a global id: what is worth `low` of it and more, and less than `high`, if that is bounded.
+#[derive(Clone, Copy)]
+struct Span {
+    dim: u8,
+    low: i128,
+    high: Option<i128>,
+}
+
+/// Digits of ids, each with its weight.
+type Spans = SmallVec<[(Span, i128); 4]>;
+
+/// The offset of an access as a sum of digits of these ids, each of which takes as many values as it says: quotients and remainders that make up all of
+/// an id.
+fn parts(view: &View, form: &AccessForm, numbers: &[Weighed]) -> Option<SmallVec<[Weighed; 4]>> {
+    let found = spans(view, &form.offset)?;
+    let mut digits = SmallVec::new();
+    for number in numbers {
+        let mut next = 1;
+        let mut own = found.iter().filter(|(span, _)| span.dim == number.is.dim).peekable();
+        while let Some((span, weight)) = own.next() {
+            let is_last = own.peek().is_none();
+            let high = if is_last { number.count } else { span.high? };
+            let is_all = !is_last || span.high.is_none_or(|high| high >= number.count);
+            let fits = span.low == next && high % span.low == 0 && is_all && *weight > 0;
+            if !fits && !mutant!(DigitsMakeUpIds) {
+                return None;
+            }
+            let is = Digit { scaled: span.low > 1, ..number.is };
+            digits.push(Weighed { is, weight: *weight, count: high / span.low, scale: span.low });
+            next = high;
+        }
+        if next != number.count {
+            return None;
+        }
+    }
+    (digits.len() == found.len()).then_some(digits)
+}
+
+/// The terms of a form as digits of ids, lowest first; those that follow each other in the form as in the id are one.
+fn spans(view: &View, form: &Affine) -> Option<Spans> {
+    let each = form.terms.iter().map(|&(id, weight)| Some((span(view, id)?, weight)));
+    let mut each = each.collect::<Option<Spans>>()?;
+    each.sort_by_key(|(span, _)| (span.dim, span.low));
+    let mut found = Spans::new();
+    for (span, weight) in each {
+        match found.last_mut() {
+            Some((last, own))
+                if (last.dim, last.high) == (span.dim, Some(span.low))
+                    && weight * last.low == *own * span.low =>
+            {
+                last.high = span.high;
+            }
+            _ => found.push((span, weight)),
+        }
+    }
+    Some(found)
+}
+
+/// The digit of a global id that an atom is.
+fn span(view: &View, id: AtomId) -> Option<Span> {
+    let (groups, size) = (view.shape.groups, view.shape.local);
+    let (base, by, is_quotient) = match view.atoms.get(id) {
+        &Atom::Local(dim) => {
+            let d = usize::from(dim);
+            return Some(Span { dim, low: 1, high: (groups[d] > 1).then_some(size[d].into()) });
+        }
+        &Atom::Group(dim) => return Some(Span { dim, low: size[usize::from(dim)].into(), high: None }),
+        Atom::Quotient(base, by) => (base, *by, true),
+        Atom::Remainder(base, by) => (base, *by, false),
+        _ => return None,
+    };
+    let [(Span { dim, low, high }, 1)] = spans(view, base)?[..] else { return None };
+    let middle = low.checked_mul(by)?;
+    let divides = base.constant == 0 && high.is_none_or(|high| high % middle == 0);
+    let span =
+        if is_quotient { Span { dim, low: middle, high } } else { Span { dim, low, high: Some(middle) } };
+    divides.then_some(span)
+}

@@ -1,0 +1,180 @@
+//! The ids of an item in the place of those of the invocation that does it.
+//!
+//! # Requires
+//! - a kernel whose only built-ins are [`VIRTUAL`]
+//!
+//! # Guarantees
+//! - each load of a built-in finds the item's
+//!
+//! # Refuses
+//! - built-ins that are used otherwise than by loads
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{BuiltIn, Decoration, Op};
+
+use super::free::VIRTUAL;
+use super::order::{Digits, Numbering, Spread};
+use super::writer::Result;
+use crate::ir::entity::{Func, Global, Region, SecondaryMap, Value};
+use crate::ir::{Builder, Module, Node, Operation, Root};
+
+/// The built-ins of a kernel, and what each is for the item: its components.
+pub(super) struct BuiltIns {
+    all: Vec<(BuiltIn, Global)>,
+    parts: Vec<(BuiltIn, [Value; 3])>,
+}
+
+impl BuiltIns {
+    pub(super) fn of(module: &Module) -> Self {
+        let of = |global: Global| match module.decoration(global, Decoration::BuiltIn) {
+            Some([Operand::BuiltIn(builtin)]) if VIRTUAL.contains(builtin) => Some((*builtin, global)),
+            _ => None,
+        };
+        Self { all: module.declared().filter_map(of).collect(), parts: Vec::new() }
+    }
+
+    /// Whether the kernel has a built-in.
+    pub(super) fn has(&self, builtin: BuiltIn) -> bool {
+        self.all.iter().any(|one| one.0 == builtin)
+    }
+
+    /// Says what a built-in is.
+    pub(super) fn set(&mut self, builtin: BuiltIn, parts: [Value; 3]) {
+        self.parts.push((builtin, parts));
+    }
+
+    /// Computes what they are for item `item` of work-groups of `size`; `counts` are those that the numbering asks for.
+    pub(super) fn number(
+        &mut self,
+        code: &mut Builder<'_>,
+        item: Value,
+        size: [u32; 3],
+        (numbering, counts): (Numbering, &[Value]),
+    ) {
+        match numbering {
+            Numbering::Invocations(spread) => self.by_invocation(code, item, size, (spread, counts)),
+            Numbering::GlobalIds(digits) => self.by_global_id(code, item, size, (digits, counts)),
+        }
+    }
+
+    /// Of work-groups of which there are several in the dimensions of `spread`, so many in each but the last.
+    fn by_invocation(
+        &mut self,
+        code: &mut Builder<'_>,
+        item: Value,
+        size: [u32; 3],
+        (spread, counts): (Spread, &[Value]),
+    ) {
+        let zero = code.word(0);
+        let is_line = size[1..] == [1, 1] && spread.dims().all(|d| d == 0) || mutant!(GroupsAreALine);
+        if is_line {
+            self.set(BuiltIn::GlobalInvocationId, [item, zero, zero]);
+        }
+        let global = !is_line && self.has(BuiltIn::GlobalInvocationId);
+        let count = code.word(size.iter().product());
+        let mut groups = [zero; 3];
+        if global || self.has(BuiltIn::WorkgroupId) {
+            let mut rest = code.math(Op::UDiv, item, count);
+            for (n, d) in spread.dims().enumerate() {
+                groups[d] = rest;
+                if let Some(&several) = counts.get(n).filter(|_| !is_line) {
+                    groups[d] = code.math(Op::UMod, rest, several);
+                    rest = code.math(Op::UDiv, rest, several);
+                }
+            }
+            self.set(BuiltIn::WorkgroupId, groups);
+        }
+        let mut inside = [zero; 3];
+        if global || self.has(BuiltIn::LocalInvocationId) || self.has(BuiltIn::LocalInvocationIndex) {
+            let mut rest = code.math(Op::UMod, item, count);
+            self.set(BuiltIn::LocalInvocationIndex, [rest, zero, zero]);
+            let dims: Vec<usize> = (0..3).filter(|&d| size[d] != 1).collect();
+            for (n, &d) in dims.iter().enumerate() {
+                inside[d] = rest;
+                if n + 1 < dims.len() {
+                    let several = code.word(size[d]);
+                    inside[d] = code.math(Op::UMod, rest, several);
+                    rest = code.math(Op::UDiv, rest, several);
+                }
+            }
+            self.set(BuiltIn::LocalInvocationId, inside);
+        }
+        if global {
+            let all = std::array::from_fn(|d| match (groups[d] == zero, inside[d] == zero, size[d]) {
+                (true, ..) => inside[d],
+                (_, true, 1) => groups[d],
+                (_, _, size) => code.linear(groups[d], size, inside[d]),
+            });
+            self.set(BuiltIn::GlobalInvocationId, all);
+        }
+    }
+
+    /// Where the item's number has its global ids for digits, of which there are so many in each of these dimensions but the last.
+    fn by_global_id(
+        &mut self,
+        code: &mut Builder<'_>,
+        item: Value,
+        size: [u32; 3],
+        (digits, counts): (Digits, &[Value]),
+    ) {
+        let zero = code.word(0);
+        let mut global = [zero; 3];
+        let mut rest = item;
+        for (n, &d) in digits.dims().iter().enumerate() {
+            global[d] = rest;
+            if let Some(&several) = counts.get(n).filter(|_| !mutant!(NumbersAreIds)) {
+                global[d] = code.math(Op::UMod, rest, several);
+                rest = code.math(Op::UDiv, rest, several);
+            }
+        }
+        self.set(BuiltIn::GlobalInvocationId, global);
+        if self.all.iter().all(|one| one.0 == BuiltIn::GlobalInvocationId) {
+            return;
+        }
+        let (mut groups, mut inside) = (global, [zero; 3]);
+        for d in (0..3).filter(|&d| global[d] != zero && size[d] != 1) {
+            let size = code.word(size[d]);
+            groups[d] = code.math(Op::UDiv, global[d], size);
+            inside[d] = code.math(Op::UMod, global[d], size);
+        }
+        let index = [1, 0].into_iter().fold(inside[2], |index, d| code.linear(index, size[d], inside[d]));
+        self.set(BuiltIn::WorkgroupId, groups);
+        self.set(BuiltIn::LocalInvocationId, inside);
+        self.set(BuiltIn::LocalInvocationIndex, [index, zero, zero]);
+    }
+
+    /// Puts these numbers in the place of what the code in a region loads.
+    pub(super) fn replace(&self, module: &mut Module, func: Func, region: Region) -> Result<()> {
+        let is_replaced =
+            |builtin: BuiltIn| !mutant!(IdsAreNotVirtual) || builtin == BuiltIn::GlobalInvocationId;
+        let all: Vec<(BuiltIn, Global)> = self.all.iter().copied().filter(|one| is_replaced(one.0)).collect();
+        let builtin = |root: Root| all.iter().find(|one| Root::Global(one.1) == root).map(|one| one.0);
+        let mut by = SecondaryMap::of(&module.functions[func].values);
+        for region in module.functions[func].regions_in(region) {
+            let nodes = std::mem::take(&mut module.functions[func].regions[region].nodes);
+            let mut code = Builder::new(module, func);
+            for node in nodes {
+                let f = code.function();
+                if let Node::Inst(inst) = node
+                    && let (Operation::Load { place, .. }, Some(result)) =
+                        (&f.insts[inst].operation, f.insts[inst].result)
+                    && let Some(builtin) = builtin(f.places[*place].root)
+                {
+                    let (path, ty) = (&f.places[*place].path, f.values[result].ty);
+                    let index = path.first().copied();
+                    let parts = self.parts.iter().find(|one| one.0 == builtin);
+                    let (_, parts) = parts.ok_or("a built-in other than its ids")?;
+                    by[result] = Some(code.part(parts, index, ty));
+                } else {
+                    code.nodes.push(node);
+                }
+            }
+            let nodes = std::mem::take(&mut code.nodes);
+            code.function().regions[region].nodes = nodes;
+        }
+        let f = &mut module.functions[func];
+        f.substitute(&by);
+        let is_left = f.names(region, |place| builtin(place.root).is_some());
+        if is_left { Err("an id used otherwise than by a load") } else { Ok(()) }
+    }
+}

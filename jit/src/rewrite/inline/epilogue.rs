@@ -1,0 +1,371 @@
+//! Writes a kernel that does what a consumer makes of each element, right behind the store of that element.
+//!
+//! # Requires
+//! - a producer that stores whole elements of a buffer one by one; a free consumer each item of which reads one of them
+//!
+//! # Guarantees
+//! - behind each of the stores, the body of the consumer for the item that the element's index says ([`Ids`]), if there is one; what it
+//!   would load of the element is what was stored
+//! - the rest of the producer is as it was, but for the stores themselves where nobody needs them ([`Handed::keeps`])
+//! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
+//!
+//! # Refuses
+//! - consumers with loops, local variables or returns on some of the ways to a place; elements that are no words
+//!
+//! # Leaves alone
+//! - whether each element is stored once, and by whom what the consumer touches is touched otherwise: that depends on the numbers of a
+//!   call (`plan::epilogue`)
+
+use ahash::AHashMap;
+use rspirv::dr::{Block, Function, Instruction, Module, Operand};
+use rspirv::spirv::{Op, SelectionControl, Word};
+
+use super::import::Import;
+use super::{Copy, Ids, Parts, Place, Slots, hides, parts, returns, width};
+use crate::frontend::defs::Defs;
+use crate::frontend::resource::{self, Role};
+use crate::ir::opcodes::is_pure;
+use crate::kernel::{NormalKernel, Specialized};
+use crate::rewrite::writer::{Pushed, Result, Writer};
+
+/// Most instructions of the consumer, for all stores together.
+const MOST_LINES: usize = 2048;
+
+/// The accesses that elements pass through.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Handed {
+    /// Stores of the producer, by their numbers among its accesses.
+    pub(crate) stores: Vec<usize>,
+    /// Loads of the consumer from the item's element, and stores to it.
+    pub(crate) loads: Vec<usize>,
+    pub(crate) stored_back: Vec<usize>,
+    /// What the producer stores is still stored.
+    pub(crate) keeps: bool,
+}
+
+impl Handed {
+    pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
+        let Self { stores, loads, stored_back, keeps } = self;
+        let all = [stores, loads, stored_back].into_iter();
+        let lists = all.flat_map(|list| [&[list.len()], list.as_slice()].concat());
+        lists.chain([usize::from(*keeps)]).flat_map(|n| (n as u32).to_le_bytes()).collect()
+    }
+}
+
+/// The producer with the consumer behind its stores, as a module.
+pub(in crate::rewrite) fn append(
+    producer: &Specialized,
+    consumer: &Specialized,
+    handed: &Handed,
+    ids: &Ids,
+) -> Result<Module> {
+    let own = producer.normal.as_ref().map_err(|_| "no normal form")?;
+    let theirs = consumer.normal.as_ref().map_err(|_| "no normal form")?;
+    if own.modes.agree(&theirs.modes).is_err() {
+        return Err("other execution modes");
+    }
+    let body = theirs.module.functions.first().ok_or("no body")?;
+    let lines = body.blocks.iter().map(|block| block.instructions.len()).sum::<usize>();
+    if lines * handed.stores.len() > MOST_LINES {
+        return Err("too long a computation");
+    }
+    let mut module = own.module.clone();
+    own.modes.take(&theirs.modes, &theirs.module, &mut module);
+    let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
+    let mut function = std::mem::take(function);
+    let slots = Slots::of(producer, consumer);
+    let defs = Defs::new(&own.module);
+    let mut writer = Writer::new(module)?;
+    let mut words = writer.push_words(slots.words, ids.words())?.into_iter();
+    let first = ids.based.then(|| words.next()).flatten();
+    let from_first = ids.from_first.then(|| words.next()).flatten();
+    let to_last = ids.to_last.then(|| words.next()).flatten();
+    let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
+    let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
+    let scales: Vec<Pushed> = words.collect();
+    let zero = match hides(own, theirs) {
+        true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
+        false => None,
+    };
+    let import = Import::new(&mut writer, consumer, theirs, slots)?;
+    let copy = Copy {
+        writer,
+        import,
+        definition: None,
+        own,
+        imported: theirs,
+        size: consumer.interface.local_size,
+        ids,
+        shift: None,
+        first,
+        from_first,
+        to_last,
+        weights,
+        greatest,
+        scales,
+        bases: Vec::new(),
+        zero,
+        values: AHashMap::new(),
+        dims: None,
+    };
+    let mut epilogue = Epilogue { copy, own, handed, body, accesses: theirs.analysis.numbered() };
+    epilogue.is_followed()?;
+    let mut at = Vec::new();
+    for &number in &handed.stores {
+        let access = &own.analysis.accesses[number];
+        let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
+        at.push((access.at.0, access.at.1, depth));
+    }
+    // From the last on, so that positions stay what they are.
+    at.sort_unstable();
+    for (block, position, depth) in at.into_iter().rev() {
+        let store = function.blocks[block].instructions[position].clone();
+        let [Operand::IdRef(pointer), Operand::IdRef(value)] = store.operands.as_slice() else {
+            return Err("a store that is volatile");
+        };
+        let chain = defs.get(*pointer).filter(|inst| {
+            matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain)
+                && inst.operands.len() == depth + 2
+        });
+        let index = chain.and_then(|chain| chain.operands[depth + 1].id_ref_any());
+        let index = index.ok_or("a store of no element")?;
+        let ty = defs.type_of(index).ok_or("an index of no type")?;
+        if width(own, ty) != Some(32) {
+            return Err("an index of another width than 32 bits");
+        }
+        let element = (*value, defs.type_of(*value).ok_or("a value of no type")?);
+        epilogue.behind(&mut function, (block, position), (index, ty), element)?;
+    }
+    Ok(epilogue.copy.writer.finish(function))
+}
+
+/// Writes the consumer's body behind each store.
+struct Epilogue<'a> {
+    copy: Copy<'a>,
+    own: &'a NormalKernel,
+    handed: &'a Handed,
+    body: &'a Function,
+    /// Numbers of the consumer's accesses, by block and position.
+    accesses: AHashMap<(usize, usize), (usize, usize)>,
+}
+
+impl Epilogue<'_> {
+    /// Whether the consumer's body is one that can be written elsewhere.
+    fn is_followed(&self) -> Result<()> {
+        let module = &self.copy.imported.module;
+        let array = |role: &Role| matches!(role, Role::Resource { array: Some(_), .. });
+        if resource::variables(module, &Defs::new(module)).iter().any(|one| array(&one.role)) {
+            return Err("arrays of descriptors");
+        }
+        for inst in self.body.blocks.iter().flat_map(|block| &block.instructions) {
+            match inst.class.opcode {
+                Op::LoopMerge => return Err("a loop"),
+                Op::Variable => return Err("local variables"),
+                Op::Load if inst.operands.len() != 1 => return Err("a load that is volatile"),
+                Op::Store if inst.operands.len() != 2 => return Err("a store that is volatile"),
+                Op::Load
+                | Op::Store
+                | Op::AccessChain
+                | Op::InBoundsAccessChain
+                | Op::ArrayLength
+                | Op::CopyObject
+                | Op::Undef
+                | Op::Phi
+                | Op::SelectionMerge
+                | Op::Branch
+                | Op::BranchConditional
+                | Op::Switch
+                | Op::Return
+                | Op::Unreachable => {}
+                _ if is_pure(inst) => {}
+                _ => return Err("an instruction that does more than compute"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the body behind a store, which ends its block: what came after it is where all ways through the body meet.
+    fn behind(
+        &mut self,
+        function: &mut Function,
+        (block, position): (usize, usize),
+        (index, ty): (Word, Word),
+        element: (Word, Word),
+    ) -> Result<()> {
+        let label = function.blocks[block].label_id().ok_or("a block without a label")?;
+        let before = &mut function.blocks[block].instructions;
+        let rest = before.split_off(position + 1);
+        if rest.iter().any(|inst| inst.class.opcode == Op::LoopMerge) {
+            return Err("a store where a loop begins");
+        }
+        if !self.handed.keeps {
+            before.pop();
+        }
+        let copy = &mut self.copy;
+        let u32 = copy.writer.u32();
+        let number = copy.cast(before, index, ty, u32);
+        let join = copy.writer.fresh();
+        let is_stored = copy.is_stored(before, number);
+        let start = Instruction::new(Op::Label, None, Some(join), Vec::new());
+        let joined = Block { label: Some(start), instructions: rest };
+        let (mut blocks, entry) = self.body(before, number, element, join)?;
+        let writer = &self.copy.writer;
+        if let Some(is_stored) = is_stored {
+            let merge = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
+            before.push(writer.effect(Op::SelectionMerge, merge));
+            before.push(writer.choose(is_stored, entry, join));
+        } else {
+            before.push(writer.branch(entry));
+        }
+        blocks.push(joined);
+        // What came from the block comes from where the ways meet.
+        for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+            if inst.class.opcode == Op::Phi {
+                let parents = inst.operands.iter_mut().skip(1).step_by(2);
+                parents.filter(|parent| **parent == Operand::IdRef(label)).for_each(|parent| {
+                    *parent = Operand::IdRef(join);
+                });
+            }
+        }
+        function.blocks.splice(block + 1..block + 1, blocks);
+        Ok(())
+    }
+
+    /// The body for the item of an element, which goes on at `join`, and where it begins. What it is made of is put before it.
+    fn body(
+        &mut self,
+        before: &mut Vec<Instruction>,
+        number: Word,
+        (value, ty): (Word, Word),
+        join: Word,
+    ) -> Result<(Vec<Block>, Word)> {
+        let copy = &mut self.copy;
+        copy.values.clear();
+        copy.dims = Some(copy.digits(before, number));
+        let has_floats = copy.writer.holds_floats(ty);
+        let value = match copy.zero {
+            Some(_) if has_floats => copy.hide(before, value, ty)?,
+            _ => value,
+        };
+        // Phis speak of what comes later.
+        for block in &self.body.blocks {
+            let labels = block.label.iter().chain(&block.instructions);
+            for id in labels.filter_map(|inst| inst.result_id) {
+                let new = copy.writer.fresh();
+                copy.values.insert(id, new);
+            }
+        }
+        let mut function = Function { blocks: Vec::new(), ..self.body.clone() };
+        for (number_of, block) in self.body.blocks.iter().enumerate() {
+            let mut code = Vec::new();
+            for (at, inst) in block.instructions.iter().enumerate() {
+                let access = self.accesses.get(&(number_of, at)).map(|&(access, _)| access);
+                self.instruction(&mut code, inst, access, number, (value, ty))?;
+            }
+            let label = block.label_id().and_then(|label| self.copy.values.get(&label)).copied();
+            let label = Instruction::new(Op::Label, None, label, Vec::new());
+            function.blocks.push(Block { label: Some(label), instructions: code });
+        }
+        let joins = returns::lead_to(&mut self.copy.writer, &mut function, join);
+        let mut blocks = function.blocks;
+        blocks.extend(joins);
+        if blocks.iter().flat_map(|block| &block.instructions).any(|inst| inst.class.opcode == Op::Return) {
+            return Err("returns on some of the ways to a place");
+        }
+        let entry = blocks.first().and_then(Block::label_id).ok_or("no body")?;
+        Ok((blocks, entry))
+    }
+
+    fn instruction(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        inst: &Instruction,
+        access: Option<usize>,
+        number: Word,
+        (value, ty): (Word, Word),
+    ) -> Result<()> {
+        let is_of = |list: &[usize]| access.is_some_and(|access| list.contains(&access));
+        match inst.class.opcode {
+            // Made anew where they are used.
+            Op::AccessChain | Op::InBoundsAccessChain => Ok(()),
+            Op::Load => {
+                let (old, own) = inst.result_id.zip(inst.result_type).ok_or("a load without a result")?;
+                let new = self.copy.value(old)?;
+                let found = if is_of(&self.handed.loads) {
+                    if parts(self.copy.imported, own, self.own, ty)? != Parts::Whole {
+                        return Err("elements of another type");
+                    }
+                    let own = self.copy.import.global(&mut self.copy.writer, own)?;
+                    self.copy.cast(code, value, ty, own)
+                } else {
+                    self.copy.argument(code, inst, &Place::Element(number))?;
+                    self.copy.value(old)?
+                };
+                self.copy.values.insert(old, new);
+                let own = self.copy.import.global(&mut self.copy.writer, own)?;
+                code.push(Instruction::new(
+                    Op::CopyObject,
+                    Some(own),
+                    Some(new),
+                    vec![Operand::IdRef(found)],
+                ));
+                Ok(())
+            }
+            Op::Store => {
+                let [Operand::IdRef(pointer), Operand::IdRef(stored)] = inst.operands.as_slice() else {
+                    return Err("a store that is volatile");
+                };
+                let index = is_of(&self.handed.stored_back).then_some(number);
+                let pointer = self.pointer(code, *pointer, index)?;
+                let stored = self.copy.value(*stored)?;
+                code.push(
+                    self.copy.writer.effect(Op::Store, vec![Operand::IdRef(pointer), Operand::IdRef(stored)]),
+                );
+                Ok(())
+            }
+            _ => self.same(code, inst),
+        }
+    }
+
+    /// A pointer to what a store writes; to the element of an index, where there is one.
+    fn pointer(&mut self, code: &mut Vec<Instruction>, pointer: Word, index: Option<Word>) -> Result<Word> {
+        let copy = &mut self.copy;
+        let (base, path) = copy.import.path(pointer).ok_or("a pointer that is not followed")?;
+        let variable = copy.import.global(&mut copy.writer, base)?;
+        let Some(chain) = copy.import.chain(pointer) else { return Ok(variable) };
+        let to = copy.import.global(&mut copy.writer, chain.result_type.unwrap_or(0))?;
+        let mut operands = vec![Operand::IdRef(variable)];
+        for part in &path {
+            operands.push(Operand::IdRef(copy.value(*part)?));
+        }
+        // Nothing comes behind the element's own index.
+        if let (Some(index), Some(last)) = (index, operands.last_mut()) {
+            *last = Operand::IdRef(index);
+        }
+        let place = copy.writer.fresh();
+        code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
+        Ok(place)
+    }
+
+    /// An instruction as it is.
+    fn same(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
+        let copy = &mut self.copy;
+        let mut operands = Vec::with_capacity(inst.operands.len());
+        for operand in &inst.operands {
+            operands.push(match operand {
+                Operand::IdRef(id) => Operand::IdRef(copy.value(*id)?),
+                Operand::IdScope(_) | Operand::IdMemorySemantics(_) => {
+                    return Err("an operand that orders memory");
+                }
+                literal => literal.clone(),
+            });
+        }
+        let ty = inst.result_type.map(|ty| copy.import.global(&mut copy.writer, ty)).transpose()?;
+        let new = inst.result_id.map(|id| copy.value(id)).transpose()?;
+        if let Some((old, new)) = inst.result_id.zip(new) {
+            copy.import.decorate(&mut copy.writer, old, new);
+        }
+        code.push(Instruction::new(inst.class.opcode, ty, new, operands));
+        Ok(())
+    }
+}
