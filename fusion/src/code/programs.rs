@@ -138,7 +138,7 @@ impl Programs {
         guard: &CompileGuard,
     ) -> Programs {
         let mut resolved = resolve(options);
-        // Hits in memory are told to who asked for it only.
+        // Hits in memory are reported to who asked for it only.
         let is_heard = resolved.trace || options.events.0.is_some();
         let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
         resolved.store.subscriber = Some(subscriber.clone());
@@ -243,7 +243,7 @@ pub fn kernel_store(options: &CacheOptions) -> Option<Arc<dyn ArtifactStore>> {
     Some(artifacts)
 }
 
-/// Who is told of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
+/// Who is notified of events: the log of writes that failed, the program, and the standard error where a trace was asked for.
 fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBuf>) -> cache::Subscriber {
     Arc::new(move |event| {
         if let Event::DidSkip { skip, .. } = event {
@@ -423,7 +423,7 @@ impl Programs {
             if jit::is_validated() {
                 entry = entry.with(VALIDATED, jit::validator());
             }
-            // What becomes of it is told by an event.
+            // What becomes of it is reported by an event.
             let _ = self.store.put_later(wanted.key(&self.identity), entry);
         }
     }
