@@ -59,8 +59,8 @@
 //!
 //! | feature | on by default | adds |
 //! | --- | --- | --- |
-//! | `compiled-spirv-tools` | yes | SPIRV-Tools in the library: minutes of C++, once |
-//! | `installed-spirv-tools` | no | the programs of an installed SPIRV-Tools instead |
+//! | `installed-spirv-tools` | yes | validation by the installed `spirv-val` |
+//! | `compiled-spirv-tools` | no | validation by SPIRV-Tools in the library: minutes of C++, once |
 //! | `wgsl` | yes | kernels of WGSL text |
 //! | `wgpu` | no | devices of wgpu |
 //! | `picture` | no | reports as SVG: `FusionReport::to_svg` |

@@ -144,17 +144,19 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
         "GB/s",
         "of the copy",
     ];
-    let (titles, lines) = known(&titles, lines);
-    page.table("", &titles, &lines);
+    columns(page, &titles, &lines, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    page.heading("Beside kernels by hand and the copy");
+    columns(page, &titles, &lines, &[0, 6, 8, 9, 10, 11]);
 }
 
-/// The columns in which some list has something.
-fn known<'a>(titles: &[&'a str], lines: Vec<Vec<String>>) -> (Vec<&'a str>, Vec<Vec<String>>) {
-    let is_known =
-        |column: usize| lines.iter().any(|line| line.get(column).is_some_and(|cell| !cell.starts_with('–')));
-    let columns: Vec<usize> = (0..titles.len()).filter(|column| is_known(*column)).collect();
-    let pick = |line: &Vec<String>| columns.iter().map(|column| line[*column].clone()).collect();
-    (columns.iter().map(|column| titles[*column]).collect(), lines.iter().map(pick).collect())
+/// A table of some columns, without those in which no list has anything.
+fn columns(page: &mut Page, titles: &[&str], lines: &[Vec<String>], shown: &[usize]) {
+    let is_known = |column: &usize| lines.iter().any(|line| !line[*column].starts_with('–'));
+    let shown: Vec<usize> = shown.iter().copied().filter(is_known).collect();
+    let pick =
+        |line: &Vec<String>| -> Vec<String> { shown.iter().map(|column| line[*column].clone()).collect() };
+    let titles: Vec<&str> = shown.iter().map(|column| titles[*column]).collect();
+    page.table("", &titles, &lines.iter().map(pick).collect::<Vec<_>>());
 }
 
 /// Where the time of a first and of a later call goes.

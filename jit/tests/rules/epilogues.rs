@@ -23,7 +23,7 @@ impl Checked {
     }
 }
 
-/// A value that is worked out in a loop: column `x` of row `y`, in WGSL and GLSL alike.
+/// A value that is computed in a loop: column `x` of row `y`, in WGSL and GLSL alike.
 fn worked_out(word: &str, name: &str, x: &str) -> String {
     format!(
         "{word} {name} = 0u; for ({word} k = 0u; k < p.z; k++) {{ {name} += a[(k * 7u + {x}) % p.x] * b[k] + y; }} "
