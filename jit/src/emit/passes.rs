@@ -2,6 +2,7 @@
 
 pub(super) mod dce;
 mod inputs;
+pub(super) mod item_coarsening;
 pub(super) mod shuffle_promotion;
 pub(super) mod sink_stores;
 mod slots;

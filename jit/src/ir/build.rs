@@ -1,14 +1,14 @@
 //! Instructions under construction.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Decoration, Op, SelectionControl, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, LoopControl, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
-use super::entity::{Func, Place, Region, Type, Value};
+use super::entity::{Construct, Func, Place, Region, Type, Value};
 use super::function::{Function, PlaceData, Root};
 use super::inst::{Access, Operation};
 use super::module::{ConstData, ConstKind, GlobalData, Module};
-use super::region::{ConstructData, ConstructKind, End, Node};
+use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node};
 use super::types::TypeKind;
 
 /// Instructions of a function that are to stand in a region.
@@ -18,6 +18,17 @@ pub struct Builder<'m> {
     /// What was made so far.
     pub nodes: Vec<Node>,
     function: Func,
+}
+
+/// A loop under construction.
+pub struct OpenLoop {
+    /// The number of the iteration.
+    pub count: Value,
+    construct: Construct,
+    body: Region,
+    continuing: Region,
+    /// What was made before it.
+    around: Vec<Node>,
 }
 
 impl<'m> Builder<'m> {
@@ -42,6 +53,12 @@ impl<'m> Builder<'m> {
         let (inst, result) = self.function().inst(operation, Some(ty), None);
         self.nodes.push(Node::Inst(inst));
         result.expect("invariant: an instruction with a type has a result")
+    }
+
+    /// Adds an instruction without a result.
+    pub fn effect(&mut self, operation: Operation) {
+        let (inst, _) = self.function().inst(operation, None, None);
+        self.nodes.push(Node::Inst(inst));
     }
 
     /// Adds an operation on values.
@@ -104,9 +121,7 @@ impl<'m> Builder<'m> {
     /// Adds a store.
     pub fn store(&mut self, root: Root, path: &[Value], value: Value) {
         let place = self.place(root, path);
-        let operation = Operation::Store { place, value, access: Access::default() };
-        let (inst, _) = self.function().inst(operation, None, None);
-        self.nodes.push(Node::Inst(inst));
+        self.effect(Operation::Store { place, value, access: Access::default() });
     }
 
     /// The value of a truth.
@@ -128,6 +143,36 @@ impl<'m> Builder<'m> {
         }
         self.nodes.push(Node::Construct(construct));
         [accept, reject]
+    }
+
+    /// Begins a loop over the numbers from `first` to below `limit`: what is added until [`Self::end_loop`] stands in it.
+    pub fn begin_loop(&mut self, first: Value, limit: Value, control: LoopControl) -> OpenLoop {
+        let around = std::mem::take(&mut self.nodes);
+        let (number, boolean) = (self.module.u32(), self.module.ty(TypeKind::Bool));
+        let f = self.function();
+        let (body, continuing) = (f.region(), f.region());
+        let count = f.param(body, number, None);
+        let args = EdgeArgs::from_slice(&[first]);
+        let kind = ConstructKind::Loop { args, body, continuing, control, operands: Vec::new() };
+        let construct = f.constructs.push(ConstructData { kind, results: Vec::new() });
+        let more = self.pure(Op::ULessThan, boolean, &[count, limit], &[]);
+        let [_, done] = self.branch(more, None);
+        self.function().regions[done].end = End::Exit { to: construct, args: EdgeArgs::new() };
+        OpenLoop { count, construct, body, continuing, around }
+    }
+
+    /// Ends a loop, and adds it.
+    pub fn end_loop(&mut self, open: OpenLoop) {
+        let OpenLoop { count, construct, body, continuing, around } = open;
+        let nodes = std::mem::take(&mut self.nodes);
+        let data = &mut self.function().regions[body];
+        (data.nodes, data.end) = (nodes, End::Continue { to: construct, args: EdgeArgs::new() });
+        let (one, number) = (self.word(1), self.module.u32());
+        let next = self.pure(Op::IAdd, number, &[count, one], &[]);
+        let nodes = std::mem::replace(&mut self.nodes, around);
+        let data = &mut self.function().regions[continuing];
+        (data.nodes, data.end) = (nodes, End::Repeat { args: EdgeArgs::from_slice(&[next]), until: None });
+        self.nodes.push(Node::Construct(construct));
     }
 
     /// Puts the code at the beginning of the function.

@@ -6,9 +6,7 @@ use super::jam::{Body, Jam, One, Several};
 use crate::emit::entry;
 use crate::emit::passes::inputs;
 use crate::ir::entity::{Func, Global, Place, Type, Value};
-use crate::ir::{
-    Args, Builder, ConstructData, ConstructKind, EdgeArgs, End, Function, Node, Operation, Root, TypeKind,
-};
+use crate::ir::{Args, Builder, End, Function, Operation, Root, TypeKind};
 
 impl Jam<'_> {
     /// Loads an id of one of the work-groups, or invocations: three numbers, or one of them.
@@ -119,8 +117,7 @@ impl Jam<'_> {
         let entry = self.module.functions.push(Function::new(ty, result, FunctionControl::NONE));
         self.module.defined.push(entry);
         let call = |code: &mut Builder<'_>, function: Func| {
-            let operation = Operation::Call { function, args: Args::new() };
-            Node::Inst(code.function().inst(operation, Some(result), None).0)
+            code.value(Operation::Call { function, args: Args::new() }, result);
         };
         let mut code = Builder::new(self.module, entry);
         let (number, boolean) = (code.module.u32(), code.module.ty(TypeKind::Bool));
@@ -134,42 +131,23 @@ impl Jam<'_> {
             full = code.truth(true);
         }
         let [side_by_side, one_by_one] = code.branch(full, Some(SelectionControl::NONE));
-        let f = code.function();
-        let (body, continuing) = (f.region(), f.region());
-        let count = f.param(body, number, None);
-        let args = EdgeArgs::from_slice(&[first]);
-        let (control, operands) = (LoopControl::DONT_UNROLL, Vec::new());
-        let kind = ConstructKind::Loop { args, body, continuing, control, operands };
-        let repeat = f.constructs.push(ConstructData { kind, results: Vec::new() });
-        f.regions[one_by_one].nodes.push(Node::Construct(repeat));
-        f.regions[f.body].end = End::Return(None);
-        let jammed = call(&mut code, together);
-        code.function().regions[side_by_side].nodes.push(jammed);
-        code.begin();
-
-        let mut code = Builder::new(self.module, entry);
-        let more = code.pure(Op::ULessThan, boolean, &[count, total], &[]);
-        let [_, done] = code.branch(more, None);
-        code.function().regions[done].end = End::Exit { to: repeat, args: EdgeArgs::new() };
-        code.store(Root::Global(rest), &[], count);
-        let serial = call(&mut code, alone);
-        code.nodes.push(serial);
+        let before = std::mem::take(&mut code.nodes);
+        let repeat = code.begin_loop(first, total, LoopControl::DONT_UNROLL);
+        code.store(Root::Global(rest), &[], repeat.count);
+        call(&mut code, alone);
         if !mutant!(LastGroupsNeedNoBarrier) {
             // Never with images: those of several work-groups are not done side by side.
             let (scope, semantics) = (Scope::Workgroup, entry::semantics(false));
-            let barrier = Operation::Barrier { execution: Some(scope), memory: scope, semantics };
-            let (barrier, _) = code.function().inst(barrier, None, None);
-            code.nodes.push(Node::Inst(barrier));
+            code.effect(Operation::Barrier { execution: Some(scope), memory: scope, semantics });
         }
-        let nodes = std::mem::take(&mut code.nodes);
-        let data = &mut code.function().regions[body];
-        (data.nodes, data.end) = (nodes, End::Continue { to: repeat, args: EdgeArgs::new() });
-        let one = code.word(1);
-        let following = code.pure(Op::IAdd, number, &[count, one], &[]);
-        let nodes = std::mem::take(&mut code.nodes);
-        let data = &mut code.function().regions[continuing];
-        data.nodes = nodes;
-        data.end = End::Repeat { args: EdgeArgs::from_slice(&[following]), until: None };
+        code.end_loop(repeat);
+        let repeated = std::mem::take(&mut code.nodes);
+        call(&mut code, together);
+        let jammed = std::mem::replace(&mut code.nodes, before);
+        let f = code.function();
+        (f.regions[one_by_one].nodes, f.regions[side_by_side].nodes) = (repeated, jammed);
+        f.regions[f.body].end = End::Return(None);
+        code.begin();
         entry
     }
 }
