@@ -5,11 +5,9 @@
 
 mod base;
 mod builder;
-mod coarsening;
 mod emission;
 mod entry;
 mod error;
-mod evaluate;
 mod finish;
 mod hide;
 mod ids;
@@ -25,7 +23,6 @@ mod stages;
 mod step;
 mod superword;
 mod unroll;
-mod vectorize;
 
 use std::sync::Arc;
 

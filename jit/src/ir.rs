@@ -52,6 +52,7 @@
 mod build;
 pub mod entity;
 mod export;
+mod fold;
 mod function;
 mod import;
 mod inputs;
@@ -67,6 +68,7 @@ mod walk;
 
 pub use build::Builder;
 pub use export::{export, positions};
+pub(crate) use fold::fold;
 pub use function::{Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
 pub use import::{Unsupported, import};
 pub use inst::{Access, Arg, Args, Effect, Flags, InstData, Operation};

@@ -21,31 +21,25 @@ use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 use super::layout::{Type, Types};
 use crate::frontend::opcodes;
 
-/// The blocks of a straight line.
+/// A straight line, by what turns items away from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StraightLine {
-    /// Blocks in the order in which an item in range goes through them.
-    pub(crate) blocks: Vec<usize>,
     pub(crate) guards: Vec<RangeGuard>,
-    pub(crate) choices: Vec<Choice>,
 }
 
-/// A branch both sides of which are computed, one after the other; the phis of `merge` choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
-    /// Label of the block where the sides meet.
-    pub(crate) merge: u32,
-    /// Id of the condition.
-    pub(crate) condition: u32,
-    /// Label of the last block of the side taken if the condition is true.
-    pub(crate) on_true: u32,
+/// A straight line as far as it is read.
+#[derive(Default)]
+struct Line {
+    /// Blocks in the order in which an item in range goes through them.
+    blocks: Vec<usize>,
+    guards: Vec<RangeGuard>,
+    /// Branches both sides of which are computed.
+    choices: usize,
 }
 
 /// A comparison of the item's number with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RangeGuard {
-    /// Id of the comparison; several guards may share it.
-    pub(crate) condition: u32,
     /// What it is for items in range.
     pub(crate) in_range: bool,
     pub(crate) op: Op,
@@ -60,6 +54,18 @@ pub(crate) struct RangeGuard {
 /// The straight line through the only function of a module, if its body is one.
 pub(crate) fn straight_line(module: &Module, types: &Types) -> Option<StraightLine> {
     Reader::new(module, types)?.run()
+}
+
+/// What control comes to from a block on, if nothing is done on the way; `labels` has the blocks by their labels.
+pub(crate) fn comes_to(function: &Function, labels: &AHashMap<u32, usize>, mut at: usize) -> Option<Op> {
+    for _ in 0..function.blocks.len() {
+        let [last] = function.blocks[at].instructions.as_slice() else { return None };
+        match last.class.opcode {
+            Op::Branch => at = *labels.get(&last.operands.first()?.id_ref_any()?)?,
+            op => return Some(op),
+        }
+    }
+    None
 }
 
 struct Reader<'a> {
@@ -99,7 +105,7 @@ impl<'a> Reader<'a> {
     }
 
     fn run(&self) -> Option<StraightLine> {
-        let mut line = StraightLine { blocks: Vec::new(), guards: Vec::new(), choices: Vec::new() };
+        let mut line = Line::default();
         let mut at = 0;
         let mut first = true;
         loop {
@@ -108,7 +114,7 @@ impl<'a> Reader<'a> {
             let body = &self.function.blocks[at].instructions;
             first &= body.iter().all(|inst| inst.class.opcode != Op::Store);
             at = match last.class.opcode {
-                Op::Return => return Some(line),
+                Op::Return => return Some(StraightLine { guards: line.guards }),
                 Op::Branch => self.target(last, 0)?,
                 Op::BranchConditional if self.only_way(last).is_some() => self.only_way(last)?,
                 Op::BranchConditional => match self.guard(last.operands.first()?.id_ref_any()?) {
@@ -129,7 +135,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a block into the line; returns what ends it. What is computed in vain must only compute.
-    fn add(&self, line: &mut StraightLine, at: usize, in_vain: bool) -> Option<&'a Instruction> {
+    fn add(&self, line: &mut Line, at: usize, in_vain: bool) -> Option<&'a Instruction> {
         if line.blocks.contains(&at) {
             return None;
         }
@@ -140,16 +146,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes both sides of a branch into the line; returns the block where they meet.
-    fn choice(&self, line: &mut StraightLine, at: usize, nested: bool) -> Option<usize> {
+    fn choice(&self, line: &mut Line, at: usize, nested: bool) -> Option<usize> {
         let [.., merge, branch] = self.function.blocks[at].instructions.as_slice() else { return None };
-        if merge.class.opcode != Op::SelectionMerge || nested && line.choices.len() > 16 {
+        if merge.class.opcode != Op::SelectionMerge || nested && line.choices > 16 {
             return None;
         }
         let meets = self.target(merge, 0)?;
         let (yes, no) = (self.target(branch, 1)?, self.target(branch, 2)?);
         let on_true = self.side(line, at, yes, meets)?;
         let on_false = self.side(line, at, no, meets)?;
-        let label = |block: usize| self.function.blocks[block].label_id();
         let phis = self.function.blocks[meets].instructions.iter().take_while(|i| i.class.opcode == Op::Phi);
         for phi in phis {
             let scalar = matches!(
@@ -160,13 +165,12 @@ impl<'a> Reader<'a> {
                 return None;
             }
         }
-        let condition = branch.operands.first()?.id_ref_any()?;
-        line.choices.push(Choice { merge: label(meets)?, condition, on_true: label(on_true)? });
+        line.choices += 1;
         Some(meets)
     }
 
     /// Takes one side of a branch in block `from` into the line; returns its last block.
-    fn side(&self, line: &mut StraightLine, from: usize, first: usize, meets: usize) -> Option<usize> {
+    fn side(&self, line: &mut Line, from: usize, first: usize, meets: usize) -> Option<usize> {
         let (mut last, mut at) = (from, first);
         while at != meets {
             let end = self.add(line, at, true)?;
@@ -211,34 +215,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a block does nothing and comes to an `OpUnreachable`.
-    fn is_unreachable(&self, mut at: usize) -> bool {
-        for _ in 0..self.function.blocks.len() {
-            let [last] = self.function.blocks[at].instructions.as_slice() else { return false };
-            match (last.class.opcode, self.target(last, 0)) {
-                (Op::Unreachable, _) => return !mutant!(UnreachableIsReached),
-                (Op::Branch, Some(next)) => at = next,
-                _ => return false,
-            }
-        }
-        false
+    fn is_unreachable(&self, at: usize) -> bool {
+        comes_to(self.function, &self.labels, at) == Some(Op::Unreachable) && !mutant!(UnreachableIsReached)
     }
 
     /// Whether nothing happens from a block to the end of the kernel.
-    fn ends_at_once(&self, mut at: usize) -> bool {
-        for _ in 0..self.function.blocks.len() {
-            let [last] = self.function.blocks[at].instructions.as_slice() else {
-                return false;
-            };
-            match last.class.opcode {
-                Op::Return => return true,
-                Op::Branch => match self.target(last, 0) {
-                    Some(next) => at = next,
-                    None => return false,
-                },
-                _ => return false,
-            }
-        }
-        false
+    fn ends_at_once(&self, at: usize) -> bool {
+        comes_to(self.function, &self.labels, at) == Some(Op::Return)
     }
 
     /// Whether an instruction can stand beside its like of another item.
@@ -302,7 +285,7 @@ impl<'a> Reader<'a> {
         let op = inst.class.opcode;
         if op == Op::LogicalNot {
             let inner = self.guard(id(0)?)?;
-            return Some(RangeGuard { condition, in_range: !inner.in_range, ..inner });
+            return Some(RangeGuard { in_range: !inner.in_range, ..inner });
         }
         let less = match op {
             Op::ULessThan | Op::ULessThanEqual | Op::SLessThan | Op::SLessThanEqual => true,
@@ -317,7 +300,6 @@ impl<'a> Reader<'a> {
         };
         let width = self.definitions.get(&limit)?.result_type.and_then(|ty| self.types.int_width(ty));
         (width == Some(32) && self.is_uniform(limit, 8)).then_some(RangeGuard {
-            condition,
             in_range: less != swapped,
             op,
             limit,

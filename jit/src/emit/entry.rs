@@ -44,7 +44,7 @@ fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
 }
 
 /// Calls one member, with the ids of the work-group or item `linear` if it has ids of its own.
-pub(super) fn member(
+fn member(
     shared: &mut Shared,
     blocks: &mut Blocks,
     recipe: &Recipe,
@@ -90,7 +90,7 @@ pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
 }
 
 /// Opens `if (linear < total)`; returns the label of what comes after it.
-pub(super) fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
+fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
     let Shared { builder, push, .. } = shared;
     let total = push.load_u32(builder, &mut blocks.code, total);
     let boolean = builder.bool();

@@ -55,12 +55,7 @@ pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs
 }
 
 /// The linear number of the present work-group.
-pub(crate) fn group_number(
-    builder: &mut Builder,
-    code: &mut Code,
-    inputs: &mut Inputs,
-    recipe: &Recipe,
-) -> Word {
+fn group_number(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
     if recipe.schedule.is_line() {
         return inputs.component(builder, code, BuiltIn::WorkgroupId, 0);
     }

@@ -56,22 +56,12 @@ impl Bindings {
         id
     }
 
-    /// The variable that sees a binding as vectors; `narrow` is the member's own.
-    pub(crate) fn wide_view(
-        &mut self,
-        builder: &mut Builder,
-        binding: u16,
-        pointer: Word,
-        narrow: Word,
-    ) -> Word {
-        let coherent = self.0.iter().any(|v| v.id == narrow && v.coherent);
+    /// The variable that sees a binding as vectors.
+    pub(crate) fn wide_view(&mut self, builder: &mut Builder, binding: u16, pointer: Word) -> Word {
+        let coherent = self.0.iter().any(|v| v.binding == binding && v.coherent);
         let id = self.variable(builder, binding, StorageClass::StorageBuffer, pointer, coherent);
         self.0.iter_mut().filter(|v| v.id == id).for_each(|v| v.wide = true);
         id
-    }
-
-    pub(crate) fn is_coherent(&self, variable: Word) -> bool {
-        self.0.iter().any(|v| v.id == variable && v.coherent)
     }
 
     /// Number of the binding a variable sees.
@@ -79,9 +69,9 @@ impl Bindings {
         self.0.iter().find(|v| v.id == variable).map(|v| v.binding)
     }
 
-    /// Notes that an invocation with several items goes through this variable, too.
-    pub(crate) fn mark_narrow(&mut self, variable: Word) {
-        self.0.iter_mut().filter(|v| v.id == variable).for_each(|v| v.beside = true);
+    /// Notes that an invocation with several items takes single elements of a binding, too.
+    pub(crate) fn mark_narrow(&mut self, binding: u16) {
+        self.0.iter_mut().filter(|v| v.binding == binding && !v.wide).for_each(|v| v.beside = true);
     }
 
     /// Whether an invocation reaches the binding through one variable only: it goes either through the wide view or

@@ -15,6 +15,7 @@ mod inside;
 mod seam;
 
 use ahash::{AHashMap, AHashSet};
+use rspirv::binary::Disassemble as _;
 use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageClass, Word};
 
@@ -34,9 +35,6 @@ use crate::plan::recipe::{Member, Recipe};
 pub(crate) struct Linked {
     pub(crate) function: Word,
     pub(crate) ids: VirtualIds,
-    /// What the member's ids became. Those of its body only mean something inside its function.
-    pub(crate) map: AHashMap<Word, Word>,
-    pub(crate) roles: AHashMap<Word, Role>,
     /// A memory barrier for shared memory stands in front of it.
     pub(crate) fenced: bool,
 }
@@ -118,8 +116,9 @@ pub(super) fn link(
     };
     linker.header();
     linker.globals()?;
+    linker.views()?;
     let function = linker.body()?;
-    Ok(Linked { function, ids: linker.ids, map: linker.map, roles: linker.roles, fenced: false })
+    Ok(Linked { function, ids: linker.ids, fenced: false })
 }
 
 impl Linker<'_> {
@@ -128,7 +127,7 @@ impl Linker<'_> {
     }
 
     pub(super) fn mapped(&self, id: Word) -> Result<Word, JitError> {
-        self.map.get(&id).copied().ok_or_else(|| self.error(format!("id {id} is used before it is defined")))
+        self.map.get(&id).copied().ok_or_else(|| self.error(format!("%{id} is used before it is defined")))
     }
 
     fn operands(&self, operands: &[Operand]) -> Result<Vec<Operand>, JitError> {
@@ -195,7 +194,11 @@ impl Linker<'_> {
         let mut code = Code::default();
         for (position, inst) in block.instructions.iter().enumerate() {
             self.at = (number, position);
-            self.instruction(inst, &mut code)?;
+            let at = |error: JitError| {
+                let detail = format!("{}, in `{}`", error.detail, inst.disassemble());
+                JitError { detail, ..error }
+            };
+            self.instruction(inst, &mut code).map_err(at)?;
         }
         resolved_branches::resolve(&self.member.resolved, number, &mut code.0);
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;

@@ -6,6 +6,7 @@
 //! - after each pass an observer may see what it left, and stop emission ([`Observer`])
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rspirv::binary::Assemble as _;
@@ -13,11 +14,12 @@ use rspirv::dr::Module;
 
 use super::emission::Emission;
 use super::link::Linked;
-use super::passes::{dce, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
+use super::passes::{dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
 use super::{JitError, finish};
-use super::{coarsening, entry, link, superword};
+use super::{entry, link, superword};
 use crate::frontend::single_returns;
 use crate::ir;
+use crate::kernel::Specialized;
 use crate::plan::recipe::Recipe;
 
 /// From the members' kernels to the module of the fused one.
@@ -26,11 +28,11 @@ use crate::plan::recipe::Recipe;
 /// leaves do nothing.
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
-    pass("entry", |recipe| recipe.schedule.item_coarsening().is_none(), Build(entry::run)),
-    pass("coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Build(coarsening::run)),
+    pass("entry", |_| true, Build(entry::run)),
     pass("superword", |recipe| recipe.schedule.superword().is_some(), Build(superword::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
+    pass("item_coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Join(item_coarsening::run)),
     pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
     pass("shuffle_promotion", |recipe| recipe.shuffles, Change(shuffle_promotion::run)),
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
@@ -59,11 +61,13 @@ enum Run {
     Import,
     /// Changes the IR.
     Change(fn(&mut ir::Module, &Recipe) -> Result<(), JitError>),
+    /// Changes the IR by what the analysis knows of the members.
+    Join(fn(&mut ir::Module, &Recipe, &[Arc<Specialized>]) -> Result<(), JitError>),
     /// From the IR to rspirv's module.
     Export,
 }
 
-use Run::{Build, Change, Export, Finish, Import};
+use Run::{Build, Change, Export, Finish, Import, Join};
 
 /// The code between two passes.
 enum Code<'a> {
@@ -98,7 +102,7 @@ fn merge_returns(module: &mut ir::Module, _: &Recipe) -> Result<(), JitError> {
 }
 
 impl<'a> Code<'a> {
-    fn after(self, pass: &Pass, recipe: &Recipe) -> Result<Self, JitError> {
+    fn after(self, pass: &Pass, recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Result<Self, JitError> {
         Ok(match (&pass.run, self) {
             (Build(run), Self::Emission(mut emission)) => {
                 run(&mut emission)?;
@@ -115,6 +119,10 @@ impl<'a> Code<'a> {
             (Export, Self::Ir(module)) => {
                 verify(pass, &module)?;
                 Self::Module(Box::new(ir::export(&module)))
+            }
+            (Join(run), Self::Ir(mut module)) => {
+                run(&mut module, recipe, kernels)?;
+                Self::Ir(module)
             }
             _ => return Err(JitError::new(pass.name, "it stands in the wrong place of the pipeline")),
         })
@@ -163,11 +171,11 @@ pub(super) type Observer<'a> = dyn FnMut(&After<'_>) -> Result<(), JitError> + '
 
 /// The module that the passes make of an emission which has only begun.
 pub(super) fn run(emission: Emission<'_>, observer: &mut Observer<'_>) -> Result<Module, JitError> {
-    let recipe = emission.recipe;
+    let (recipe, kernels) = (emission.recipe, emission.kernels);
     let mut code = Code::Emission(Box::new(emission));
     for pass in PIPELINE.iter().filter(|pass| (pass.wanted)(recipe)) {
         let start = Instant::now();
-        code = code.after(pass, recipe)?;
+        code = code.after(pass, recipe, kernels)?;
         let took = start.elapsed();
         if let (Code::Ir(module), true) = (&code, cfg!(debug_assertions)) {
             verify(pass, module)?;

@@ -316,10 +316,19 @@ fn finish(
         None => {
             blocks.code.effect(Op::Branch, trace::ids(&[label]));
             append(&mut blocks, way, label);
-            super::coarsening::drop_functions(&mut shared.builder);
+            drop_functions(&mut shared.builder);
         }
     }
     Ok(super::entry::finish(shared, blocks))
+}
+
+/// Removes the members' functions, which nothing calls.
+fn drop_functions(builder: &mut Builder) {
+    let functions = std::mem::take(&mut builder.module.functions);
+    let all = functions.iter().flat_map(Function::all_inst_iter);
+    let inside: AHashSet<Word> = all.filter_map(|inst| inst.result_id).collect();
+    let target = |inst: &Instruction| inst.operands.first().and_then(Operand::id_ref_any);
+    builder.module.annotations.retain(|inst| target(inst).is_none_or(|id| !inside.contains(&id)));
 }
 
 /// Adds blocks, the last of which is left open.

@@ -20,6 +20,17 @@ pub struct Builder<'m> {
     function: Func,
 }
 
+/// A loop under construction.
+pub struct OpenLoop {
+    /// The number of the iteration.
+    pub count: Value,
+    body: Region,
+    limits: [Value; 2],
+    control: LoopControl,
+    /// What was made before it.
+    around: Vec<Node>,
+}
+
 impl<'m> Builder<'m> {
     /// A builder that has made nothing.
     pub fn new(module: &'m mut Module, function: Func) -> Self {
@@ -47,6 +58,12 @@ impl<'m> Builder<'m> {
         let (inst, result) = self.function().inst(operation, Some(ty), None);
         self.nodes.push(Node::Inst(inst));
         result.expect("invariant: an instruction with a type has a result")
+    }
+
+    /// Adds an instruction without a result.
+    pub fn effect(&mut self, operation: Operation) {
+        let (inst, _) = self.function().inst(operation, None, None);
+        self.nodes.push(Node::Inst(inst));
     }
 
     /// Adds an operation on values.
@@ -121,9 +138,7 @@ impl<'m> Builder<'m> {
     /// Adds a store.
     pub fn store(&mut self, root: Root, path: &[Value], value: Value) {
         let place = self.place(root, path);
-        let operation = Operation::Store { place, value, access: Access::default() };
-        let (inst, _) = self.function().inst(operation, None, None);
-        self.nodes.push(Node::Inst(inst));
+        self.effect(Operation::Store { place, value, access: Access::default() });
     }
 
     /// The value of a truth.
@@ -183,6 +198,24 @@ impl<'m> Builder<'m> {
         let data = &mut self.function().regions[continuing];
         (data.nodes, data.end) = (nodes, End::Repeat { args, until: None });
         repeat
+    }
+
+    /// Begins a loop over the numbers from `first` to below `limit`: what is added until [`Self::end_loop`] stands in it.
+    pub fn begin_loop(&mut self, first: Value, limit: Value, control: LoopControl) -> OpenLoop {
+        let around = std::mem::take(&mut self.nodes);
+        let number = self.module.u32();
+        let body = self.function().region();
+        let count = self.function().param(body, number, None);
+        OpenLoop { count, body, limits: [first, limit], control, around }
+    }
+
+    /// Ends a loop, and adds it.
+    pub fn end_loop(&mut self, open: OpenLoop) {
+        let OpenLoop { count, body, limits: [first, limit], control, around } = open;
+        self.function().regions[body].nodes = std::mem::replace(&mut self.nodes, around);
+        let one = self.word(1);
+        let repeat = self.counted((body, count), [first, limit, one], control);
+        self.function().regions[body].end = End::Continue { to: repeat, args: EdgeArgs::new() };
     }
 
     /// Puts the code at the beginning of the function.

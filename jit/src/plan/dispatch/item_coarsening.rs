@@ -1,4 +1,4 @@
-//! Thread coarsening of items by number: work-groups of the size that the device likes, several items in one invocation (`emit::coarsening`).
+//! Thread coarsening of items by number: work-groups of the size that the device likes, several items in one invocation (`emit::passes::item_coarsening`).
 //!
 //! A member that is item-only does the same for item `i` in whatever invocation `i` is done. If all members of a
 //! group are, and no data goes from one item to another, the planner is free to choose. Equal items of all members

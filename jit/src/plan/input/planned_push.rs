@@ -2,6 +2,7 @@
 
 use rspirv::spirv::{Op, StorageClass};
 
+use crate::ir::fold;
 use crate::kernel::{NormalKernel, Specialized};
 
 /// Operations between a guard's limit and what it is made of.
@@ -53,10 +54,7 @@ pub(in crate::plan) fn number_of(
     let parts = || part(0).zip(part(1));
     match inst.class.opcode {
         Op::CopyObject | Op::Bitcast => part(0),
-        Op::IAdd => parts().map(|(a, b)| a.wrapping_add(b)),
-        Op::ISub => parts().map(|(a, b)| a.wrapping_sub(b)),
-        Op::IMul => parts().map(|(a, b)| a.wrapping_mul(b)),
-        Op::UDiv => parts().and_then(|(a, b)| a.checked_div(b)),
+        op @ (Op::IAdd | Op::ISub | Op::IMul | Op::UDiv) => parts().and_then(|(a, b)| fold(op, &[a, b])),
         Op::Load => pushed(normal, operand(0)?).and_then(word),
         _ => None,
     }

@@ -15,10 +15,9 @@ use std::rc::Rc;
 use ahash::AHashMap;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
-use crate::emit::evaluate::evaluate;
 use crate::frontend::opcodes::{PURE, has};
 use crate::ir::entity::{Construct, Func, Global, Inst, Place, Region, SecondaryMap, Type, Value};
-use crate::ir::{ConstructKind, Def, End, Function, Module, Node, Operation, Position, Root, TypeKind};
+use crate::ir::{ConstructKind, Def, End, Function, Module, Node, Operation, Position, Root, TypeKind, fold};
 
 /// A number in each invocation.
 pub(super) type Lanes = Rc<[u32]>;
@@ -252,7 +251,7 @@ impl Reader<'_> {
         let all: Vec<Lanes> = args.iter().map(|&arg| self.number(arg)).collect::<Option<_>>()?;
         let of_lane = |lane: usize| {
             let numbers: Vec<u32> = all.iter().map(|one| one[lane]).collect();
-            evaluate(op, &numbers)
+            fold(op, &numbers)
         };
         (0..self.local as usize).map(of_lane).collect()
     }

@@ -5,7 +5,7 @@ use rspirv::spirv::{BuiltIn, FunctionControl, LoopControl, Op, Scope, SelectionC
 use super::jam::{Body, Jam, One, Several};
 use crate::emit::entry;
 use crate::ir::entity::{Func, Global, Place, Type, Value};
-use crate::ir::{Args, Builder, EdgeArgs, End, Function, Node, Operation, Root, TypeKind};
+use crate::ir::{Args, Builder, End, Function, Operation, Root, TypeKind};
 
 impl Jam<'_> {
     /// Loads an id of one of the work-groups, or invocations: three numbers, or one of them.
@@ -113,8 +113,7 @@ impl Jam<'_> {
         let entry = self.module.functions.push(Function::new(ty, result, FunctionControl::NONE));
         self.module.defined.push(entry);
         let call = |code: &mut Builder<'_>, function: Func| {
-            let operation = Operation::Call { function, args: Args::new() };
-            Node::Inst(code.function().inst(operation, Some(result), None).0)
+            code.value(Operation::Call { function, args: Args::new() }, result);
         };
         let mut code = Builder::new(self.module, entry);
         let (number, boolean) = (code.module.u32(), code.module.ty(TypeKind::Bool));
@@ -128,29 +127,21 @@ impl Jam<'_> {
             full = code.truth(true);
         }
         let [side_by_side, one_by_one] = code.branch(full, Some(SelectionControl::NONE));
-        let body = code.function().region();
-        let count = code.function().param(body, number, None);
         let before = std::mem::take(&mut code.nodes);
-        code.store(Root::Global(rest), &[], count);
-        let serial = call(&mut code, alone);
-        code.nodes.push(serial);
+        let repeat = code.begin_loop(first, total, LoopControl::DONT_UNROLL);
+        code.store(Root::Global(rest), &[], repeat.count);
+        call(&mut code, alone);
         if !mutant!(LastGroupsNeedNoBarrier) {
             // Never with images: those of several work-groups are not done side by side.
             let (scope, semantics) = (Scope::Workgroup, entry::semantics(false));
-            let barrier = Operation::Barrier { execution: Some(scope), memory: scope, semantics };
-            let (barrier, _) = code.function().inst(barrier, None, None);
-            code.nodes.push(Node::Inst(barrier));
+            code.effect(Operation::Barrier { execution: Some(scope), memory: scope, semantics });
         }
-        let nodes = std::mem::take(&mut code.nodes);
-        code.function().regions[body].nodes = nodes;
-        let one = code.word(1);
-        let repeat = code.counted((body, count), [first, total, one], LoopControl::DONT_UNROLL);
-        code.function().regions[body].end = End::Continue { to: repeat, args: EdgeArgs::new() };
-        let serial = std::mem::replace(&mut code.nodes, before);
-        let jammed = call(&mut code, together);
+        code.end_loop(repeat);
+        let repeated = std::mem::take(&mut code.nodes);
+        call(&mut code, together);
+        let jammed = std::mem::replace(&mut code.nodes, before);
         let f = code.function();
-        f.regions[one_by_one].nodes.extend(serial);
-        f.regions[side_by_side].nodes.push(jammed);
+        (f.regions[one_by_one].nodes, f.regions[side_by_side].nodes) = (repeated, jammed);
         f.regions[f.body].end = End::Return(None);
         code.begin();
         entry

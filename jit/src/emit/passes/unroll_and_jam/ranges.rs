@@ -9,9 +9,8 @@
 use ahash::AHashMap;
 use rspirv::spirv::Op;
 
-use crate::emit::evaluate::evaluate;
 use crate::ir::entity::{Construct, Type, Value};
-use crate::ir::{ConstructKind, End, Function, Module, Operation, TypeKind};
+use crate::ir::{ConstructKind, End, Function, Module, Operation, TypeKind, fold};
 
 /// Least and greatest value of a word of 32 bits; of a truth, 0 and 1.
 pub(super) type Range = (u32, u32);
@@ -81,7 +80,7 @@ impl Ranges {
 fn result_of(op: Op, all: &[Range]) -> Option<Range> {
     if all.iter().all(|range| range.0 == range.1) {
         let numbers: Vec<u32> = all.iter().map(|range| range.0).collect();
-        return evaluate(op, &numbers).map(|number| (number, number));
+        return fold(op, &numbers).map(|number| (number, number));
     }
     let &[(a0, a1), (b0, b1)] = all else { return None };
     let is_signed =

@@ -4,23 +4,15 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
+use crate::analysis::if_conversion::comes_to;
 use crate::frontend::opcodes;
 
 /// A function, and its blocks by their labels.
 pub(super) type Blocks<'a> = (&'a Function, &'a AHashMap<Word, usize>);
 
 /// Whether nothing happens from a block to the end of the function.
-pub(super) fn ends_at_once((function, blocks): Blocks<'_>, mut at: Word) -> bool {
-    for _ in 0..function.blocks.len() {
-        let Some(&block) = blocks.get(&at) else { return false };
-        let [last] = function.blocks[block].instructions.as_slice() else { return false };
-        match (last.class.opcode, last.operands.first()) {
-            (Op::Return, _) => return true,
-            (Op::Branch, Some(Operand::IdRef(next))) => at = *next,
-            _ => return false,
-        }
-    }
-    false
+pub(super) fn ends_at_once((function, blocks): Blocks<'_>, at: Word) -> bool {
+    blocks.get(&at).is_some_and(|&at| comes_to(function, blocks, at) == Some(Op::Return))
 }
 
 /// Whether all that lies between a block and the one where sides meet only computes, and can be computed in vain.

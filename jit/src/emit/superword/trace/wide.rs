@@ -42,13 +42,12 @@ impl Tracer<'_> {
             self.touches.push(Touch { number, stores, frozen, always, times, place });
             return Ok(None);
         };
-        let Some(items) = vectors.items(number) else {
-            self.shared.bindings.mark_narrow(pointer.variable);
-            return Ok(None);
-        };
-        if !items.iter().all(|&item| item) {
-            self.shared.bindings.mark_narrow(pointer.variable);
+        let items = vectors.items(number);
+        if items.is_none_or(|items| !items.iter().all(|&item| item)) {
+            let bindings = &mut self.shared.bindings;
+            bindings.binding_of(pointer.variable).into_iter().for_each(|one| bindings.mark_narrow(one));
         }
+        let Some(items) = items else { return Ok(None) };
         let (array, place) = self.place(inst, pointer, ty).ok_or(Other)?;
         Ok(Some(Wide { items, array, numbers: place.numbers }))
     }
@@ -158,7 +157,7 @@ impl Tracer<'_> {
         let binding = self.shared.bindings.binding_of(pointer.variable).ok_or(Other)?;
         let builder = &mut self.shared.builder;
         let (block, vector) = builder.vectors(scalar, offset);
-        let view = self.shared.bindings.wide_view(builder, binding, block, pointer.variable);
+        let view = self.shared.bindings.wide_view(builder, binding, block);
         let shift = constant(self, WIDE.trailing_zeros());
         let at = self.write(Op::ShiftRightLogical, number, ids(&[first, shift]), &[])?;
         let ty = self.shared.builder.pointer(StorageClass::StorageBuffer, vector);

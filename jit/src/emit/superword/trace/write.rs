@@ -7,6 +7,7 @@ use super::super::conditions::Order;
 use super::super::words::Polynomial;
 use super::{Fact, Frame, Key, KeyOperand, MOST, Other, Traced, Tracer, Value, ids};
 use crate::frontend::opcodes;
+use crate::ir::fold;
 
 impl Tracer<'_> {
     pub(super) fn pure(&mut self, frame: &mut Frame, inst: &Instruction) -> Traced<()> {
@@ -336,21 +337,9 @@ impl Tracer<'_> {
             | Op::SGreaterThan
             | Op::SGreaterThanEqual => {
                 let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
-                let (Some(x), Some(y)) = (self.number(a), self.number(b)) else { return Ok(None) };
-                let (s, t) = (x as i32, y as i32);
-                let truth = match op {
-                    Op::IEqual => x == y,
-                    Op::INotEqual => x != y,
-                    Op::ULessThan => x < y,
-                    Op::ULessThanEqual => x <= y,
-                    Op::UGreaterThan => x > y,
-                    Op::UGreaterThanEqual => x >= y,
-                    Op::SLessThan => s < t,
-                    Op::SLessThanEqual => s <= t,
-                    Op::SGreaterThan => s > t,
-                    _ => s >= t,
-                };
-                Some(self.shared.builder.truth(truth))
+                let numbers = self.number(a).zip(self.number(b));
+                let truth = numbers.and_then(|(a, b)| fold(op, &[a, b]));
+                truth.map(|truth| self.shared.builder.truth(truth != 0))
             }
             _ => None,
         })

@@ -3,7 +3,7 @@
 use rspirv::spirv::Op;
 
 /// The result of an operation on words; truths are 0 or 1.
-pub(super) fn evaluate(op: Op, numbers: &[u32]) -> Option<u32> {
+pub(crate) fn fold(op: Op, numbers: &[u32]) -> Option<u32> {
     let signed = |n: u32| n as i32;
     Some(match (op, numbers) {
         (Op::IAdd, &[a, b]) => a.wrapping_add(b),
