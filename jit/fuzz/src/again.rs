@@ -1,12 +1,12 @@
 //! Who touches what as a plan has it: values that were renamed are objects of their own, and where submissions work out what others
-//! store, the producer's reads stand in the place of the consumer's.
+//! store, the producer's reads stand in the place of the consumer's; what epilogues touch, the invocations touch that store their elements.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use vkfuse_interp::{AccessKind, Touched, Trace};
 use vkfuse_jit::kernel::SetBinding;
-use vkfuse_jit::plan::{InlineReport, Plan, Submission};
+use vkfuse_jit::plan::{EpilogueReport, InlineReport, Plan, Submission};
 
 /// A binding that no variable has: what was read by another submission.
 const ELSEWHERE: SetBinding = SetBinding { set: u32::MAX, binding: u32::MAX, element: 0 };
@@ -44,6 +44,11 @@ pub(crate) fn as_planned<'t>(
         let bindings = producer.args.iter().zip(&producer.kernel.interface.bindings);
         let stores = bindings.enumerate().find(|(_, (arg, b))| arg.buffer == one.buffer && b.writes);
         stores.and_then(|(number, _)| value((one.producer, number))).unwrap_or(one.buffer.0 as u32)
+    };
+    let handed = |one: &EpilogueReport| {
+        let args = list[one.producer].args.iter().enumerate();
+        let mut numbers = args.filter(|(_, arg)| arg.buffer == one.buffer).map(|(number, _)| number);
+        numbers.find_map(|number| value((one.producer, number)))
     };
     let mut gone = Vec::new();
     for one in &plan.report.inlined {
@@ -100,5 +105,52 @@ pub(crate) fn as_planned<'t>(
     if !gone.is_empty() {
         trace.to_mut().touches.retain(|t| !gone.contains(&(t.dispatch as usize)));
     }
+    for one in &plan.report.epilogues {
+        let object = handed(one).unwrap_or(one.buffer.0 as u32);
+        move_epilogue(trace.to_mut(), one, object);
+    }
     trace
+}
+
+/// Has the invocation that stores an element touch what the item of an epilogue touches: from the first item of an invocation on, or from where it
+/// reads another element.
+fn move_epilogue(trace: &mut Trace, one: &EpilogueReport, object: u32) {
+    let is_of = |t: &Touched, submission: usize| t.dispatch as usize == submission;
+    let stored = trace.touches.iter().filter(|t| is_of(t, one.producer) && t.object.0 == object);
+    let stored: HashMap<u64, u32> = stored
+        .filter(|t| t.kind == AccessKind::Write)
+        .map(|t| (t.offset, t.invocation))
+        .collect();
+    let element = |t: &Touched| {
+        let is_element = is_of(t, one.submission) && t.object.0 == object;
+        stored.get(&t.offset).copied().filter(|_| is_element)
+    };
+    // The first element of each invocation, and the present one.
+    let mut first: HashMap<u32, u32> = HashMap::new();
+    for t in &trace.touches {
+        if let Some(to) = element(t) {
+            first.entry(t.invocation).or_insert(to);
+        }
+    }
+    let mut present = first.clone();
+    let mut touches = Vec::with_capacity(trace.touches.len());
+    for t in &trace.touches {
+        if !is_of(t, one.submission) {
+            touches.push(*t);
+            continue;
+        }
+        if let Some(to) = element(t) {
+            present.insert(t.invocation, to);
+        }
+        // An item without an element writes nothing, and is not done.
+        let SetBinding { set, binding, .. } = ELSEWHERE;
+        match present.get(&t.invocation) {
+            Some(&invocation) => {
+                touches.push(Touched { dispatch: one.producer as u32, invocation, set, binding, ..*t });
+            }
+            None if t.kind == AccessKind::Read => {}
+            None => touches.push(*t),
+        }
+    }
+    trace.touches = touches;
 }

@@ -307,7 +307,7 @@ probes! {
             ("let t = i / 4u; let x = i % 4u; let y = t % 8u; let w = t / 8u; z[i] = a[(y * 4u + w) * 4u + x] + i;", true),
             // Not all of them, one twice, and more than there are.
             ("let y = i / p.y; let x = i % p.y; z[i] = a[x * p.z + y / 2u] * 3u + i;", false),
-            ("let y = i / 5u; let x = i % 5u; z[i] = a[x * 26u + y] * 3u + i;", false),
+            ("let y = i / 5u; let x = i % 5u; z[i] = a[x * 25u + y] * 3u + i;", false),
         ] {
             let checked = Lab::rewriting(u64::from(n) * 2)
                 .submit(&tile, [8, 1, 1], &[0, 1, 2], &[])
@@ -456,6 +456,29 @@ probes! {
             .submit(&flat("a z", TRIPLE), [10, 1, 1], &[2, 3], &[n + 20])
             .check();
         checked.stays_apart(2);
+    }
+
+    // Rows that a kernel in between does not do, which it says by the quotient of an index.
+    fn rows_that_nobody_stores() {
+        let less = grid("a z", "if (y + 1u < p.y) { z[i] = a[i] * 3u; }");
+        begun(4, 21, 6, Promote::None)
+            .submit(&less, tiles(21, 6), &[2, 3], &[21, 6])
+            .submit(&flat("a z", TRIPLE), [8, 1, 1], &[3, 4], &[126])
+            .check()
+            .appends(&[(1, 0)]);
+    }
+
+    // More elements than there are items: a guard on rows says nothing of columns.
+    fn items_that_there_are_not() {
+        let rows = "let y = wid.x * 2u + lid.x / 16u; let x = lid.x % 16u; part[lid.x] = a[y + x]; workgroupBarrier();
+            if (y < p.y) { z[y * 16u + x] = part[31u - lid.x] + b[x]; }";
+        let rows = kernel("a b z", "32", &format!("var<workgroup> part: array<u32, 32>; --- {rows}"));
+        Lab::rewriting(128)
+            .submit(&rows, [4, 1, 1], &[0, 1, 2], &[0, 7])
+            .submit(&kernel("a z", "4", "z[gid.x] = a[gid.x] * 3u + 1u;"), [25, 1, 1], &[2, 3], &[])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
     }
 
     fn elements_that_are_stored_twice() {

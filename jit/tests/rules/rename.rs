@@ -181,9 +181,10 @@ probes! {
 
     fn whoever_looks_at_a_part_uses_the_value() {
         let part = || (1, 32, 32).into();
+        let pairs = kernel("a z", "16", "z[gid.x] = a[gid.x] + a[31u - gid.x];");
         let checked = Lab::rewriting(64)
             .submit(&exchanged(), WHOLE, &[0, 1], &[])
-            .submit_views(&flat(), HALF, &[part(), (2, 0, 32).into()], &[])
+            .submit_views(&pairs, HALF, &[part(), (2, 0, 32).into()], &[])
             .submit(&exchanged(), WHOLE, &[3, 1], &[])
             .check();
         checked.renamed(&[]);

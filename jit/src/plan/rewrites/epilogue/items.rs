@@ -159,7 +159,7 @@ fn numbers(one: &Submission) -> SmallVec<[Weighed; 4]> {
     let all = (0..3u8).map(|dim| {
         let d = usize::from(dim);
         let is = Digit { dim, part: Part::Global, mirrored: false, scaled: false };
-        Weighed { is, weight: 0, count: i128::from(one.groups[d]) * i128::from(size[d]), scale: 1 }
+        Weighed { is, weight: 1, count: i128::from(one.groups[d]) * i128::from(size[d]), scale: 1 }
     });
     all.filter(|number| number.count > 1).collect()
 }
