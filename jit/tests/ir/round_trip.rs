@@ -148,8 +148,8 @@ pub(crate) fn compare(before: &[u32], after: &[u32]) -> Result<bool, String> {
 }
 
 /// All bytes of these bindings behind a run on random contents.
-fn run(words: &[u32], seed: u64, bindings: &[(u32, u32)]) -> Result<Vec<Vec<u8>>, String> {
-    let mut program = Program::decode(words).map_err(|error| error.to_string())?;
+fn run(code: &[u32], seed: u64, bindings: &[(u32, u32)]) -> Result<Vec<Vec<u8>>, String> {
+    let mut program = Program::decode(code).map_err(|error| error.to_string())?;
     let mut numbers = Numbers::of(seed);
     let mut memory = Memory::new();
     let mut bindings = bindings.to_vec();
