@@ -6,7 +6,8 @@ pub use vkfuse_jit::{
     kernel::{
         Binding, BindingKind, Declared, DescriptorArray, ElementType, ImageDeclaration, Interface,
         KernelError, KernelReason, MemoryScalar, Mode, Module, PushLayout, PushMember, ScalarClass,
-        SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind, is_validated, validator,
+        SetBinding, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized, TextureKind,
+        is_validated, validator,
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, FloatMode,

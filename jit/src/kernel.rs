@@ -23,11 +23,11 @@ use crate::frontend::module::Contents;
 use crate::frontend::{elements, guard, newer, plain, spec, words};
 
 pub use crate::frontend::{
-    ARTIFACT_VERSION, AfterPass, ArtifactStore, Binding, BindingKind, Declared, DescriptorArray, ElementType,
-    FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason, MemoryScalar, Mode,
-    Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding, SharedConstant,
-    SpecConstant, SpecType, SpecValue, TextKind, TextureKind, Accepted, artifact_is_valid, artifact_tools,
-    inline_and_promote, is_validated, observe_passes, tool_runs, validator,
+    ARTIFACT_VERSION, Accepted, AfterPass, ArtifactStore, Binding, BindingKind, Declared, DescriptorArray,
+    ElementType, FloatControls, FloatWidths, ImageDeclaration, Interface, KernelError, KernelReason,
+    MemoryScalar, Mode, Module, Origin, Pass, Plain, PushLayout, PushMember, ScalarClass, SetBinding,
+    SharedConstant, SpecConstant, SpecType, SpecValue, TextKind, TextureKind, artifact_is_valid,
+    artifact_tools, inline_and_promote, is_validated, observe_passes, tool_runs, validator,
 };
 pub use normal::NormalKernel;
 pub use variants::Variants;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use vkfuse_jit::kernel::{ArtifactStore, Kernel, Origin, Accepted, artifact_tools, tool_runs};
+use vkfuse_jit::kernel::{Accepted, ArtifactStore, Kernel, Origin, artifact_tools, tool_runs};
 
 #[derive(Debug, Default)]
 struct Shelf(Mutex<HashMap<String, Vec<u8>>>);

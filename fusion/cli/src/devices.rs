@@ -71,7 +71,8 @@ pub(crate) fn devices(args: &DevicesArgs, out: &mut dyn Write) -> Result<Status,
 
 fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     if json {
-        let devices = Devices { format: FORMAT, validator: validator(), devices: found.iter().map(describe).collect() };
+        let devices =
+            Devices { format: FORMAT, validator: validator(), devices: found.iter().map(describe).collect() };
         return print_json(out, &devices);
     }
     let mut table = Table::new(&["device", "name", "kind", "driver", "Vulkan", "usable"]);
@@ -88,7 +89,7 @@ fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Resu
         ]);
     }
     table.print(out)?;
-    writeln!(out, "modules are validated by {}", validator())
+    writeln!(out, "validator: {}", validator())
 }
 
 fn describe(device: &DeviceInfo) -> Device {

@@ -17,7 +17,7 @@ use vkfuse_cache::{Entry, Key, Store};
 
 use super::key;
 use crate::{
-    jit::{ArtifactStore, Origin, Accepted, artifact_tools},
+    jit::{Accepted, ArtifactStore, Origin, artifact_tools},
     report::stats::{Stats, count},
 };
 

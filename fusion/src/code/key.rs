@@ -4,7 +4,8 @@ use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
     jit::{
-        BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits, UnrollLimits, Accepted,
+        Accepted, BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits,
+        UnrollLimits,
     },
     options::environment,
     vk::Gpu,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rspirv::binary::Assemble;
 use vkfuse_fuzz::wgsl::Generator;
 use vkfuse_jit::kernel::{
-    ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized, Accepted,
+    Accepted, ArtifactStore, Kernel, KernelError, Module, Origin, SpecType, SpecValue, Specialized,
 };
 
 use super::corpus;

@@ -60,7 +60,9 @@ pub(super) fn import(
 ) -> Result<Status, Stop> {
     let failed = |error: &dyn std::fmt::Display| Stop::wrong(format!("{}: {error}", file.display()));
     if !vkfuse::module::is_validated() {
-        return Err(failed(&"nothing is imported without spirv-val, which says whether it is valid: install SPIRV-Tools"));
+        return Err(failed(
+            &"nothing is imported without spirv-val, which says whether it is valid: install SPIRV-Tools",
+        ));
     }
     let mut from = BufReader::new(File::open(file).map_err(|error| failed(&error))?);
     let bar = Bar::new("entries", 0);

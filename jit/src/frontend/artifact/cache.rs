@@ -69,10 +69,7 @@ pub trait ArtifactStore: fmt::Debug + Send + Sync {
 }
 
 /// Has words validated, without any exception, unless the store knows that they were accepted.
-pub(crate) fn validate_strictly(
-    store: Option<&dyn ArtifactStore>,
-    words: &[u32],
-) -> Result<(), Complaint> {
+pub(crate) fn validate_strictly(store: Option<&dyn ArtifactStore>, words: &[u32]) -> Result<(), Complaint> {
     let Some((store, tools)) = store.zip(artifact_tools()).filter(|_| tools::is_validated()) else {
         return tools::validate_strictly(words);
     };
