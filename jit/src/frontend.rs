@@ -1,11 +1,12 @@
 //! From bytes to a kernel in normal form: load, validate, choose the constants, normalise, reflect.
 //!
-//! The files in order of the work: `guard` (bytes that may be anything), `groups` (decoration groups, expanded), `words`, `module`, `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
+//! The files in order of the work: `guard` (bytes that may be anything), `groups` (decoration groups, expanded), `words`, `module`, `declared` (declarations, where there is no validator), `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
 //! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`, `elements`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
 pub(crate) mod artifact;
 pub(crate) mod controls;
+mod declared;
 pub(crate) mod defs;
 pub(crate) mod elements;
 mod error;

@@ -89,7 +89,7 @@ fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Resu
         ]);
     }
     table.print(out)?;
-    writeln!(out, "modules are validated by {}", validator())
+    writeln!(out, "validator: {}", validator())
 }
 
 fn describe(device: &DeviceInfo) -> Device {

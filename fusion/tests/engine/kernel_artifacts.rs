@@ -120,6 +120,41 @@ fn a_tool_that_was_replaced_is_another_one() {
     assert_eq!(counts(&with("another")), "hits=0 misses=1 jit=0");
 }
 
+/// Neither to validate, nor to ask for a version: what counts is on `PATH`.
+#[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
+#[test]
+fn a_second_process_starts_no_program() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let _alone = alone();
+    let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    if open(folder.path()).is_none() {
+        return;
+    }
+    let path = std::env::var_os("PATH").unwrap();
+    let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
+    let (program, log) = (tools.path().join("spirv-val"), tools.path().join("log"));
+    // The last line, which is never run, is what the program says of itself.
+    let text = format!(
+        "#!/bin/sh\necho run >>{}\nexec {}/spirv-val \"$@\"\nSPIRV-Tools v0, which counts\n",
+        log.display(),
+        known.display()
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let first = std::iter::once(tools.path().to_owned()).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(first).unwrap();
+    let runs = || {
+        process(folder.path(), |command| {
+            command.env("PATH", &path);
+        });
+        std::fs::read_to_string(&log).unwrap().lines().count()
+    };
+    let first = runs();
+    assert!(first > 0);
+    assert_eq!(runs(), first);
+}
+
 #[test]
 fn a_second_process_runs_no_tool() {
     let _alone = alone();

@@ -3,9 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use ahash::AHashMap;
+use rspirv::dr;
 use rspirv::spirv::{ExecutionModel, Op};
 
 use super::artifact::cache::{self, ArtifactStore};
+use super::declared;
 use super::error::KernelError;
 use super::lines::{self, Lines};
 use super::newer::{self, Newer};
@@ -203,7 +205,7 @@ impl Module {
     ) -> Result<Module, KernelError> {
         let decode = |detail| KernelError::Decode { module: name.to_owned(), detail };
         let newer = match load::module(&load::decodable(&words)) {
-            Ok(_) => match validate(&words, store) {
+            Ok(module) => match validate(&words, &module, store) {
                 Ok(valid) => return Ok(Module::known(name, words, valid, contents)),
                 Err(complaint) if complaint.is_of_defaults() => {
                     let standing = Standing { needs_constants: true, ..Standing::default() };
@@ -351,7 +353,16 @@ impl std::fmt::Debug for Module {
 ///
 /// Debug information makes for better messages; but what is wrong in information that is dropped is no
 /// reason to refuse a module.
-fn validate(words: &[u32], store: Option<&dyn ArtifactStore>) -> Result<Option<Vec<u32>>, Complaint> {
+fn validate(
+    words: &[u32],
+    module: &dr::Module,
+    store: Option<&dyn ArtifactStore>,
+) -> Result<Option<Vec<u32>>, Complaint> {
+    if !tools::is_validated() {
+        let complaint =
+            |what| Complaint::new(0, format!("{what} (without spirv-val, by vkfuse's own checks)"));
+        return declared::check(module).map(|()| None).map_err(complaint);
+    }
     match cache::validate_strictly(store, words) {
         Ok(()) => Ok(None),
         Err(complaint) if complaint.is_layout_outside_buffers() => {
