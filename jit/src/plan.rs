@@ -37,8 +37,8 @@ pub use output::members::Members;
 pub use output::plan::{Plan, PlanError};
 pub(crate) use output::recipe;
 pub use output::report::{
-    AloneReason, BarrierReason, BarrierReport, BufferReport, EpilogueReport, GroupReport, InlineReport, Places,
-    RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
+    AloneReason, BarrierReason, BarrierReport, BufferReport, EpilogueReport, GroupReport, InlineReport,
+    Places, RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport,
 };
 pub(crate) use output::step;
 pub use output::step::{Bound, Placement, Step, unfused_schedule};

@@ -72,7 +72,9 @@ impl Epilogues {
         // An element of row `y` and column `x`, under a guard of its own.
         let one = |x: &str, y: &str, value: &str| {
             let inside = format!("let i = ({y}) * p.x + {x};");
-            format!("{{ if ({x} + {less}u < p.x && {y} < p.y) {{ {inside} if (true{extra}) {{ z[i] = {value}; }} }} }} ")
+            format!(
+                "{{ if ({x} + {less}u < p.x && {y} < p.y) {{ {inside} if (true{extra}) {{ z[i] = {value}; }} }} }} "
+            )
         };
         let sum = "var s = b[x % p.x]; for (var k = 0u; k < p.z; k++) { s += a[(y * p.x + x + k * 7u) % 1024u] * (k + 3u); } ";
         let (names, size, groups, body);
@@ -187,7 +189,9 @@ impl Epilogues {
                 ("16", [count.div_ceil(32), 1, 1], body)
             }
             _ => {
-                let body = format!("let i = gid.x; let x = i % p.x; let y = i / p.x; if (i >= p.z) {{ return; }} {store}");
+                let body = format!(
+                    "let i = gid.x; let x = i % p.x; let y = i / p.x; if (i >= p.z) {{ return; }} {store}"
+                );
                 ("16", [count.div_ceil(16), 1, 1], body)
             }
         };

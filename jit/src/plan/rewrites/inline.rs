@@ -155,7 +155,11 @@ pub(crate) fn across(
                     continue;
                 }
                 // What goes by elements may take the rows or the tiles that are left.
-                let known = Known { rewrites: &known.rewrites, inlined: [&known.inlined, &inlined], epilogues: &known.epilogues };
+                let known = Known {
+                    rewrites: &known.rewrites,
+                    inlined: [&known.inlined, &inlined],
+                    epilogues: &known.epilogues,
+                };
                 match place::across(asked, problem, &mut before, known) {
                     Ok(placed) => (before, Some(placed)),
                     Err(why) => {

@@ -44,7 +44,12 @@ pub fn overwrites(one: &Submission, arg: usize, limits: &Limits) -> bool {
 }
 
 /// Whether the submission certainly writes all bytes of a range through its argument number `arg`, which is a buffer.
-pub(in crate::plan) fn covers(one: &Submission, arg: usize, (first, end): (i128, i128), limits: &Limits) -> bool {
+pub(in crate::plan) fn covers(
+    one: &Submission,
+    arg: usize,
+    (first, end): (i128, i128),
+    limits: &Limits,
+) -> bool {
     if one.groups.contains(&0) {
         return false;
     }
@@ -317,7 +322,9 @@ impl Flat<'_> {
     /// The part of an id that an atom is, through quotients and remainders by numbers that divide what they are of.
     fn part(&self, id: AtomId) -> Option<Part> {
         let (base, by, is_quotient) = match self.atoms.get(id) {
-            Atom::Group(_) | Atom::Local(_) => return Some(Part { of: id, low: 1, high: self.atoms.max(id) + 1 }),
+            Atom::Group(_) | Atom::Local(_) => {
+                return Some(Part { of: id, low: 1, high: self.atoms.max(id) + 1 });
+            }
             Atom::Quotient(base, by) => (base, by, true),
             Atom::Remainder(base, by) => (base, by, false),
             _ => return None,

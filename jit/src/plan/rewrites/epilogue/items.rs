@@ -124,12 +124,15 @@ impl Pair<'_> {
         let all_back = boxes.iter().any(|one| one.is_exact && one.counts == counts && one.items == items);
         digits.iter_mut().zip(counts).for_each(|(digit, count)| digit.count = count);
         if !is_whole {
-            digits = parts(&view, form, &digits).ok_or_else(|| wrong("an index that is no number of digits"))?;
+            digits =
+                parts(&view, form, &digits).ok_or_else(|| wrong("an index that is no number of digits"))?;
         }
         let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
         let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
         // A mirrored digit counts from the greatest id there is.
-        if is_whole && digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count) {
+        if is_whole
+            && digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count)
+        {
             return Err(Some(wrong("a guard")));
         }
         digits.retain(|digit| digit.count > 1);
@@ -208,7 +211,8 @@ fn spans(view: &View, form: &Affine) -> Option<Spans> {
     for (span, weight) in each {
         match found.last_mut() {
             Some((last, own))
-                if (last.dim, last.high) == (span.dim, Some(span.low)) && weight * last.low == *own * span.low =>
+                if (last.dim, last.high) == (span.dim, Some(span.low))
+                    && weight * last.low == *own * span.low =>
             {
                 last.high = span.high;
             }
@@ -234,6 +238,7 @@ fn span(view: &View, id: AtomId) -> Option<Span> {
     let [(Span { dim, low, high }, 1)] = spans(view, base)?[..] else { return None };
     let middle = low.checked_mul(by)?;
     let divides = base.constant == 0 && high.is_none_or(|high| high % middle == 0);
-    let span = if is_quotient { Span { dim, low: middle, high } } else { Span { dim, low, high: Some(middle) } };
+    let span =
+        if is_quotient { Span { dim, low: middle, high } } else { Span { dim, low, high: Some(middle) } };
     divides.then_some(span)
 }

@@ -185,7 +185,11 @@ impl Boundary<'_> {
 }
 
 /// The offset of a store as a sum of digits: none that is not there tells two items apart.
-pub(in crate::plan) fn digits(view: &View, form: &AccessForm, source: &Submission) -> Option<SmallVec<[Weighed; 4]>> {
+pub(in crate::plan) fn digits(
+    view: &View,
+    form: &AccessForm,
+    source: &Submission,
+) -> Option<SmallVec<[Weighed; 4]>> {
     let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
     if !form.offset.terms.iter().all(|&(id, _)| known(view.atoms.get(id))) {
         return None;
