@@ -117,10 +117,8 @@ pub(crate) fn as_planned<'t>(
 fn move_epilogue(trace: &mut Trace, one: &EpilogueReport, object: u32) {
     let is_of = |t: &Touched, submission: usize| t.dispatch as usize == submission;
     let stored = trace.touches.iter().filter(|t| is_of(t, one.producer) && t.object.0 == object);
-    let stored: HashMap<u64, u32> = stored
-        .filter(|t| t.kind == AccessKind::Write)
-        .map(|t| (t.offset, t.invocation))
-        .collect();
+    let stored: HashMap<u64, u32> =
+        stored.filter(|t| t.kind == AccessKind::Write).map(|t| (t.offset, t.invocation)).collect();
     let element = |t: &Touched| {
         let is_element = is_of(t, one.submission) && t.object.0 == object;
         stored.get(&t.offset).copied().filter(|_| is_element)
