@@ -226,7 +226,6 @@ mutants! {
     PartsAreWhole: "every quotient and every remainder of an id go together",
     StoredBackIsInside: "what is stored back where it was stored stays inside if that was wished",
     DigitsMakeUpIds: "quotients and remainders make up the id that they are of",
-    RestIsNothing: "of a form of which facts bound a part, the rest is zero",
     OthersFollow: "a condition that is not followed follows from the others",
     GuardsAreTheFirst: "stores side by side have the guard of the first of them",
     AllIsStored: "whatever is read of a buffer was stored",

@@ -310,10 +310,7 @@ impl Bounds<'_> {
             (least, greatest) = (least.saturating_add(bounds.0), greatest.saturating_add(bounds.1));
         }
         let Some(rest) = rest else { return (low, high) };
-        let others = match mutant!(RestIsNothing) {
-            true => (rest.constant, rest.constant),
-            false => rest.bounds(|id| self.ranges.get(atoms, id)),
-        };
+        let others = rest.bounds(|id| self.ranges.get(atoms, id));
         (low.max(least.saturating_add(others.0)), high.min(greatest.saturating_add(others.1)))
     }
 

@@ -468,19 +468,6 @@ probes! {
             .appends(&[(1, 0)]);
     }
 
-    // More elements than there are items: a guard on rows says nothing of columns.
-    fn items_that_there_are_not() {
-        let rows = "let y = wid.x * 2u + lid.x / 16u; let x = lid.x % 16u; part[lid.x] = a[y + x]; workgroupBarrier();
-            if (y < p.y) { z[y * 16u + x] = part[31u - lid.x] + b[x]; }";
-        let rows = kernel("a b z", "32", &format!("var<workgroup> part: array<u32, 32>; --- {rows}"));
-        Lab::rewriting(128)
-            .submit(&rows, [4, 1, 1], &[0, 1, 2], &[0, 7])
-            .submit(&kernel("a z", "4", "z[gid.x] = a[gid.x] * 3u + 1u;"), [25, 1, 1], &[2, 3], &[])
-            .check()
-            .fused(0)
-            .appends(&[(1, 0)]);
-    }
-
     fn elements_that_are_stored_twice() {
         let twice = rows_of(4).replace("z[at + 3u]", "z[at + 2u]").replace("x + 3u < p.x", "x + 2u < p.x");
         summed(&twice, over_rows(4, 27, 5), &[27, 5, 1], 27 * 5).appends_nothing();

@@ -17,6 +17,7 @@
 //! - what reads other elements as well; what is not free
 
 mod items;
+mod pair;
 
 use smallvec::SmallVec;
 
@@ -28,7 +29,6 @@ use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::in_range::{FACTS, most, stays};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::limits::Limits;
 use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{Arg, Promote, Submission};
 use crate::plan::input::uses::Uses;
@@ -38,6 +38,7 @@ use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Handed, Ids, Slots};
 use items::Items;
+use pair::{Pair, overlap};
 
 /// Stores of one kernel that a consumer is put behind.
 const MOST_STORES: usize = 64;
@@ -105,27 +106,7 @@ fn producer_of(list: &[Submission], start: usize, next: usize) -> Option<(usize,
     })
 }
 
-fn overlap(a: &Arg, b: &Arg) -> bool {
-    a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
-}
-
-/// A submission that stores elements, and one that makes something of each.
-struct Pair<'a> {
-    asked: &'a [Submission],
-    list: &'a [Submission],
-    uses: &'a Uses,
-    producer: usize,
-    next: usize,
-    /// The binding that elements are stored through.
-    into: usize,
-    limits: &'a Limits,
-}
-
 impl Pair<'_> {
-    fn wrong(&self, what: &'static str) -> RewriteReason {
-        RewriteReason::NoEpilogue { producer: self.producer, what }
-    }
-
     /// The other submission with this one behind its stores.
     fn append(&self) -> Result<(Submission, EpilogueReport), Option<RewriteReason>> {
         let &Self { list, producer, next, .. } = self;
@@ -217,11 +198,6 @@ impl Pair<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether the consumer's binding is on bytes that the elements are stored among.
-    fn is_handed(&self, number: usize) -> bool {
-        overlap(&self.list[self.next].args[number], &self.list[self.producer].args[self.into])
     }
 
     /// Shows that the other stores each of the elements exactly once, and touches them in no other way.

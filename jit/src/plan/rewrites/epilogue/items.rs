@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::Pair;
+use super::pair::Pair;
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, AtomId};
 use crate::analysis::evaluate::AccessForm;
