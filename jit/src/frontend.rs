@@ -40,9 +40,8 @@ pub(crate) mod wgsl;
 pub(crate) mod words;
 
 pub(crate) use crate::ir::opcodes;
-pub use artifact::cache::{
-    ARTIFACT_VERSION, Accepted, ArtifactStore, Origin, artifact_is_valid, artifact_tools,
-};
+pub use artifact::cache::artifact_is_valid;
+pub use artifact::store::{ARTIFACT_VERSION, Accepted, ArtifactStore, Origin, artifact_tools};
 pub use controls::{FloatControls, FloatWidths};
 pub use elements::{Declared, ElementType, MemoryScalar};
 pub use error::{KernelError, TextKind};

@@ -225,6 +225,7 @@ mutants! {
     StoresAreApart: "no element is stored twice",
     AllItemsAreDone: "every element that an item reads is stored",
     PartsAreWhole: "every quotient and every remainder of an id go together",
+    StoredBackIsUnread: "what an epilogue stores back where it was stored is not read again by it",
     StoredBackIsInside: "what is stored back where it was stored stays inside if that was wished",
     DigitsMakeUpIds: "quotients and remainders make up the id that they are of",
     OthersFollow: "a condition that is not followed follows from the others",

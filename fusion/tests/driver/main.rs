@@ -260,9 +260,14 @@ fn stored_code_that_the_driver_refuses_is_built_again_once() {
     let planted = Store::open(StoreConfig::at(folder.path()));
     let mut entries = planted.entries(&mut |_| {}).into_iter();
     let info = entries.find(|entry| entry.sections[0].0 == "spirv").unwrap();
-    let mut code = planted.read(&info).unwrap().section("spirv").unwrap().to_vec();
+    let kept = planted.read(&info).unwrap();
+    let mut code = kept.section("spirv").unwrap().to_vec();
     code.extend_from_slice(&NOP.to_le_bytes());
-    assert!(planted.put(info.key.as_ref().unwrap(), &Entry::new().with("spirv", code)).is_published());
+    let mut entry = Entry::new().with("spirv", code);
+    if let Some(validator) = kept.section("validated") {
+        entry = entry.with("validated", validator.to_vec());
+    }
+    assert!(planted.put(info.key.as_ref().unwrap(), &entry).is_published());
     drop(planted);
     REFUSED_END.store(NOP, SeqCst);
     let healed = context(store(folder.path())).unwrap();

@@ -2,11 +2,12 @@
 
 pub(crate) mod cache;
 mod codec;
+pub(crate) mod store;
 
 use ahash::AHashMap;
 use rspirv::dr::{self, Operand};
 
-use cache::ArtifactStore;
+use store::ArtifactStore;
 
 use super::error::KernelError;
 use super::module::Module;
@@ -91,7 +92,7 @@ impl KernelArtifact {
         pipeline::tidy(&mut module)
             .map_err(|reason| KernelError::Decode { module: name.to_owned(), detail: reason.to_string() })?;
         let (plain, _) = plain::build(name, &mut module);
-        let valid = match cache::validate_strictly(store, &plain.strict) {
+        let valid = match store::validate_strictly(store, &plain.strict) {
             Err(complaint) if complaint.is_layout_outside_buffers() => tools::validate(&plain.strict),
             result => result,
         };

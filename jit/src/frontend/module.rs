@@ -6,7 +6,7 @@ use ahash::AHashMap;
 use rspirv::dr;
 use rspirv::spirv::{ExecutionModel, Op};
 
-use super::artifact::cache::{self, ArtifactStore};
+use super::artifact::store::{self, ArtifactStore};
 use super::declared;
 use super::error::KernelError;
 use super::lines::{self, Lines};
@@ -363,7 +363,7 @@ fn validate(
             |what| Complaint::new(0, format!("{what} (without spirv-val, by vkfuse's own checks)"));
         return declared::check(module).map(|()| None).map_err(complaint);
     }
-    match cache::validate_strictly(store, words) {
+    match store::validate_strictly(store, words) {
         Ok(()) => Ok(None),
         Err(complaint) if complaint.is_layout_outside_buffers() => {
             let repaired = strip_layout::repaired(&words::without_debug(words));

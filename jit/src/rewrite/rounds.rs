@@ -31,9 +31,6 @@ use crate::ir::entity::Value;
 use crate::ir::{Builder, Module};
 use crate::kernel::Specialized;
 
-/// Most rounds of a loop, and most stores that are items.
-const MOST_ROUNDS: u32 = 64;
-
 /// What of a kernel is an item.
 pub(super) enum Rounds {
     /// A round of the loop that stores.

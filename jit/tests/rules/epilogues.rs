@@ -169,6 +169,22 @@ probes! {
             .appends(&[(1, 0)]);
     }
 
+    // What is stored back is another value: it is not the one that was stored before.
+    fn read_again() {
+        let (width, height) = (27, 5);
+        let n = width * height;
+        for body in [
+            "z[i] = a[i] * 3u; y[i] = z[i];",
+            "if (b[i] % 2u == 0u) { z[i] = a[i] + 5u; } y[i] = z[i] + 1u;",
+            "for (var k = 0u; k < 3u; k++) { z[i] = z[i] * 3u + a[i] + b[i]; } y[i] = i;",
+        ] {
+            begun(4, width, height, Promote::None)
+                .submit(&flat("a b z y", body), [n.div_ceil(16), 1, 1], &[0, 1, 2, 3], &[n])
+                .check()
+                .appends_nothing();
+        }
+    }
+
     // A part of the elements, from the first on or from a later one.
     fn a_part_of_the_elements() {
         let (width, height) = (27, 5);

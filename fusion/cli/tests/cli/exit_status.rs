@@ -165,6 +165,11 @@ fn force_overrules_that_there_are_too_few_rows() {
         )
         .replace("path = \"", &format!("path = \"{patterns}/"));
     assert_ne!(few, text);
+    // What is stored last is read before, so that it cannot be done where the rows are stored.
+    let (row, by_elements) = few.split_at(few.rfind("[[submit]]").expect("there are two submissions"));
+    let reader = by_elements.replace("\"z\"", "\"w\"").replace("\"y\"", "\"z\"");
+    let buffer = "[buffers.w]\ntype = \"f32\"\nlen = 16384\n";
+    let few = format!("{row}{reader}\n{by_elements}\n{buffer}");
     for (fusion, groups) in [("", 2), ("[fusion]\nforce = true\n", 1)] {
         let file = folder.path().join("few.toml").display().to_string();
         std::fs::write(&file, format!("{few}{fusion}")).expect("the folder can be written");

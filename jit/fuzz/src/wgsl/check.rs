@@ -143,7 +143,9 @@ pub fn check(case: &Case) -> Result<Verdict, Failure> {
     let one_group = matches!(verdict, Verdict::Equal { one_group: true, .. });
     // What is illegal while every kernel runs in its own order, and every value is in memory, may be legal otherwise.
     let is_placed = case.family != Family::Seams && !plan.report.rewrites.is_empty();
-    let in_order = !is_placed && plan.report.inlined.is_empty() && plan.report.renamed.is_empty();
+    let report = &plan.report;
+    let in_order =
+        !is_placed && report.inlined.is_empty() && report.epilogues.is_empty() && report.renamed.is_empty();
     let illegal = case.legality == Legality::Illegal && in_order && !one_group;
     if illegal && plan.steps.len() == 1 && case.submissions.len() > 1 {
         return Err(fail("an illegal list was fused as a whole".into(), Some(&plan)));

@@ -10,7 +10,6 @@
 
 use rspirv::spirv::{Op, SelectionControl};
 
-use super::MOST_ROUNDS;
 use crate::analysis::access::AccessKind;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::expr::Passed;
@@ -21,6 +20,9 @@ use crate::ir::{
 };
 use crate::kernel::NormalKernel;
 use crate::rewrite::writer::Result;
+
+/// Most rounds of a loop, and most stores that are items.
+pub(super) const MOST_ROUNDS: u32 = 64;
 
 /// Most constructs between a counter and its step.
 const MOST_CHOICES: usize = 8;

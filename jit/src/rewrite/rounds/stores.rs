@@ -17,8 +17,8 @@
 
 use rspirv::spirv::SelectionControl;
 
-use super::MOST_ROUNDS;
 use super::alike::{Alike, Home};
+use super::looped::MOST_ROUNDS;
 use crate::analysis::access::AccessKind;
 use crate::frontend::fold_returns;
 use crate::ir::entity::{Func, Inst, Place, Region, Value};

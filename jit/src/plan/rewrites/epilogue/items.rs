@@ -1,14 +1,16 @@
 //! The items of a consumer, each with the one element that it reads.
 //!
 //! # Guarantees
-//! - an item that writes anything has an element, no two items the same, and all elements are in a row
+//! - an item that writes anything has an element, which it does not read after it stored it back; no two have the same,
+//!   and all elements are in a row
 //! - the digits of an element's index, each times what one of it is of an id, make up the ids of its item
 
 use smallvec::SmallVec;
 
 use super::pair::Pair;
-use crate::analysis::access::AccessKind;
+use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom, AtomId};
+use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::in_range::stays;
 use crate::plan::grouping::view::View;
@@ -82,6 +84,9 @@ impl Pair<'_> {
                 _ => return Err(Some(wrong("atomic operations"))),
             }
         }
+        if self.reads_again(&analysis.accesses, &loads, &stored_back) && !mutant!(StoredBackIsUnread) {
+            return Err(Some(wrong("an element that may be read after it was stored back")));
+        }
         let (form, origin, stride) = place.filter(|_| !loads.is_empty()).ok_or_else(|| wrong("no loads"))?;
         // What an item does it does where one of its writes happens.
         let whole = digits(&view, form, one);
@@ -150,6 +155,23 @@ impl Pair<'_> {
             return Err(Some(wrong("an index that is no number of digits")));
         }
         Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
+    }
+}
+
+impl Pair<'_> {
+    /// Whether the consumer may come from one of these stores to one of these loads.
+    fn reads_again(&self, accesses: &[Access], loads: &[usize], stores: &[usize]) -> bool {
+        let Ok(normal) = &self.list[self.next].kernel.normal else { return true };
+        let [function] = normal.module.functions.as_slice() else { return true };
+        let cfg = Cfg::new(function);
+        stores.iter().any(|&store| {
+            let (block, position) = accesses[store].at;
+            let after = cfg.after(block);
+            loads.iter().any(|&load| {
+                let (other, at) = accesses[load].at;
+                after[other] || other == block && at > position
+            })
+        })
     }
 }
 
