@@ -51,6 +51,9 @@ struct Pass {
     run: Run,
 }
 
+/// A change that needs the members' kernels.
+type JoinPass = fn(&mut ir::Module, &Recipe, &[Arc<Specialized>]) -> Result<(), JitError>;
+
 /// What a pass takes, and what it leaves.
 enum Run {
     /// Changes a fused kernel under construction.
@@ -62,7 +65,7 @@ enum Run {
     /// Changes the IR.
     Change(fn(&mut ir::Module, &Recipe) -> Result<(), JitError>),
     /// Changes the IR by what the analysis knows of the members.
-    Join(fn(&mut ir::Module, &Recipe, &[Arc<Specialized>]) -> Result<(), JitError>),
+    Join(JoinPass),
     /// From the IR to rspirv's module.
     Export,
 }

@@ -471,8 +471,11 @@ impl<'m> Declared<'m> {
     }
 }
 
-/// What is decorated, with what, and its number.
-fn decoration(inst: &Instruction) -> Option<((Word, Option<u32>, Decoration), Option<u32>)> {
+/// What is decorated: an id, or a member of it; and with what.
+type Decorated = (Word, Option<u32>, Decoration);
+
+/// What is decorated, and the number of the decoration.
+fn decoration(inst: &Instruction) -> Option<(Decorated, Option<u32>)> {
     let (member, at) = match inst.class.opcode {
         Op::Decorate => (None, 1),
         Op::MemberDecorate => (Some(number(inst, 1)?), 2),

@@ -36,7 +36,7 @@ pub(super) enum Rounds {
     /// A round of the loop that stores.
     Looped(Looped),
     /// A store.
-    Stores(Stores),
+    Stores(Box<Stores>),
 }
 
 impl Rounds {
@@ -50,7 +50,7 @@ impl Rounds {
             return Err("local variables");
         }
         if normal.analysis.loops.is_empty() {
-            return Stores::of(normal, module, func).map(Self::Stores);
+            return Stores::of(normal, module, func).map(|stores| Self::Stores(Box::new(stores)));
         }
         Looped::of(normal, module, f, most).map(Self::Looped)
     }

@@ -175,8 +175,7 @@ impl Pair<'_> {
             bindings.map(|(number, binding)| (number, binding.reads, binding.writes)).collect()
         };
         let own = used(consumer);
-        for at in producer..=next {
-            let one = &list[at];
+        for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
             if one.kernel.interface.uses_device_addresses {
                 return Err(self.wrong("device addresses"));
             }

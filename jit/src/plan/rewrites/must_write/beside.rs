@@ -162,7 +162,7 @@ fn digits(mut all: Vec<Constants>) -> Option<Vec<(Constants, i128)>> {
         let step = apart(&all[1], &all[0]);
         let is_next = |pair: &[Constants]| apart(&pair[1], &pair[0]) == step;
         let count = 1 + all.windows(2).take_while(|pair| is_next(pair)).count();
-        if all.len() % count != 0 || !all.chunks(count).all(|run| run.windows(2).all(is_next)) {
+        if !all.len().is_multiple_of(count) || !all.chunks(count).all(|run| run.windows(2).all(is_next)) {
             return None;
         }
         all = all.into_iter().step_by(count).collect();
