@@ -120,7 +120,6 @@ mutants! {
     DigitsByOwnWeight: "the smaller digits are those of smaller weight in each offset, whatever they make up in the difference",
     RangesHoldEverywhere: "what one access knows of a quotient counts for the other",
     MergeWithoutFit: "group and local id are joined to the global id although their weights do not fit",
-    FirstIsWhole: "who agrees with its work-group's first invocation is that invocation",
     QuotientsAreWhole: "a form whose quotient is at most so much is at most that times the divisor",
     QuotientIsWhole: "who agrees on a quotient agrees on the whole",
     RemainderIsWhole: "who agrees on a remainder agrees on the whole",

@@ -96,7 +96,7 @@ pub(crate) struct ByRounds {
     pub(crate) must_last: bool,
 }
 
-/// A free kernel of which each round of its loop, or each of its stores, is an item; made once for each number of rounds. It has this many times the
+/// A free kernel whose items are the rounds of its loop, or its stores; made once for each number of rounds. It has this many times the
 /// work-groups in the first dimension, of which neighbours do the rounds of one. `most` says how many rounds of a loop any invocation does, where no
 /// constants say it.
 ///

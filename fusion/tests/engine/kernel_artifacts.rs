@@ -1,6 +1,7 @@
 //! What the tools make of kernels, kept in the persistent store: found by other processes, refused when damaged.
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -89,28 +90,34 @@ fn process(folder: &Path, prepare: impl FnOnce(&mut Command)) -> String {
     text[from..].lines().next().unwrap().to_owned()
 }
 
+/// Puts a script in the place of the `spirv-val` on `PATH`, whose folder it is given; returns the `PATH` on which it is found.
+#[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
+fn replaced_tool(folder: &Path, script: impl FnOnce(&Path) -> String) -> OsString {
+    use std::os::unix::fs::PermissionsExt;
+
+    let path = std::env::var_os("PATH").unwrap();
+    let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
+    let program = folder.join("spirv-val");
+    std::fs::write(&program, script(&known)).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path))).unwrap()
+}
+
 /// A tool is the program and not what it says of itself.
 #[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
 #[test]
 fn a_tool_that_was_replaced_is_another_one() {
-    use std::os::unix::fs::PermissionsExt;
-
     let _alone = alone();
     let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     if open(folder.path()).is_none() {
         return;
     }
-    let path = std::env::var_os("PATH").unwrap();
-    let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
-    let first = std::iter::once(tools.path().to_owned()).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(first).unwrap();
     let with = |remark: &str| {
-        let text = format!("#!/bin/sh\n# {remark}\nexec {}/spirv-val \"$@\"\n", known.display());
-        let program = tools.path().join("spirv-val");
-        std::fs::write(&program, text).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = replaced_tool(tools.path(), |known| {
+            format!("#!/bin/sh\n# {remark}\nexec {}/spirv-val \"$@\"\n", known.display())
+        });
         process(folder.path(), |command| {
-            command.env("PATH", &path);
+            command.env("PATH", path);
         })
     };
     let counts = |text: &str| text[text.find("hits").unwrap()..].to_owned();
@@ -124,26 +131,17 @@ fn a_tool_that_was_replaced_is_another_one() {
 #[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
 #[test]
 fn a_second_process_starts_no_program() {
-    use std::os::unix::fs::PermissionsExt;
-
     let _alone = alone();
     let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     if open(folder.path()).is_none() {
         return;
     }
-    let path = std::env::var_os("PATH").unwrap();
-    let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
-    let (program, log) = (tools.path().join("spirv-val"), tools.path().join("log"));
+    let log = tools.path().join("log");
     // The last line, which is never run, is what the program says of itself.
-    let text = format!(
-        "#!/bin/sh\necho run >>{}\nexec {}/spirv-val \"$@\"\nSPIRV-Tools v0, which counts\n",
-        log.display(),
-        known.display()
-    );
-    std::fs::write(&program, text).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let first = std::iter::once(tools.path().to_owned()).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(first).unwrap();
+    let path = replaced_tool(tools.path(), |known| {
+        let (log, known) = (log.display(), known.display());
+        format!("#!/bin/sh\necho run >>{log}\nexec {known}/spirv-val \"$@\"\nSPIRV-Tools v0, which counts\n")
+    });
     let runs = || {
         process(folder.path(), |command| {
             command.env("PATH", &path);

@@ -63,11 +63,7 @@ pub(crate) fn relate(atoms: &mut Atoms, shape: Shape, a: &AccessForm, b: &Access
         }
     }
     match plain {
-        Relation::Unrelated => {
-            let others = [Join::Nothing, Join::Firsts].into_iter();
-            let mut found = others.map(|join| relate_forms(atoms, shape, a.clone(), b.clone(), join));
-            found.find(|&other| other != Relation::Unrelated).unwrap_or(plain)
-        }
+        Relation::Unrelated => relate_forms(atoms, shape, a.clone(), b.clone(), Join::Nothing),
         known => known,
     }
 }
@@ -79,8 +75,6 @@ enum Join {
     Nothing,
     /// In dimensions where both forms allow it.
     Both,
-    /// Also where only one has both ids: the other is taken for that of its work-group's first invocation.
-    Firsts,
 }
 
 /// As [`relate`], for forms that are known, in one way of writing them.
@@ -92,9 +86,6 @@ fn relate_forms(
     join: Join,
 ) -> Relation {
     let merged = merge_dimensions(atoms, shape, &mut a, &mut b, join);
-    if join == Join::Firsts && !merged.contains(&Merged::First) {
-        return Relation::Unrelated;
-    }
     let mut agreed = Agreed::default();
     for id in all_atoms(&a, &b) {
         // An atom that the guards pin to one value on both sides is agreed on.
@@ -113,11 +104,7 @@ fn relate_forms(
     }
     agreed.close(atoms, &a, &b);
     let agreed_on = |atom: Atom, count: u32, dim: u8| {
-        let by_global = match merged[usize::from(dim)] {
-            Merged::No => false,
-            Merged::Both => true,
-            Merged::First => matches!(atom, Atom::Group(_)) || mutant!(FirstIsWhole),
-        };
+        let by_global = merged[usize::from(dim)];
         count <= 1
             || atoms.find(&atom).is_some_and(|id| agreed.contains(id))
             || (by_global && atoms.find(&Atom::Global(dim)).is_some_and(|id| agreed.contains(id)))
@@ -171,27 +158,16 @@ fn all_atoms(a: &AccessForm, b: &AccessForm) -> SmallVec<[AtomId; 8]> {
     ids
 }
 
-/// What became of the ids of one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Merged {
-    No,
-    /// Both offsets go by the global id.
-    Both,
-    /// One goes by the global id, the other by that of its work-group's first invocation: who agrees on it is of one
-    /// work-group.
-    First,
-}
-
 /// Replaces `group * size + local` by one atom per dimension where both offsets allow it, so that a
-/// guard on the global id bounds one digit.
+/// guard on the global id bounds one digit. Says by dimension whether it did.
 fn merge_dimensions(
     atoms: &mut Atoms,
     shape: Shape,
     a: &mut AccessForm,
     b: &mut AccessForm,
     join: Join,
-) -> [Merged; 3] {
-    let mut merged = [Merged::No; 3];
+) -> [bool; 3] {
+    let mut merged = [false; 3];
     if join == Join::Nothing {
         return merged;
     }
@@ -210,17 +186,12 @@ fn merge_dimensions(
         // A quotient or remainder of the id keeps its parts; merging only the visible ones is still
         // right, because the merged atom is a function of the same invocation.
         let used = weights(a).1 != 0 || weights(b).1 != 0;
-        let both = fits(a) && fits(b) || mutant!(MergeWithoutFit);
-        let same = weights(a).0 == weights(b).0;
-        let first = |of: &AccessForm, other: &AccessForm| weights(of).1 == 0 && fits(other) && same;
-        let (of_a, of_b) = (first(a, b), first(b, a));
-        merged[usize::from(dim)] = match used {
-            true if both => Merged::Both,
-            true if join == Join::Firsts && (of_a || of_b) => Merged::First,
-            _ => continue,
-        };
+        if !used || !(fits(a) && fits(b) || mutant!(MergeWithoutFit)) {
+            continue;
+        }
+        merged[usize::from(dim)] = true;
         let global = atoms.intern(Atom::Global(dim), (last + 1) * size - 1);
-        for (form, is_first) in [(&mut *a, of_a && !both), (&mut *b, of_b && !both)] {
+        for form in [&mut *a, &mut *b] {
             let mut extra = Vec::new();
             for fact in &form.facts {
                 let c = fact.coefficient(local);
@@ -230,19 +201,7 @@ fn merge_dimensions(
                     extra.push(fact);
                 }
             }
-            if is_first {
-                // What bounds the invocation's id from above bounds that of the first of its work-group.
-                let mut ranges = form.ranges.clone();
-                ranges.apply(atoms, &extra);
-                let most = ranges.get(atoms, global).1.min(last * size);
-                let weight = form.offset.coefficient(group) / size;
-                form.offset.add_term(group, -weight * size);
-                form.offset.add_term(global, weight);
-                extra = vec![Affine::constant(-most)];
-                extra[0].add_term(global, 1);
-            } else {
-                replace(&mut form.offset, group, local, global);
-            }
+            replace(&mut form.offset, group, local, global);
             form.ranges.apply(atoms, &extra);
             form.facts.extend(extra);
         }

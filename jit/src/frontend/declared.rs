@@ -126,9 +126,9 @@ impl<'m> Declared<'m> {
         for inst in first.chain(&module.types_global_values).chain(functions) {
             let op = inst.class.opcode;
             let missing = ids(inst).find(|id| !self.by_id.contains_key(id) && !self.forward.contains(id));
-            ensure(missing.is_none(), || {
-                format!("Op{op:?} uses %{}, which is not there", missing.unwrap_or(0))
-            })?;
+            if let Some(id) = missing {
+                return Err(format!("Op{op:?} uses %{id}, which is not there"));
+            }
             ensure(inst.result_type.is_none_or(|ty| self.is_type(ty)), || {
                 format!("the result of Op{op:?} is of no type")
             })?;
@@ -292,12 +292,11 @@ impl<'m> Declared<'m> {
             if !matches!(class, StorageBuffer | Uniform | PushConstant) {
                 continue;
             }
-            let pointer = inst.result_type.and_then(|ty| self.by_id.get(&ty));
-            let mut block = pointer.and_then(|ty| ids(ty).next()).unwrap_or(0);
-            if matches!(self.op(block), Some(Op::TypeArray | Op::TypeRuntimeArray)) && *class != PushConstant
-            {
-                block = self.by_id.get(&block).and_then(|array| ids(array).next()).unwrap_or(0);
-            }
+            let part = |ty: Word| self.by_id.get(&ty).and_then(|inst| ids(inst).next());
+            let is_array = |ty: &Word| matches!(self.op(*ty), Some(Op::TypeArray | Op::TypeRuntimeArray));
+            let pointee = inst.result_type.and_then(part);
+            let element = pointee.filter(is_array).filter(|_| *class != PushConstant).and_then(part);
+            let Some(block) = element.or(pointee) else { return Err(format!("%{id} is no block")) };
             let is_block = self.has(block, Decoration::Block) || self.has(block, Decoration::BufferBlock);
             ensure(is_block && self.op(block) == Some(Op::TypeStruct), || format!("%{id} is no block"))?;
             self.size(block).ok_or_else(|| format!("block %{block} of %{id} is not laid out"))?;

@@ -78,7 +78,7 @@ impl<'m> Builder<'m> {
         self.pure(op, ty, &[a, b], &[])
     }
 
-    /// Adds an operation on two values of which the result is a truth.
+    /// Adds an operation on two values whose result is a Boolean.
     pub fn test(&mut self, op: Op, a: Value, b: Value) -> Value {
         let ty = self.module.ty(TypeKind::Bool);
         self.pure(op, ty, &[a, b], &[])

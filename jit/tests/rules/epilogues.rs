@@ -162,6 +162,17 @@ probes! {
             .check()
             .fused(0)
             .appends(&[(1, 0)]);
+        // A buffer that was to be promoted and stays in memory: a row has too many slots.
+        let strip = "let x = gid.x * p.z; let y = gid.y; if (y >= p.y) { return; } \
+            for (var r = 0u; r < p.z; r++) { if (x + r < p.x) { z[y * p.x + x + r] = a[x] * b[r] + r; } }";
+        let checked = Lab::rewriting(40960)
+            .promote(2, Promote::Auto)
+            .submit(&kernel("a b z", "8, 2", strip), [1, 3, 1], &[0, 1, 2], &[8192, 5, 1024])
+            .submit(&flat("z", "z[i] = z[i] * 3u + 1u;"), [2560, 1, 1], &[2], &[40960 - 3])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+        checked.refused(2);
         begun(4, width, height, Promote::None)
             .submit(&flat("z", "z[i] = z[i] * 3u + 1u;"), [3, 1, 1], &[2], &[41])
             .check()

@@ -19,6 +19,7 @@ mod hazards;
 mod images;
 mod indices;
 mod inlining;
+mod inlining_narrow;
 mod kept_results;
 mod kinds;
 mod late_stores;

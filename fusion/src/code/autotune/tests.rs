@@ -4,7 +4,7 @@ fn trial(others: &[Way]) -> Trial {
     Trial::new(others, None)
 }
 
-/// Lets a way have this many turns, each of which took so long.
+/// Lets a way have this many turns, each this long.
 fn took(trial: &mut Trial, way: Way, times: &[u64]) {
     let one = trial.ways.iter_mut().find(|one| one.way == way).unwrap();
     one.turns += times.len();

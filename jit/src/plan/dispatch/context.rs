@@ -22,7 +22,7 @@ pub(crate) struct Finished<'a> {
     pub(crate) demands: Demands,
 }
 
-/// A group of which all but the schedule is decided: with what follows from the ids that its members were submitted with.
+/// A group whose schedule alone is not decided yet: with what follows from the ids that its members were submitted with.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) finished: Finished<'a>,

@@ -1,20 +1,20 @@
-//! Closes seams by doing an element's consumer where the element is stored.
+//! Epilogues: a consumer is done where its producer stores.
 //!
 //! Where the next submission makes something of each element that a member of the group stores, each of its items can be done right behind the
-//! store of its element, by whoever stores it: however the other's invocations are numbered, however many elements one of them stores, and
-//! whatever it costs to make one. What comes out is an ordinary list, in which the other's kernel does both ([`rewrite::append`]) and nothing is left of the
-//! submission: theorems 1 to 3 decide as of any other.
+//! store of its element, by the invocation that stores it: however the producer's invocations are numbered, however many elements one of them
+//! stores, and whatever an element costs to make. The result is an ordinary list: the producer's kernel does both ([`rewrite::append`]), and the
+//! consumer's submission does nothing. Theorems 1 to 3 decide about it as about any other list.
 //!
 //! # Requires
 //! - a group, and a submission that does not join it
 //!
 //! # Guarantees
-//! - each item that stores anything reads one element, and no two of them the same ([`Pair::items`])
+//! - each item that stores anything reads one element, and no two items the same one ([`Pair::items`])
 //! - each of these elements is stored exactly once ([`Pair::stored_once`])
-//! - nobody else has to do with what the items touch, so that they may be done earlier ([`Pair::undisturbed`])
+//! - no other access conflicts with those of the items, so that these may be done earlier ([`Pair::undisturbed`])
 //!
 //! # Refuses
-//! - what reads other elements as well; what is not free
+//! - consumers whose items read several elements; consumers that are not free
 
 mod items;
 mod pair;
@@ -47,7 +47,7 @@ const MOST_STORES: usize = 64;
 pub(crate) struct Appended {
     pub(crate) list: Vec<Submission>,
     pub(crate) uses: Uses,
-    /// The group with the submission, of which nothing is left.
+    /// The group with the submission, which does nothing any more.
     pub(crate) group: Group,
     pub(crate) report: EpilogueReport,
 }
@@ -107,7 +107,7 @@ fn producer_of(list: &[Submission], start: usize, next: usize) -> Option<(usize,
 }
 
 impl Pair<'_> {
-    /// The other submission with this one behind its stores.
+    /// The producer's submission with the consumer behind its stores.
     fn append(&self) -> Result<(Submission, EpilogueReport), Option<RewriteReason>> {
         let &Self { list, producer, next, .. } = self;
         let (source, consumer) = (&list[producer], &list[next]);
@@ -165,8 +165,8 @@ impl Pair<'_> {
         Ok((Submission { kernel, base: [0; 3], groups: source.groups, args, push }, report))
     }
 
-    /// Whether the submission may be done where the other is: what it touches is not touched in another way until then, nor by the other
-    /// but for the elements.
+    /// Whether the consumer may be done where the producer is: no access from there up to the consumer conflicts with its own, except for
+    /// those to the elements.
     fn undisturbed(&self) -> Result<(), RewriteReason> {
         let &Self { list, producer, next, into, .. } = self;
         let consumer = &list[next];
@@ -199,7 +199,7 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// Shows that the other stores each of the elements exactly once, and touches them in no other way.
+    /// Shows that the producer stores each of the elements exactly once, and accesses them in no other way.
     fn stored_once(&self, items: &Items) -> Result<Stored, RewriteReason> {
         let &Self { list, uses, producer, into, limits, .. } = self;
         let wrong = |what| self.wrong(what);
@@ -279,7 +279,7 @@ impl Pair<'_> {
         Some(i128::from(one.args[access.binding].offset) + i128::from(start))
     }
 
-    /// Whether somebody else needs what is handed over, or the memory is bound for other reasons.
+    /// Whether the elements are needed in memory: by other submissions, by other accesses of these two, or since they are not promoted.
     fn is_needed(&self, handed: &Handed, items: &Items) -> bool {
         let &Self { asked, list, uses, producer, next, into, .. } = self;
         let source = &list[producer];

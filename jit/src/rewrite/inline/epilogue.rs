@@ -1,20 +1,20 @@
-//! Writes a kernel that does what a consumer makes of each element, right behind the store of that element.
+//! Writes a kernel that does a consumer's items right behind the stores of their elements.
 //!
 //! # Requires
-//! - a producer that stores whole elements of a buffer one by one; a free consumer each item of which reads one of them
+//! - a producer that stores whole elements of a buffer one by one; a free consumer whose items read one of them each
 //!
 //! # Guarantees
-//! - behind each of the stores, the body of the consumer for the item that the element's index says ([`Ids`]), if there is one; what it
-//!   would load of the element is what was stored
-//! - the rest of the producer is as it was, but for the stores themselves where nobody needs them ([`Handed::keeps`])
+//! - behind each of the stores stands the body of the consumer, for the item that belongs to the element's index ([`Ids`]), if there is one; its
+//!   loads of the element are the stored value
+//! - the rest of the producer is unchanged, except for the stores themselves where these are not needed ([`Handed::keeps`])
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - consumers with loops, local variables or returns on some of the ways to a place; elements that are no words
+//! - consumers with loops, local variables, or returns on some of the paths to a block; elements that are no words
 //!
 //! # Leaves alone
-//! - whether each element is stored once, and by whom what the consumer touches is touched otherwise: that depends on the numbers of a
-//!   call (`plan::epilogue`)
+//! - whether each element is stored once, and whether other accesses conflict with the consumer's: that depends on the numbers of a call
+//!   (`plan::rewrites::epilogue`)
 
 use ahash::AHashMap;
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
@@ -333,7 +333,8 @@ impl Epilogue<'_> {
         let (base, path) = copy.import.path(pointer).ok_or("a pointer that is not followed")?;
         let variable = copy.import.global(&mut copy.writer, base)?;
         let Some(chain) = copy.import.chain(pointer) else { return Ok(variable) };
-        let to = copy.import.global(&mut copy.writer, chain.result_type.unwrap_or(0))?;
+        let to = chain.result_type.ok_or("a pointer without a type")?;
+        let to = copy.import.global(&mut copy.writer, to)?;
         let mut operands = vec![Operand::IdRef(variable)];
         for part in &path {
             operands.push(Operand::IdRef(copy.value(*part)?));

@@ -10,7 +10,7 @@ pub(crate) struct Digit {
     pub(crate) part: Part,
     /// The digit is what the id lacks of its greatest value.
     pub(crate) mirrored: bool,
-    /// One of the digit is several of the id, of which others are digits, too.
+    /// One of the digit is several of the id; other digits make up the rest of it.
     pub(crate) scaled: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Returns of a body that is put in front of other code: they lead there.
 //!
 //! # Requires
-//! - the blocks of one structured function, the first of which is entered
+//! - the blocks of one structured function, the entry block first
 //!
 //! # Guarantees
-//! - a selection of which a side always returns is one around all that comes after it, so that it is still one construct
+//! - a selection one side of which always returns now encloses all that comes after it, so that it is still one construct
 //!
 //! # Leaves alone
 //! - returns that only one of the ways through a side comes to

@@ -282,7 +282,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of the outermost loop that stores, of which there is one.
+    /// Of the one outermost loop that stores.
     fn new(module: &'a Module, f: &'a Function) -> Result<Self> {
         let tree = Tree::of(f);
         let is_loop = |one: Construct| matches!(f.constructs[one].kind, ConstructKind::Loop { .. });
