@@ -65,10 +65,18 @@ impl KernelArtifact {
         if newer::is_opaque(&declared.collect::<Vec<_>>()) {
             plain.strict = plain.contract.clone();
         }
-        // What the driver gets is not what was checked when it was loaded: constants have their values, which can make an
-        // array empty, say, and what is not used is gone. An artifact that is kept is not made, nor checked, again.
-        let (valid, normal) = beside(&plain.strict, || pipeline::normalise(name, &plain_module));
-        valid.map_err(|complaint| complaint.into_error(name))?;
+        // What the driver gets is not always what was checked when it was loaded: constants have their values, which can
+        // make an array empty, say, and formulas are expanded. An artifact that is kept is not made, nor checked, again.
+        let is_checked = module.spec_constants().is_empty() && !plain.strict_changes().formulas;
+        let normalise = || pipeline::normalise(name, &plain_module);
+        let normal = if is_checked {
+            debug_assert!(tools::verify(&plain.strict).is_ok(), "unused declarations alone are gone");
+            normalise()
+        } else {
+            let (valid, normal) = beside(&plain.strict, normalise);
+            valid.map_err(|complaint| complaint.into_error(name))?;
+            normal
+        };
         let names = module.names().iter();
         let names = names.filter_map(|(id, name)| Some((*ids.get(id)?, name.clone())));
         let interface = reflect::reflect(
