@@ -50,7 +50,7 @@ pub use layout::{PushMember, ScalarClass};
 pub use modes::Mode;
 pub use module::Module;
 pub use normal::run as inline_and_promote;
-pub(crate) use normal::{fold_returns, single_returns};
+pub(crate) use normal::{fold_returns, fold_selections, single_returns};
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::KernelReason;

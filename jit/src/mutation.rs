@@ -264,6 +264,7 @@ mutants! {
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
     // Several invocations by one.
     InvocationsAreOne: "an invocation does one of the kernel's several times",
+    RowsEndAtMultiples: "rows that are shorter than a work-group end at a multiple of the invocations that are left",
     RestIsNobody: "invocations that are left do not have to divide a work-group",
     RowsAreLines: "work-groups of several dimensions are lines of invocations",
     SubgroupsStay: "kernels with sub-group operations have the same sub-groups in work-groups of fewer invocations",

@@ -177,6 +177,7 @@ fn stages_of_emission() {
         ("chain_even", chain(1 << 20)),
         ("softmax", softmax(1024, 1024)),
         ("softmax_short_rows", softmax(16_384, 256)),
+        ("softmax_rows_of_100", softmax(16_384, 100)),
         ("mirrored", pair("pair/add_mirrored.spv", "pair/mul_grouped.spv", [4, 1, 1], &[], Promote::Local)),
         (
             "two_dimensions",

@@ -98,6 +98,11 @@ pub(crate) fn fold_returns(module: &mut Module, func: Func) -> bool {
     on(module, func, |module, f| returns::fold(module, f))
 }
 
+/// Folds selections on constants in a function, and drops what control does not come to then.
+pub(crate) fn fold_selections(module: &mut Module, func: Func) {
+    on(module, func, |module, f| branches::run(module, f));
+}
+
 /// Runs a pass on a function.
 fn on<R>(module: &mut Module, func: Func, pass: impl FnOnce(&mut Module, &mut Function) -> R) -> R {
     let place = &module.functions[func];

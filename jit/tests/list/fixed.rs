@@ -35,7 +35,7 @@ pub(crate) fn softmax(rows: u32, columns: u32) -> List {
     let mut list = List::new(rows * columns);
     let (x, most, powers, sum, out) = (0, 1, 2, 3, 4);
     [most, sum].into_iter().for_each(|one| list.promote(one, Promote::Local));
-    if columns == 256 {
+    if columns <= 256 {
         list.promote(powers, Promote::Private);
     }
     for (name, buffers) in [

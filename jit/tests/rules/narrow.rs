@@ -1,7 +1,7 @@
 //! Work-groups that are done by fewer invocations: which are, and what is left alone.
 
 use rspirv::dr::{Module, Operand};
-use rspirv::spirv::{ExecutionMode, Scope};
+use rspirv::spirv::{ExecutionMode, Op, Scope};
 use vkfuse_jit::plan::{Promote, Step, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl::{glsl, is_possible};
@@ -93,6 +93,23 @@ probes! {
                 }
             }
         }
+    }
+
+    /// Of a row that is shorter than its work-group, an invocation does what the row has.
+    fn short_rows_are_done_by_those_that_have_an_element() {
+        let list = |w, left| softmax(5, w, Promote::Auto).written_out().left(left).check().by_fewer(8 / left, left);
+        let differences = |checked: &Checked| {
+            let module = checked.module();
+            let code = module.all_inst_iter();
+            code.filter(|inst| inst.class.opcode == Op::ISub).count() as u32
+        };
+        for left in [1, 2, 4] {
+            for w in 1..=8 {
+                assert_eq!(differences(&list(w, left)), w.div_ceil(left), "rows of {w} by {left}");
+            }
+        }
+        let keys = [5, 6, 7].map(|w| list(w, 4).plan.steps[0].key);
+        assert!(keys.iter().all(|key| *key == keys[0]), "lengths between the same multiples have the same code");
     }
 
     fn work_groups_that_do_not_divide_keep_their_own() {

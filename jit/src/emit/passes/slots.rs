@@ -28,6 +28,11 @@ impl Slot {
         Ok(Self { block, member })
     }
 
+    /// Whether a load is one of this slot.
+    pub(super) fn is_at(self, root: Global, path: &[Option<u32>]) -> bool {
+        root == self.block && path == [Some(self.member)]
+    }
+
     pub(super) fn load(self, code: &mut Builder<'_>) -> Value {
         let member = code.word(self.member);
         code.load(Root::Global(self.block), &[member])

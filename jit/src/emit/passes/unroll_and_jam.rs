@@ -19,6 +19,7 @@
 //! - each work-group, or invocation, of the kernel is done once, with its ids, its shared memory and its invocations' own variables
 //! - control flow around barriers is what it was in the kernel
 //! - barriers are a sub-group's only where the invocations that are left are all of one
+//! - what one of the invocations side by side never comes to, as its local id and the push constants' ranges say, is not in the code
 
 mod copies;
 mod ids;
@@ -30,6 +31,7 @@ use rspirv::spirv::{Capability, Decoration, Scope};
 
 use crate::analysis::uniformity::{Alone, Globals, Manner, Sides, join_ends, manners};
 use crate::emit::JitError;
+use crate::frontend::fold_selections;
 use crate::ir::entity::Global;
 use crate::ir::{Module, Operation};
 use crate::kernel::BindingKind;
@@ -70,6 +72,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
             weaken(module);
         }
         module.set_local_size([left, y, z]);
+        module.defined.clone().into_iter().for_each(|func| fold_selections(module, func));
         main
     } else {
         return Ok(());

@@ -37,6 +37,16 @@ pub(crate) struct Recipe {
     pub(crate) late_stores: Option<u32>,
     /// A member with sub-group operations comes behind others, and finds its sub-groups together.
     pub(crate) converges: Option<Converges>,
+    /// Where the numbers of some push constants lie.
+    pub(crate) push_ranges: Vec<PushRange>,
+}
+
+/// Least and greatest number that a push constant of 32 bits has in every call of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PushRange {
+    pub(crate) slot: u16,
+    pub(crate) least: u32,
+    pub(crate) greatest: u32,
 }
 
 /// How the invocations of a sub-group come together between members.
@@ -227,6 +237,7 @@ impl Recipe {
             shuffles,
             late_stores,
             converges,
+            push_ranges,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -320,6 +331,12 @@ impl Recipe {
         if let Some(how) = converges {
             out.0.extend_from_slice(b"converges");
             out.u32(u32::from(*how == Converges::Asked));
+        }
+        if !push_ranges.is_empty() {
+            out.0.extend_from_slice(b"ranges");
+            out.list(push_ranges, |out, &PushRange { slot, least, greatest }| {
+                [u32::from(slot), least, greatest].into_iter().for_each(|n| out.u32(n));
+            });
         }
         out.0
     }

@@ -1,12 +1,14 @@
 //! A function that is written several times side by side: what becomes of its regions, instructions, values and places.
 
 use super::jam::{Body, Copies, Jam, Several, Version};
+use super::ranges::Range;
 use crate::analysis::uniformity::Manner;
 use crate::emit::JitError;
+use crate::emit::passes::slots::Slot;
 use crate::ir::entity::{Construct, Func, Inst, Place, Region, Value};
 use crate::ir::{
-    Args, Builder, Case, ConstructData, ConstructKind, Def, EdgeArgs, End, Node, Operation, PlaceData, Root,
-    TypeKind, Until,
+    Args, Builder, Case, ConstructData, ConstructKind, Def, EdgeArgs, End, Function, Node, Operation,
+    PlaceData, Root, TypeKind, Until,
 };
 use smallvec::SmallVec;
 
@@ -187,15 +189,20 @@ impl Jam<'_> {
             let range = match (self.what, result) {
                 (Several::Invocations { .. }, Some(result)) => {
                     let new = &self.module.functions[body.func];
-                    body.ranges.of_result(self.module, new, &operation, result.ty)
+                    let is_load = matches!(operation, Operation::Load { .. });
+                    let of_push = || self.push_range(new, operation.place().filter(|_| is_load)?);
+                    body.ranges.of_result(self.module, new, &operation, result.ty).or_else(of_push)
                 }
                 _ => None,
             };
-            if let (Some((least, greatest)), Some(result)) = (range, result)
+            if let (Some((least, greatest)), Some(result), Some(original)) = (range, result, data.result)
                 && least == greatest
                 && *self.module.types.kind(result.ty) == TypeKind::Bool
             {
-                operation = Operation::copy(Builder::new(self.module, body.func).truth(least != 0));
+                let truth = Builder::new(self.module, body.func).truth(least != 0);
+                body.set(original, at, truth);
+                body.ranges.note(truth, (least, greatest));
+                continue;
             }
             let (ty, decorations) = result.map_or((None, None), |data| (Some(data.ty), data.decorations));
             let (new, made) = self.written(body).inst(operation, ty, decorations);
@@ -206,6 +213,15 @@ impl Jam<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where the number at a place lies, if that is a push constant of which it is known.
+    fn push_range(&self, f: &Function, place: Place) -> Option<Range> {
+        let Root::Global(root) = f.places[place].root else { return None };
+        let word = |&index| f.as_const(index).and_then(|constant| self.module.word_of(constant));
+        let path: SmallVec<[Option<u32>; 2]> = f.places[place].path.iter().map(word).collect();
+        let is_there = |&&(slot, _): &&(Slot, Range)| slot.is_at(root, &path);
+        self.push_ranges.iter().find(is_there).map(|&(_, range)| range)
     }
 
     fn call(&mut self, body: &mut Body<'_>, callee: Func, copies: &Copies) -> Result<(), JitError> {

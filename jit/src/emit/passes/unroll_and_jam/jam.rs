@@ -6,13 +6,13 @@ use ahash::AHashMap;
 use rspirv::spirv::StorageClass;
 use smallvec::SmallVec;
 
-use super::ranges::Ranges;
+use super::ranges::{Range, Ranges};
 use crate::analysis::uniformity::{Globals, Manner};
 use crate::emit::JitError;
 use crate::emit::passes::slots::Slot;
 use crate::ir::entity::{Construct, Func, Global, Local, Place, Region, SecondaryMap, Value};
 use crate::ir::{Function, GlobalData, Module, Node, positions};
-use crate::plan::recipe::Recipe;
+use crate::plan::recipe::{PushRange, Recipe};
 use crate::schedule::BlockCoarsening;
 
 pub(super) fn error(what: &str) -> JitError {
@@ -82,6 +82,8 @@ pub(super) struct Jam<'a> {
     pub(super) rest: Option<Global>,
     /// Where the number of work-groups is.
     pub(super) total: Option<Slot>,
+    /// Push constants of which is known where their numbers lie.
+    pub(super) push_ranges: Vec<(Slot, Range)>,
     pub(super) versions: AHashMap<(Func, Version), Func>,
 }
 
@@ -138,6 +140,13 @@ impl<'a> Jam<'a> {
             let (class, pointer) = (StorageClass::Private, module.pointer(StorageClass::Private, number));
             module.global(GlobalData { pointer, class, initializer: None, decorations: None })
         });
+        let range = |range: &PushRange| {
+            Slot::find(module, recipe, range.slot).map(|slot| (slot, (range.least, range.greatest)))
+        };
+        let push_ranges = match what {
+            Several::Groups(_) => Vec::new(),
+            Several::Invocations { .. } => recipe.push_ranges.iter().map(range).collect::<Result<_, _>>()?,
+        };
         let mut originals = AHashMap::new();
         for func in std::mem::take(&mut module.defined) {
             let Some(manner) = manners.remove(&func) else { continue };
@@ -160,7 +169,7 @@ impl<'a> Jam<'a> {
             originals.insert(func, Rc::new(Original { f, manner, inside }));
         }
         let (local, versions) = (recipe.schedule.local_size()[axis], AHashMap::new());
-        Ok(Self { module, what, several, local, globals, originals, own, rest, total, versions })
+        Ok(Self { module, what, several, local, globals, originals, own, rest, total, push_ranges, versions })
     }
 
     /// A version of a function, which is written if it is new.

@@ -1,0 +1,64 @@
+//! Ranges of push constants that are built into the code: lengths of rows that are shorter than a work-group.
+//!
+//! A kernel by rows is written for long ones. If a row has fewer elements than the work-group has invocations, most of these ask whether there is
+//! anything to do for them, wait, and add nothing to a tree. Where fewer invocations do a work-group, each does several of the kernel's, and of which
+//! of them have something to do the code need not ask, once it is known between which multiples of those that are left a length lies.
+//!
+//! # Requires
+//! - a recipe that is complete but for this, and its members as they are called
+//!
+//! # Guarantees
+//! - a push constant lies in its range, with the numbers of this call; it is one that a plan depends on
+//!   ([`Specialized::planned_push`](crate::kernel::Specialized::planned_push)), so that a call with another number is planned anew
+//! - lengths between the same multiples have the same code
+
+use crate::analysis::access::PushUse;
+use crate::plan::input::submission::Submission;
+use crate::plan::output::recipe::{Member, PushRange, Recipe, Unroll};
+
+/// The ranges for a recipe.
+pub(crate) fn of(recipe: &Recipe, members: &[Submission]) -> Vec<PushRange> {
+    let Some(several) = recipe.schedule.thread_coarsening() else { return Vec::new() };
+    let invocations = recipe.schedule.local_size()[0];
+    let left = invocations / several;
+    let mut found: Vec<PushRange> = Vec::new();
+    for (member, submission) in recipe.members.iter().zip(members) {
+        if !member.unroll.iter().any(is_done_by_some) {
+            continue;
+        }
+        for (slot, number) in planned(member, submission) {
+            let is_known = found.iter().any(|range| range.slot == slot);
+            if !is_known && (1..invocations).contains(&number) {
+                let greatest = match mutant!(RowsEndAtMultiples) {
+                    true => number / left * left,
+                    false => number.next_multiple_of(left),
+                };
+                found.push(PushRange { slot, least: number / left * left, greatest });
+            }
+        }
+    }
+    found
+}
+
+/// Whether a loop has one round, which some invocations do and others do not.
+fn is_done_by_some(how: &Unroll) -> bool {
+    matches!(how, Unroll::Whole { sure: 0, most: 1, .. })
+}
+
+/// The slots of push constants that a plan depends on, and their numbers.
+fn planned<'a>(member: &'a Member, submission: &'a Submission) -> impl Iterator<Item = (u16, u32)> + 'a {
+    let kernel = &submission.kernel;
+    let leaves = match kernel.normal.as_ref().map(|normal| &normal.analysis.push) {
+        Ok(PushUse::Leaves(leaves)) => leaves.as_slice(),
+        _ => &[],
+    };
+    let words = leaves.iter().zip(&member.push).filter(|(leaf, _)| {
+        leaf.size == 4
+            && !kernel.zeros.contains(&leaf.offset)
+            && kernel.planned_push().contains(&(leaf.offset, 32))
+    });
+    words.filter_map(|(leaf, &slot)| {
+        let bytes = submission.push.get(leaf.offset as usize..)?.first_chunk()?;
+        Some((slot, u32::from_le_bytes(*bytes)))
+    })
+}
