@@ -26,6 +26,7 @@ use smallvec::SmallVec;
 use super::{recorded::Take, routine::Routine, structure::Structure};
 use crate::{
     jit::{PushFlow, SetBinding},
+    options::fusion::FusionProperties,
     submission::{
         accessor::Accessor,
         graph::{Graph, Touch},
@@ -347,6 +348,24 @@ impl KnownLists {
         let hash = self.hash_of(&of.known.signature)?;
         let mut alike = self.kept.get(&hash)?.iter();
         alike.find(|known| known.is_run_of(&of.known.signature, |at| of.asked(at))).cloned()
+    }
+
+    /// The known list that ends where one is that follows another, and was completed with these properties.
+    pub(crate) fn completed_with(&self, properties: &FusionProperties, of: &Followed) -> Option<Arc<Known>> {
+        let signature = &of.known.signature;
+        let hash = self.hash_of(signature)?;
+        let is_it = |known: &&Arc<Known>| {
+            let own = &known.signature;
+            let lengths =
+                own.calls.iter().enumerate().map(|(at, call)| call.push.len() == of.asked(at).len());
+            own.properties.as_ref() == Some(properties)
+                && own.calls.len() == of.at
+                && own.views.len() == signature.met(of.at)
+                && own.begins_as(signature, of.at)
+                && { lengths }.all(|is_same| is_same)
+                && known.holds_with(|at| of.asked(at))
+        };
+        self.kept.get(&hash)?.iter().find(is_it).cloned()
     }
 
     fn hash_of(&self, signature: &Signature) -> Option<u64> {

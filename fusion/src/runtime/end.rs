@@ -317,6 +317,10 @@ impl ContextInner {
         let Mode::Recording(list) = &mut state.mode else { return None };
         let List { followed, spare, .. } = list;
         let followed = followed.as_mut()?;
+        // Of lists that begin alike it may be one that ends earlier, or in another way.
+        if !followed.ends(properties) {
+            followed.follow(schedule.known.completed_with(properties, followed)?);
+        }
         // It may have code that was dropped since, or be one that is timed now and then.
         if followed.known.is_due() {
             return None;

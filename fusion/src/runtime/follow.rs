@@ -175,11 +175,17 @@ impl Followed {
         self.known = other;
     }
 
+    /// Whether the known list ends here, completed in the same way.
+    #[inline]
+    pub(crate) fn ends(&self, properties: &FusionProperties) -> bool {
+        let signature = &self.known.signature;
+        self.at == signature.calls.len() && signature.properties.as_ref() == Some(properties)
+    }
+
     /// Whether the list is the whole known one, completed in the same way.
     pub(crate) fn is_whole(&self, properties: &FusionProperties, changes: u64) -> bool {
         let signature = &self.known.signature;
-        self.at == signature.calls.len()
-            && signature.properties.as_ref() == Some(properties)
+        self.ends(properties)
             && (self.take.as_ref().is_some_and(|take| take.is_in_force(changes))
                 || signature.holds_for(&self.buffers))
     }

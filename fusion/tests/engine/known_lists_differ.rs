@@ -51,6 +51,35 @@ fn other_buffers_in_turn_keep_their_order() {
     rig.assert_no_validation_messages();
 }
 
+/// Lists that begin alike, and end earlier or in another way, take turns: each is known by itself.
+#[test]
+fn lists_that_end_differently_are_known_side_by_side() {
+    let rig = rig!();
+    let (fused, apart) = (Chain::new(&rig), Chain::new(&rig));
+    for round in 1..=6 {
+        let before = rig.context.stats();
+        for chain in [&fused, &apart] {
+            chain.x.upload(&iota(round)).unwrap();
+        }
+        let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+        wrapper.start_fusion().unwrap();
+        apart.one(&rig.queue, &apart.x, 2, &apart.tmp).unwrap();
+        apart.one(&rig.queue, &apart.tmp, 3, &apart.out).unwrap();
+        let event = wrapper.complete_fusion(&FusionProperties::new().unfused()).unwrap();
+        assert!(!matches!(event.outcome(), Outcome::Fused), "round {round}");
+        assert_eq!(fused.fuse(&rig.queue, 2, 3).outcome(), Outcome::Fused, "round {round}");
+        wrapper.start_fusion().unwrap();
+        fused.one(&rig.queue, &fused.x, 5, &fused.tmp).unwrap();
+        wrapper.complete_fusion(&FusionProperties::new()).unwrap();
+        for (buffer, factor) in [(&apart.tmp, 2), (&apart.out, 6), (&fused.out, 6), (&fused.tmp, 5)] {
+            assert_eq!(buffer.download().unwrap(), iota(factor * round), "round {round}");
+        }
+        let made = rig.context.stats() - before;
+        assert_eq!((made.dispatches, made.made_again), (4, if round > 2 { 3 } else { 0 }), "round {round}");
+    }
+    rig.assert_no_validation_messages();
+}
+
 /// A list is known. Lists that differ from it in one thing do what they say, and are not taken for it.
 #[test]
 fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
