@@ -108,12 +108,6 @@ impl Builder {
         self.global(Op::TypeBool, None, Vec::new(), Vec::new())
     }
 
-    pub(crate) fn truth(&mut self, value: bool) -> Word {
-        let ty = self.bool();
-        let op = if value { Op::ConstantTrue } else { Op::ConstantFalse };
-        self.global(op, Some(ty), Vec::new(), Vec::new())
-    }
-
     pub(crate) fn u32(&mut self) -> Word {
         let operands = vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)];
         self.global(Op::TypeInt, None, operands, Vec::new())

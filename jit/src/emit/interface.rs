@@ -64,11 +64,6 @@ impl Bindings {
         id
     }
 
-    /// Number of the binding a variable sees.
-    pub(crate) fn binding_of(&self, variable: Word) -> Option<u16> {
-        self.0.iter().find(|v| v.id == variable).map(|v| v.binding)
-    }
-
     /// Notes that an invocation with several items takes single elements of a binding, too.
     pub(crate) fn mark_narrow(&mut self, binding: u16) {
         self.0.iter_mut().filter(|v| v.binding == binding && !v.wide).for_each(|v| v.beside = true);
@@ -80,17 +75,6 @@ impl Bindings {
         let views = || self.0.iter().filter(|v| v.binding == binding);
         let count = |wide: bool| views().filter(|v| v.wide == wide).count();
         count(true) + count(false) == 1 || count(true) == 1 && count(false) == 1 && !views().any(|v| v.beside)
-    }
-
-    /// Variables of storage buffers whose bytes nobody writes while the kernel runs, through whatever variable.
-    pub(crate) fn frozen<'a>(&'a self, unified: &'a [UnifiedBinding]) -> impl Iterator<Item = Word> + 'a {
-        let nobody_writes = |facts: &UnifiedBinding| {
-            facts.kind == BindingKind::StorageBuffer && facts.read_only && facts.restrict
-        };
-        self.0
-            .iter()
-            .filter(move |view| nobody_writes(&unified[usize::from(view.binding)]))
-            .map(|view| view.id)
     }
 
     /// Whether no other variable of the kernel meets this one.
