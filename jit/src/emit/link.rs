@@ -116,7 +116,6 @@ pub(super) fn link(
     };
     linker.header();
     linker.globals()?;
-    linker.views()?;
     let function = linker.body()?;
     Ok(Linked { function, ids: linker.ids, fenced: false })
 }

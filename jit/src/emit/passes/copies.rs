@@ -55,4 +55,9 @@ impl Frame {
         let data = &self.f.regions[region];
         data.nodes.is_empty() && self.ends(&data.end)
     }
+
+    pub(super) fn is_unreachable(&self, region: Region) -> bool {
+        let data = &self.f.regions[region];
+        data.nodes.is_empty() && data.end == End::Unreachable
+    }
 }

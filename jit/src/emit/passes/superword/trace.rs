@@ -4,6 +4,7 @@
 //! items and all places. A branch that turns items away, and a clamp that changes nothing in the middle of a range, are taken for decided:
 //! what has to hold for that is noted ([`Conditions`]), and asked before.
 
+mod key;
 mod memory;
 mod wide;
 mod write;
@@ -24,8 +25,7 @@ use crate::ir::{
     Args, Builder, ConstKind, ConstructKind, Def, EdgeArgs, Effect, End, Function, Node, Operation, Root,
     TypeKind,
 };
-use memory::Memory;
-use write::Key;
+use key::Key;
 
 /// Most instructions that are written.
 const MOST: usize = 4096;
@@ -59,6 +59,12 @@ enum Flow {
     Repeat,
     Return,
 }
+
+/// A variable of the invocation: its function, if it is of one, and its number.
+type Variable = (Option<Func>, usize);
+
+/// What variables hold at paths into them.
+type Memory = AHashMap<(Variable, Vec<u32>), Copies>;
 
 /// A selection that was left where it is, and its regions.
 type Join = (Construct, [Region; 2]);

@@ -1,18 +1,12 @@
 //! Memory as the way finds it: variables are values, loads of one place are one.
 
-use ahash::AHashMap;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use smallvec::SmallVec;
 
-use super::{Join, Other, Traced, Tracer, one_or_each};
+use super::{Join, Memory, Other, Traced, Tracer, Variable, one_or_each};
 use crate::emit::passes::copies::{Copies, Frame, of};
 use crate::ir::entity::{Entity as _, Func, Global, Place, Type, Value};
 use crate::ir::{Access, Operation, Root};
-
-/// What variables hold: by function, if they are of one, number, and path.
-pub(super) type Memory = AHashMap<(Variable, Vec<u32>), Copies>;
-
-type Variable = (Option<Func>, usize);
 
 /// A place: the variable, and the way into it.
 pub(super) struct Pointer {

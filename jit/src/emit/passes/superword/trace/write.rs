@@ -6,36 +6,12 @@ use smallvec::SmallVec;
 
 use super::super::conditions::Order;
 use super::super::words::Polynomial;
+use super::key::{Arg, Key, What};
 use super::{Fact, Frame, MOST, Other, Traced, Tracer, one_or_each};
 use crate::emit::passes::copies::{Copies, of};
-use crate::ir::entity::{DecorationSet, ExtSet, Type, Value};
+use crate::ir::entity::{DecorationSet, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{Args, ConstData, ConstKind, Node, Operation, Root, TypeKind, ValueData, fold};
-
-/// An instruction by its content.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    what: What,
-    ty: Type,
-    args: SmallVec<[Arg; 3]>,
-    decorations: Option<DecorationSet>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum What {
-    /// A number that is known as a polynomial.
-    Words,
-    Pure(Op, SmallVec<[u32; 2]>),
-    Ext(ExtSet, u32),
-    Load(Root),
-    Length(Root, u32),
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum Arg {
-    Words(Polynomial),
-    Other(Value),
-}
 
 impl Tracer<'_> {
     /// Writes an instruction without effects for all items.
@@ -138,7 +114,7 @@ impl Tracer<'_> {
     ) -> Traced<Value> {
         let mut words = None;
         if let Operation::Pure { op, args, literals } = &operation {
-            if let Some(known) = self.folded((*op, args, literals), ty)? {
+            if let Some(known) = self.folded(*op, ty, (args, literals))? {
                 return Ok(known);
             }
             words = self.words_of(*op, ty, args);
@@ -302,7 +278,7 @@ impl Tracer<'_> {
     }
 
     /// What follows from constants, and from what a composite is made of.
-    fn folded(&mut self, (op, args, literals): (Op, &[Value], &[u32]), ty: Type) -> Traced<Option<Value>> {
+    fn folded(&mut self, op: Op, ty: Type, (args, literals): (&[Value], &[u32])) -> Traced<Option<Value>> {
         let absorbs = op == Op::LogicalOr;
         match (op, args, literals) {
             (Op::CompositeExtract, &[whole], &[member]) => {
