@@ -21,7 +21,6 @@ mod push;
 mod shared;
 mod stages;
 mod step;
-mod unroll;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whether a kernel has one path for several items, which superword code takes (`emit::superword`), as far as can be known from the kernel alone.
+//! Whether a kernel has one path for several items, which superword code takes (`emit::passes::superword`), as far as can be known from the kernel alone.
 //!
 //! # Requires
 //! - the normal form of a kernel that is free (`rewrite::free`)

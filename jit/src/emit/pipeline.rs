@@ -15,7 +15,7 @@ use rspirv::dr::Module;
 use super::emission::Emission;
 use super::link::Linked;
 use super::passes::{
-    dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll_and_jam,
+    dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll, unroll_and_jam,
 };
 use super::{JitError, finish};
 use super::{entry, link};
@@ -33,6 +33,11 @@ const PIPELINE: &[Pass] = &[
     pass("entry", |_| true, Build(entry::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
+    pass(
+        "unroll",
+        |recipe| recipe.members.iter().any(|member| !member.unroll.is_empty()),
+        Change(unroll::run),
+    ),
     pass("superword", |recipe| recipe.schedule.superword().is_some(), Join(superword::run)),
     pass("item_coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Join(item_coarsening::run)),
     pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
