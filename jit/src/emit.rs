@@ -21,8 +21,6 @@ mod push;
 mod shared;
 mod stages;
 mod step;
-mod superword;
-mod unroll;
 
 use std::sync::Arc;
 

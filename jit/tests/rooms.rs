@@ -1,4 +1,5 @@
 //! No folder of `src` uses one that comes later in the pipeline, no folder of `plan` one that comes later in it, and files import each other in no circles.
+//! Nor is a parameter a tuple of three, or a number an id that is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -422,4 +423,82 @@ fn no_folder_of_the_plan_uses_a_later_one() {
         back.extend(later.map(|used| format!("{file} uses {used}")));
     }
     assert!(back.is_empty(), "{back:#?}");
+}
+
+/// A tuple of three and more in a list of parameters: what its `(` is followed by, up to the comma behind the second.
+fn wide_parameters(tokens: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in tokens.windows(2).enumerate().filter(|(_, two)| two[0] == "fn" && is_name(two[1])) {
+        let (mut depth, mut types, mut commas) = (0, Vec::new(), 0);
+        let begin = tokens[at..].iter().position(|token| *token == "(").map_or(tokens.len(), |n| at + n);
+        for n in begin..tokens.len() {
+            match tokens[n] {
+                "(" | "[" | "<" | "{" => {
+                    depth += 1;
+                    // A type: behind a colon, or a reference behind one.
+                    if tokens[n] == "(" && tokens[n - 1] == ":"
+                        || tokens[n - 1] == "&" && tokens[n - 2] == ":"
+                    {
+                        types.push(depth);
+                        commas = 0;
+                    }
+                }
+                ">" if tokens[n - 1] == "-" => {}
+                ")" | "]" | ">" | "}" => {
+                    if types.last() == Some(&depth) {
+                        types.pop();
+                    }
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                "," if types.last() == Some(&depth) && tokens[n + 1] != ")" => {
+                    commas += 1;
+                    if commas == 2 {
+                        found.push(tokens[at + 1].to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Where a number stands for an id that is not there: what names an id, and `unwrap_or(0)` before the statement ends.
+fn missing_ids(tokens: &[&str]) -> usize {
+    const IDS: &[&str] =
+        &["id_ref_any", "result_id", "result_type", "label_id", "def_id", "type_parts", "operand", "ids"];
+    let is_missing = |at: usize| tokens[at..].starts_with(&["unwrap_or", "(", "0", ")"]);
+    let is_of_id = |at: usize| {
+        let ends = |token: &str| matches!(token, ";" | "{" | "}" | "=" | "map_or" | "constant");
+        tokens[..at].iter().rev().take_while(|token| !ends(token)).any(|token| IDS.contains(token))
+    };
+    (0..tokens.len()).filter(|&at| is_missing(at) && is_of_id(at)).count()
+}
+
+#[test]
+fn tuples_and_missing_ids_are_found() {
+    let wide = tokens(
+        "fn a(x: (u8, u8), y: &(u8, [u8; 2], u8)) {} fn b((x, y, z): (A, B<C, D>)) -> (u8, u8, u8) {}",
+    );
+    assert_eq!(wide_parameters(&wide), ["a"]);
+    let missing = tokens(
+        "let a = inst.result_id.unwrap_or(0); let b = ids(inst).next().map_or(0, f); c(n.unwrap_or(0));",
+    );
+    assert_eq!(missing_ids(&missing), 1);
+}
+
+#[test]
+fn parameters_have_names_and_ids_are_there() {
+    let mut found = Vec::new();
+    for (file, text) in sources() {
+        let tokens = tokens(&text);
+        found.extend(wide_parameters(&tokens).into_iter().map(|name| format!("{file}: a tuple of {name}")));
+        found.extend((0..missing_ids(&tokens)).map(|_| format!("{file}: a number for a missing id")));
+        let doubt = tokens.windows(3).any(|three| three == ["Option", "<", "Option"]);
+        found.extend(doubt.then(|| format!("{file}: an option of an option")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }

@@ -42,15 +42,15 @@ fn labels(inst: &Instruction) -> impl Iterator<Item = Word> + '_ {
 
 /// Takes out blocks that nothing leads to, and what phis say of ways that are gone.
 pub(crate) fn sweep(blocks: &mut Vec<Block>) {
-    let label = |block: &Block| block.label_id().unwrap_or(0);
-    let at: AHashMap<Word, usize> = blocks.iter().enumerate().map(|(n, block)| (label(block), n)).collect();
+    let labels_at = blocks.iter().enumerate().filter_map(|(n, block)| Some((block.label_id()?, n)));
+    let at: AHashMap<Word, usize> = labels_at.collect();
     let mut open: Vec<usize> = vec![0];
     let mut kept: AHashSet<usize> = AHashSet::from_iter([0]);
     // Ways from the ends of blocks.
     let mut ways: AHashSet<(Word, Word)> = AHashSet::new();
     while let Some(number) = open.pop() {
         let Some(block) = blocks.get(number) else { continue };
-        let from = label(block);
+        let Some(from) = block.label_id() else { continue };
         for inst in block.instructions.iter().rev().take(2) {
             for to in labels(inst) {
                 if !matches!(inst.class.opcode, Op::SelectionMerge | Op::LoopMerge) {
@@ -70,7 +70,7 @@ pub(crate) fn sweep(blocks: &mut Vec<Block>) {
         kept.contains(&(number - 1))
     });
     for block in blocks {
-        let here = label(block);
+        let Some(here) = block.label_id() else { continue };
         for phi in block.instructions.iter_mut().take_while(|inst| inst.class.opcode == Op::Phi) {
             let pairs = phi.operands.chunks(2);
             let exists = |pair: &&[Operand]| {

@@ -1,4 +1,4 @@
-//! Whether a kernel has one path for several items, which superword code takes (`emit::superword`), as far as can be known from the kernel alone.
+//! Whether a kernel has one path for several items, which superword code takes (`emit::passes::superword`), as far as can be known from the kernel alone.
 //!
 //! # Requires
 //! - the normal form of a kernel that is free (`rewrite::free`)
@@ -34,13 +34,12 @@ pub(crate) fn has_path(module: &Module) -> bool {
         let instructions = &function.blocks[block].instructions;
         let known = instructions.iter().all(|inst| values.is_known(inst));
         let Some(last) = instructions.last().filter(|_| known) else { return false };
-        let condition = last.operands.first().and_then(Operand::id_ref_any).unwrap_or(0);
+        let condition = last.operands.first().and_then(Operand::id_ref_any);
+        let follows = |of_ids| condition.is_some_and(|condition| values.follows(condition, of_ids));
         match last.class.opcode {
             Op::Return | Op::Branch | Op::Unreachable => true,
-            Op::BranchConditional if leaves_loop(block) => values.follows(condition, false),
-            Op::BranchConditional => {
-                values.follows(condition, true) || computes(function, &cfg, &values, block)
-            }
+            Op::BranchConditional if leaves_loop(block) => follows(false),
+            Op::BranchConditional => follows(true) || computes(function, &cfg, &values, block),
             _ => false,
         }
     })
@@ -112,10 +111,10 @@ impl<'a> Values<'a> {
     /// Whether a pointer leads to ids or arguments.
     fn is_argument(&self, pointer: u32) -> bool {
         let base = match self.made.get(&pointer) {
-            Some(inst) => inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(0),
-            None => pointer,
+            Some(inst) => inst.operands.first().and_then(Operand::id_ref_any),
+            None => Some(pointer),
         };
-        let class = self.classes.get(&base);
+        let class = base.and_then(|base| self.classes.get(&base));
         matches!(class, Some(StorageClass::Input | StorageClass::PushConstant))
     }
 }
@@ -136,7 +135,7 @@ fn computes(function: &Function, cfg: &Cfg, values: &Values<'_>, block: usize) -
         }
         let fits = |inst: &Instruction| match inst.class.opcode {
             Op::Phi | Op::SelectionMerge | Op::BranchConditional | Op::Branch | Op::CopyObject => true,
-            Op::Load | Op::AccessChain => values.follows(inst.result_id.unwrap_or(0), true),
+            Op::Load | Op::AccessChain => inst.result_id.is_some_and(|id| values.follows(id, true)),
             op => opcodes::is_pure(inst) && !opcodes::has(op, opcodes::DIVIDES),
         };
         if !function.blocks[at].instructions.iter().all(fits) {

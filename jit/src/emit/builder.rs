@@ -108,12 +108,6 @@ impl Builder {
         self.global(Op::TypeBool, None, Vec::new(), Vec::new())
     }
 
-    pub(crate) fn truth(&mut self, value: bool) -> Word {
-        let ty = self.bool();
-        let op = if value { Op::ConstantTrue } else { Op::ConstantFalse };
-        self.global(op, Some(ty), Vec::new(), Vec::new())
-    }
-
     pub(crate) fn u32(&mut self) -> Word {
         let operands = vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)];
         self.global(Op::TypeInt, None, operands, Vec::new())
@@ -128,24 +122,6 @@ impl Builder {
     pub(crate) fn pointer(&mut self, class: StorageClass, pointee: Word) -> Word {
         let operands = vec![Operand::StorageClass(class), Operand::IdRef(pointee)];
         self.global(Op::TypePointer, None, operands, Vec::new())
-    }
-
-    /// The types of a pointer to a block with an array of vectors of four of these words behind so many bytes, and of the vectors.
-    pub(crate) fn vectors(&mut self, word: Word, offset: u32) -> (Word, Word) {
-        let operands = vec![Operand::IdRef(word), Operand::LiteralBit32(4)];
-        let vector = self.global(Op::TypeVector, None, operands, Vec::new());
-        let stride = vec![Operand::Decoration(Decoration::ArrayStride), Operand::LiteralBit32(16)];
-        let array = self.global(Op::TypeRuntimeArray, None, vec![Operand::IdRef(vector)], vec![stride]);
-        let decorations = vec![
-            vec![Operand::Decoration(Decoration::Block)],
-            vec![
-                Operand::LiteralBit32(0),
-                Operand::Decoration(Decoration::Offset),
-                Operand::LiteralBit32(offset),
-            ],
-        ];
-        let block = self.global(Op::TypeStruct, None, vec![Operand::IdRef(array)], decorations);
-        (self.pointer(StorageClass::StorageBuffer, block), vector)
     }
 
     pub(crate) fn constant(&mut self, value: u32) -> Word {

@@ -25,8 +25,6 @@ pub(super) struct Emission<'a> {
     pub(super) linked: Vec<Linked>,
     /// The function that is the entry point, once there is one.
     pub(super) entry: Option<Word>,
-    /// Invocations of a work-group.
-    pub(super) local_size: [u32; 3],
 }
 
 impl<'a> Emission<'a> {
@@ -39,7 +37,6 @@ impl<'a> Emission<'a> {
             shared: Shared::new(recipe, halves),
             linked: Vec::with_capacity(kernels.len()),
             entry: None,
-            local_size: recipe.schedule.local_size(),
         }
     }
 

@@ -211,16 +211,6 @@ impl Blocks {
         Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
     }
 
-    /// The first block has this label.
-    pub(super) fn at(label: Word) -> Self {
-        Self { done: Vec::new(), label, code: Code::default() }
-    }
-
-    /// Label of the open block.
-    pub(super) fn label(&self) -> Word {
-        self.label
-    }
-
     /// Closes the open block and opens the next.
     pub(super) fn next(&mut self, label: Word) {
         let code = std::mem::take(&mut self.code);

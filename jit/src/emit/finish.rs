@@ -22,7 +22,7 @@ use crate::plan::{FloatMode, Step};
 /// The module of an emission that all passes have run over.
 pub(super) fn run(emission: Emission<'_>) -> Result<Module, JitError> {
     let entry = emission.entry()?;
-    let Emission { recipe, kernels, floats, shared, local_size, .. } = emission;
+    let Emission { recipe, kernels, floats, shared, .. } = emission;
     let Shared { mut builder, bindings, mut push, .. } = shared;
     let version = kernels.iter().map(|kernel| version_of(kernel)).max().unwrap_or((1, 3));
     let ordered = entry::ordered(recipe, kernels);
@@ -49,7 +49,7 @@ pub(super) fn run(emission: Emission<'_>) -> Result<Module, JitError> {
     let module = &mut builder.module;
     module.entry_points.push(Instruction::new(Op::EntryPoint, None, None, operands));
     let mut mode = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
-    mode.extend(local_size.iter().map(|&n| Operand::LiteralBit32(n)));
+    mode.extend(recipe.schedule.local_size().map(Operand::LiteralBit32));
     module.execution_modes.push(Instruction::new(Op::ExecutionMode, None, None, mode));
     // The planner only groups kernels that agree on all other modes; those of floats are of members that have any.
     for normal in kernels.iter().filter_map(|k| k.normal.as_ref().ok()) {

@@ -23,21 +23,6 @@ impl Inputs {
         id
     }
 
-    /// The variable of a built-in, and the type of its value, if there is one.
-    pub(crate) fn get(&self, builtin: BuiltIn) -> Option<(Word, Word)> {
-        self.0.get(&builtin).copied()
-    }
-
-    /// All components of a three-component built-in, as unsigned numbers.
-    pub(crate) fn all_components(
-        &mut self,
-        builder: &mut Builder,
-        code: &mut Code,
-        builtin: BuiltIn,
-    ) -> [Word; 3] {
-        std::array::from_fn(|dim| self.component(builder, code, builtin, dim))
-    }
-
     /// Component `dim` of a three-component built-in, as an unsigned number.
     pub(crate) fn component(
         &mut self,

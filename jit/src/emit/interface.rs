@@ -18,10 +18,6 @@ struct View {
     pointer: Word,
     id: Word,
     coherent: bool,
-    /// Sees the elements of several items as one vector.
-    wide: bool,
-    /// A view of single elements that is used beside a wide one by the same invocation.
-    beside: bool,
 }
 
 /// Why the accesses of one invocation to a binding that is written have to be coherent to stay in order.
@@ -29,8 +25,7 @@ struct View {
 /// By the rules of SPIR-V program order is enough. A driver's compiler that breaks them orders only what is coherent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ordered {
-    /// Several uses reach it: the driver may not see that two indices are the same. A wide view is left out of that,
-    /// because all that goes through it computes one index.
+    /// Several uses reach it: the driver may not see that two indices are the same.
     pub(crate) several: bool,
     /// A member may load from it after it stored to it.
     pub(crate) reads_back: bool,
@@ -52,58 +47,21 @@ impl Bindings {
             return view.id;
         }
         let id = builder.variable(class, pointer, None);
-        self.0.push(View { binding, pointer, id, coherent, wide: false, beside: false });
+        self.0.push(View { binding, pointer, id, coherent });
         id
-    }
-
-    /// The variable that sees a binding as vectors.
-    pub(crate) fn wide_view(&mut self, builder: &mut Builder, binding: u16, pointer: Word) -> Word {
-        let coherent = self.0.iter().any(|v| v.binding == binding && v.coherent);
-        let id = self.variable(builder, binding, StorageClass::StorageBuffer, pointer, coherent);
-        self.0.iter_mut().filter(|v| v.id == id).for_each(|v| v.wide = true);
-        id
-    }
-
-    /// Number of the binding a variable sees.
-    pub(crate) fn binding_of(&self, variable: Word) -> Option<u16> {
-        self.0.iter().find(|v| v.id == variable).map(|v| v.binding)
-    }
-
-    /// Notes that an invocation with several items takes single elements of a binding, too.
-    pub(crate) fn mark_narrow(&mut self, binding: u16) {
-        self.0.iter_mut().filter(|v| v.binding == binding && !v.wide).for_each(|v| v.beside = true);
-    }
-
-    /// Whether an invocation reaches the binding through one variable only: it goes either through the wide view or
-    /// item by item.
-    fn is_one_view(&self, binding: u16) -> bool {
-        let views = || self.0.iter().filter(|v| v.binding == binding);
-        let count = |wide: bool| views().filter(|v| v.wide == wide).count();
-        count(true) + count(false) == 1 || count(true) == 1 && count(false) == 1 && !views().any(|v| v.beside)
-    }
-
-    /// Variables of storage buffers whose bytes nobody writes while the kernel runs, through whatever variable.
-    pub(crate) fn frozen<'a>(&'a self, unified: &'a [UnifiedBinding]) -> impl Iterator<Item = Word> + 'a {
-        let nobody_writes = |facts: &UnifiedBinding| {
-            facts.kind == BindingKind::StorageBuffer && facts.read_only && facts.restrict
-        };
-        self.0
-            .iter()
-            .filter(move |view| nobody_writes(&unified[usize::from(view.binding)]))
-            .map(|view| view.id)
     }
 
     /// Whether no other variable of the kernel meets this one.
     fn is_alone(&self, view: &View, unified: &[UnifiedBinding]) -> bool {
-        unified[usize::from(view.binding)].restrict && self.is_one_view(view.binding)
-            || mutant!(ViewsAreApart)
+        let views = self.0.iter().filter(|other| other.binding == view.binding);
+        unified[usize::from(view.binding)].restrict && views.count() == 1 || mutant!(ViewsAreApart)
     }
 
     /// Whether the accesses to a variable have to be coherent: over what is handed over, or [`Ordered`], or reached in several ways.
     fn has_order(&self, view: &View, unified: &[UnifiedBinding], ordered: &[Ordered]) -> bool {
         let facts = &unified[usize::from(view.binding)];
         let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
-        let handed = several && !view.wide || reads_back || !self.is_alone(view, unified);
+        let handed = several || reads_back || !self.is_alone(view, unified);
         facts.coherent || view.coherent || handed && !facts.read_only
     }
 
@@ -131,7 +89,7 @@ impl Bindings {
             if self.has_order(view, unified, ordered) {
                 builder.decorate(view.id, Decoration::Coherent, &[]);
             }
-            // What nobody writes may be seen as words and as vectors, and nobody can tell.
+            // A read-only buffer may be aliased by views of other types: without writes the alias is unobservable.
             let is_apart = alone || facts.read_only && facts.restrict;
             let sharing = if is_apart { Decoration::Restrict } else { Decoration::Aliased };
             builder.decorate(view.id, sharing, &[]);

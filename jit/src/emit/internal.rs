@@ -38,22 +38,23 @@ impl InternalVariable {
         Self { id, class, element, slots: internal.slots }
     }
 
-    /// Indices that lead to the element at `slot`; `index` is the kernel's own index and its type.
-    pub(crate) fn place(
+    /// Whether it keeps one element.
+    pub(crate) fn is_one(&self) -> bool {
+        self.slots == 1
+    }
+
+    /// Number of the slot of an element; `index` is the kernel's own index and its type.
+    pub(crate) fn slot(
         &self,
         builder: &mut Builder,
         code: &mut Code,
         inputs: &mut Inputs,
         slot: &SlotOf,
         index: (Word, Word),
-    ) -> Vec<Word> {
-        if self.slots == 1 {
-            return Vec::new();
-        }
-        let number = match slot {
-            SlotOf::Fixed(n) => builder.constant(*n),
-            // The linker has put the rounds in.
-            SlotOf::Unrolled { first, .. } => builder.constant(*first),
+    ) -> Word {
+        match slot {
+            // The linker adds the iterations.
+            SlotOf::Fixed(first) | SlotOf::Unrolled { first, .. } => builder.constant(*first),
             SlotOf::Relative { group, local, constant, divisor } => {
                 let mut sum = as_u32(builder, code, index);
                 for (factors, builtin) in [(group, BuiltIn::WorkgroupId), (local, BuiltIn::LocalInvocationId)]
@@ -75,8 +76,7 @@ impl InternalVariable {
                     code.math(builder, Op::UDiv, sum, divisor)
                 }
             }
-        };
-        vec![number]
+        }
     }
 
     /// Loads a value of (laid-out) type `ty` into id `result`.

@@ -25,10 +25,14 @@ use super::hide::{Hiding, make_volatile};
 use super::ids::VirtualIds;
 use super::internal::InternalVariable;
 use super::shared::Shared;
+use crate::analysis::cfg::Cfg;
 use crate::analysis::resolved_branches;
 use crate::frontend::opcodes::instruction;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
+
+/// What the names of variables for iterations begin with.
+pub(super) const ROUND: &str = "round.";
 
 /// A linked member.
 #[derive(Clone)]
@@ -77,10 +81,10 @@ pub(super) struct Linker<'a> {
     lengths: AHashMap<Word, usize>,
     /// Block and position of the present instruction.
     pub(super) at: (usize, usize),
-    /// Present round of each loop that is written out.
-    pub(super) rounds: AHashMap<u32, u32>,
-    /// Ids of instructions that were written more than once, or not under the id first meant for them.
-    pub(super) copies: AHashMap<Word, Vec<Word>>,
+    /// Of each loop that is unrolled, the number of the iteration, which is loaded behind the phis of its header.
+    rounds: AHashMap<u32, Word>,
+    /// By header: that number, and the variable that it is loaded from.
+    headers: AHashMap<usize, (Word, Word)>,
     /// Type of each value of the body, in ids of the fused module.
     pub(super) value_types: AHashMap<Word, Word>,
     /// The zero that hides floats, if the body wants it.
@@ -110,13 +114,12 @@ pub(super) fn link(
         lengths: normal.analysis.numbered_lengths(),
         at: (0, 0),
         rounds: AHashMap::new(),
-        copies: AHashMap::new(),
+        headers: AHashMap::new(),
         value_types: AHashMap::new(),
         zero: None,
     };
     linker.header();
     linker.globals()?;
-    linker.views()?;
     let function = linker.body()?;
     Ok(Linked { function, ids: linker.ids, fenced: false })
 }
@@ -163,12 +166,9 @@ impl Linker<'_> {
                 self.map.insert(id, new);
             }
         }
-        let mut blocks: Vec<Block> = if self.member.unroll.is_empty() {
-            let each = |number| self.block(function, number);
-            (0..function.blocks.len()).map(each).collect::<Result<_, _>>()?
-        } else {
-            self.unrolled(function)?
-        };
+        self.name_rounds(function)?;
+        let each = |number| self.block(function, number);
+        let mut blocks: Vec<Block> = (0..function.blocks.len()).map(each).collect::<Result<_, _>>()?;
         if !self.member.resolved.is_empty() {
             resolved_branches::sweep(&mut blocks);
         }
@@ -188,8 +188,31 @@ impl Linker<'_> {
         Ok(id)
     }
 
+    /// Makes a variable for the iteration of each loop that is unrolled, which is named after the loop's number among those of all members.
+    fn name_rounds(&mut self, function: &Function) -> Result<(), JitError> {
+        if self.member.unroll.is_empty() {
+            return Ok(());
+        }
+        let cfg = Cfg::new(function);
+        for how in &self.member.unroll {
+            let header = cfg.loops.get(how.index() as usize).map(|one| one.header);
+            let header = header.ok_or_else(|| self.error(format!("there is no loop {}", how.index())))?;
+            let builder = &mut self.shared.builder;
+            let number = builder.u32();
+            let pointer = builder.pointer(StorageClass::Private, number);
+            let variable = builder.variable(StorageClass::Private, pointer, None);
+            let name = format!("{ROUND}{}", builder.module.debug_names.len());
+            let operands = vec![Operand::IdRef(variable), Operand::LiteralString(name)];
+            builder.module.debug_names.push(instruction(Op::Name, None, None, operands));
+            let round = builder.fresh();
+            self.rounds.insert(how.index(), round);
+            self.headers.insert(header, (round, variable));
+        }
+        Ok(())
+    }
+
     /// Copies one block.
-    pub(super) fn block(&mut self, function: &Function, number: usize) -> Result<Block, JitError> {
+    fn block(&mut self, function: &Function, number: usize) -> Result<Block, JitError> {
         let block = &function.blocks[number];
         let mut code = Code::default();
         for (position, inst) in block.instructions.iter().enumerate() {
@@ -199,6 +222,12 @@ impl Linker<'_> {
                 JitError { detail, ..error }
             };
             self.instruction(inst, &mut code).map_err(at)?;
+        }
+        if let Some(&(round, variable)) = self.headers.get(&number) {
+            let ty = self.shared.builder.u32();
+            let at = code.0.iter().take_while(|inst| inst.class.opcode == Op::Phi).count();
+            let load = instruction(Op::Load, Some(ty), Some(round), vec![Operand::IdRef(variable)]);
+            code.0.insert(at, load);
         }
         resolved_branches::resolve(&self.member.resolved, number, &mut code.0);
         let label = block.label_id().map(|l| self.mapped(l)).transpose()?;
@@ -214,16 +243,9 @@ impl Linker<'_> {
             if inst.class.opcode != Op::Decorate || !body_ids.contains(id) || self.chains.contains_key(id) {
                 continue;
             }
-            let ids = match self.copies.get(id) {
-                Some(copies) => copies.clone(),
-                None => vec![self.mapped(*id)?],
-            };
-            for id in ids {
-                let mut operands = decorations::claimless(&self.operands(&inst.operands)?);
-                operands[0] = Operand::IdRef(id);
-                let decoration = instruction(Op::Decorate, None, None, operands);
-                self.shared.builder.module.annotations.push(decoration);
-            }
+            let operands = decorations::claimless(&self.operands(&inst.operands)?);
+            let decoration = instruction(Op::Decorate, None, None, operands);
+            self.shared.builder.module.annotations.push(decoration);
         }
         Ok(())
     }
@@ -308,7 +330,7 @@ impl Linker<'_> {
         };
         let hiding = self.hiding(ty);
         if inst.class.opcode == Op::Load
-            && let Some(Kept { variable, path }) = self.kept(ty)?
+            && let Some(Kept { variable, path }) = self.kept(ty, code)?
         {
             let builder = &mut self.shared.builder;
             // What is hidden is hidden from each place anew.

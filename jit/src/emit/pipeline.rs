@@ -14,9 +14,11 @@ use rspirv::dr::Module;
 
 use super::emission::Emission;
 use super::link::Linked;
-use super::passes::{dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, unroll_and_jam};
+use super::passes::{
+    dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll, unroll_and_jam,
+};
 use super::{JitError, finish};
-use super::{entry, link, superword};
+use super::{entry, link};
 use crate::frontend::single_returns;
 use crate::ir;
 use crate::kernel::Specialized;
@@ -29,9 +31,14 @@ use crate::plan::recipe::Recipe;
 const PIPELINE: &[Pass] = &[
     pass("link", |_| true, Build(link_all)),
     pass("entry", |_| true, Build(entry::run)),
-    pass("superword", |recipe| recipe.schedule.superword().is_some(), Build(superword::run)),
     pass("finish", |_| true, Finish(finish::run)),
     pass("import", |_| true, Import),
+    pass(
+        "unroll",
+        |recipe| recipe.members.iter().any(|member| !member.unroll.is_empty()),
+        Change(unroll::run),
+    ),
+    pass("superword", |recipe| recipe.schedule.superword().is_some(), Join(superword::run)),
     pass("item_coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Join(item_coarsening::run)),
     pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
     pass("shuffle_promotion", |recipe| recipe.shuffles, Change(shuffle_promotion::run)),

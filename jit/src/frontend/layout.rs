@@ -86,8 +86,15 @@ fn literal(inst: &Instruction, index: usize) -> u64 {
     }
 }
 
-fn part(inst: &Instruction) -> u32 {
-    type_parts(inst).next().unwrap_or(0)
+/// The type of the parts of a vector, a matrix or an array.
+fn part<'a>(inst: &Instruction, defs: &'a Defs<'_>) -> Option<(u32, &'a Instruction)> {
+    let id = type_parts(inst).next()?;
+    Some((id, defs.get(id)?))
+}
+
+/// Bytes of a part of a vector, a matrix or an array.
+fn part_size(inst: &Instruction, matrix: Matrix, defs: &Defs<'_>) -> u64 {
+    part(inst, defs).map_or(0, |(id, _)| size(id, matrix, defs))
 }
 
 fn array_length(inst: &Instruction, defs: &Defs<'_>) -> u64 {
@@ -101,12 +108,11 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
     match inst.class.opcode {
         Op::TypeInt | Op::TypeFloat => literal(inst, 0) / 8,
         Op::TypePointer => 8,
-        Op::TypeVector => size(part(inst), matrix, defs) * literal(inst, 1),
+        Op::TypeVector => part_size(inst, matrix, defs) * literal(inst, 1),
         Op::TypeMatrix => {
-            let column = part(inst);
             let columns = literal(inst, 1);
-            let rows = defs.get(column).map_or(0, |inst| literal(inst, 1));
-            let scalar = defs.get(column).map_or(0, |inst| size(part(inst), matrix, defs));
+            let Some((_, column)) = part(inst, defs) else { return 0 };
+            let (rows, scalar) = (literal(column, 1), part_size(column, matrix, defs));
             let (major, minor) = match matrix.row_major {
                 true => (rows, columns),
                 false => (columns, rows),
@@ -117,11 +123,10 @@ fn size(ty: u32, matrix: Matrix, defs: &Defs<'_>) -> u64 {
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
             match array_length(inst, defs) {
                 0 => 0,
-                length => (length - 1).saturating_mul(u64::from(stride)).saturating_add(size(
-                    part(inst),
-                    matrix,
-                    defs,
-                )),
+                length => {
+                    let last = (length - 1).saturating_mul(u64::from(stride));
+                    last.saturating_add(part_size(inst, matrix, defs))
+                }
             }
         }
         Op::TypeStruct => members(ty, defs)
@@ -161,31 +166,31 @@ fn flatten(ty: u32, base: u64, matrix: Matrix, defs: &Defs<'_>, out: &mut Vec<Pu
         Op::TypeFloat => scalar(ScalarClass::Float),
         Op::TypePointer => scalar(ScalarClass::Address),
         Op::TypeVector => {
-            let step = size(part(inst), matrix, defs);
+            let Some((scalar, _)) = part(inst, defs) else { return };
+            let step = size(scalar, matrix, defs);
             for index in 0..literal(inst, 1) {
-                flatten(part(inst), base + index * step, matrix, defs, out);
+                flatten(scalar, base + index * step, matrix, defs, out);
             }
         }
         Op::TypeMatrix => {
-            let column = part(inst);
-            let Some(vector) = defs.get(column) else {
-                return;
-            };
-            let step = size(part(vector), matrix, defs);
+            let Some((_, vector)) = part(inst, defs) else { return };
+            let Some((scalar, _)) = part(vector, defs) else { return };
+            let step = size(scalar, matrix, defs);
             for c in 0..literal(inst, 1) {
                 for r in 0..literal(vector, 1) {
                     let at = match matrix.row_major {
                         true => r * matrix.stride + c * step,
                         false => c * matrix.stride + r * step,
                     };
-                    flatten(part(vector), base + at, matrix, defs, out);
+                    flatten(scalar, base + at, matrix, defs, out);
                 }
             }
         }
         Op::TypeArray => {
+            let Some((element, _)) = part(inst, defs) else { return };
             let stride = defs.decoration(ty, Decoration::ArrayStride).unwrap_or(0);
             for index in 0..array_length(inst, defs).min(MAX_SCALARS as u64) {
-                flatten(part(inst), base + index * u64::from(stride), matrix, defs, out);
+                flatten(element, base + index * u64::from(stride), matrix, defs, out);
             }
         }
         Op::TypeStruct => {
@@ -204,16 +209,17 @@ pub(super) fn shared(ty: u32, defs: &Defs<'_>) -> (u64, u64) {
     let Some(inst) = defs.get(ty) else {
         return (0, 1);
     };
+    let of_part = |inst| part(inst, defs).map_or((0, 1), |(id, _)| shared(id, defs));
     match inst.class.opcode {
         Op::TypeBool => (4, 4),
         Op::TypeInt | Op::TypeFloat => (literal(inst, 0) / 8, (literal(inst, 0) / 8).max(1)),
         Op::TypeVector => {
-            let (size, align) = shared(part(inst), defs);
+            let (size, align) = of_part(inst);
             let count = literal(inst, 1);
             (size * count, align * if count == 2 { 2 } else { 4 })
         }
         Op::TypeMatrix | Op::TypeArray => {
-            let (size, align) = shared(part(inst), defs);
+            let (size, align) = of_part(inst);
             let count = match inst.class.opcode {
                 Op::TypeMatrix => literal(inst, 1),
                 _ => array_length(inst, defs),

@@ -446,11 +446,12 @@ fn elements(module: &Module, defs: &Defs<'_>, variables: &[Variable]) -> AHashMa
         return elements;
     }
     for inst in module.functions.iter().flat_map(|f| f.all_inst_iter()) {
-        let ids = || inst.operands.iter().map(|operand| operand.id_ref_any().unwrap_or(0));
-        for (number, array) in ids().enumerate().filter(|(_, id)| lens.contains_key(id)) {
+        let named =
+            inst.operands.iter().enumerate().filter_map(|(n, operand)| Some((n, operand.id_ref_any()?)));
+        for (number, array) in named.filter(|(_, id)| lens.contains_key(id)) {
             let is_chain = matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain);
-            let element =
-                ids().nth(1).and_then(|index| defs.constant(index)).filter(|_| is_chain && number == 0);
+            let index = inst.operands.get(1).and_then(Operand::id_ref_any);
+            let element = index.and_then(|index| defs.constant(index)).filter(|_| is_chain && number == 0);
             match (element, inst.result_id) {
                 (Some(element), Some(pointer)) if element < u64::from(lens[&array]) => {
                     elements.entry(array).and_modify(|all| all.push((pointer, element as u32)));

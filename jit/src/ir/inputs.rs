@@ -7,7 +7,8 @@ use super::entity::{Type, Value};
 use super::types::TypeKind;
 
 impl Builder<'_> {
-    fn uvec3(&mut self) -> Type {
+    /// The type of vectors of three numbers without a sign.
+    pub fn uvec3(&mut self) -> Type {
         let element = self.module.u32();
         self.module.ty(TypeKind::Vector { element, count: 3 })
     }
@@ -23,6 +24,12 @@ impl Builder<'_> {
     pub fn component(&mut self, builtin: BuiltIn, dim: u32) -> Value {
         let (number, value) = (self.module.u32(), self.ids(builtin));
         self.pure(Op::CompositeExtract, number, &[value], &[dim])
+    }
+
+    /// Loads a built-in, and takes its components.
+    pub fn components(&mut self, builtin: BuiltIn) -> [Value; 3] {
+        let (number, value) = (self.module.u32(), self.ids(builtin));
+        [0, 1, 2].map(|dim| self.pure(Op::CompositeExtract, number, &[value], &[dim]))
     }
 
     /// The vector of three numbers, as another type of vectors if that is asked for.

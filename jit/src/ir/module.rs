@@ -244,6 +244,14 @@ impl Module {
         })
     }
 
+    /// Bytes from one element of an array with a layout to the next.
+    pub fn stride(&self, array: Type) -> Option<u32> {
+        self.types.get(array).decorations.iter().find_map(|decoration| match decoration.as_slice() {
+            &[Operand::Decoration(Decoration::ArrayStride), Operand::LiteralBit32(stride)] => Some(stride),
+            _ => None,
+        })
+    }
+
     /// The variables that are declared, in order.
     pub fn declared(&self) -> impl Iterator<Item = Global> + '_ {
         self.items.iter().filter_map(|item| match item {

@@ -138,7 +138,8 @@ impl<'a> Finder<'a> {
             open: Open::default(),
         };
         finder.stores_by_address = function.all_inst_iter().any(|inst| {
-            inst.class.opcode == Op::Store && finder.is_by_address(operand(inst, 0).unwrap_or(0))
+            inst.class.opcode == Op::Store
+                && operand(inst, 0).is_none_or(|pointer| finder.is_by_address(pointer))
         });
         finder
     }
@@ -226,7 +227,7 @@ impl<'a> Finder<'a> {
 
     /// What is in force of what an instruction makes.
     fn made(&mut self, inst: &Instruction, at: (usize, usize), is_own: bool) -> u8 {
-        let id = inst.result_id.unwrap_or(0);
+        let Some(id) = inst.result_id else { return 0 };
         let floats: Vec<u32> = ids(inst).filter(|&id| self.is_float(id)).collect();
         let all = floats.iter().fold(0, |all, &id| all | self.bits(id));
         match inst.class.opcode {
@@ -236,7 +237,7 @@ impl<'a> Finder<'a> {
             },
             Op::Undef => CONSTANT | MADE,
             Op::Load => {
-                let pointer = operand(inst, 0).unwrap_or(0);
+                let Some(pointer) = operand(inst, 0) else { return CONSTANT | MADE };
                 let of = self.variable(pointer);
                 let shows = self.is_local(pointer) && of.is_none_or(|of| self.hidden.contains(&of))
                     || self.stores_by_address && self.is_by_address(pointer);
@@ -271,8 +272,7 @@ impl<'a> Finder<'a> {
             | Op::Dot => self.sum(inst.class.opcode, &floats),
             Op::Select => self.select(inst, at),
             Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
-                let index = ids(inst).last().unwrap_or(0);
-                if all != 0 && !self.is_constant(index) {
+                if all != 0 && !ids(inst).last().is_some_and(|index| self.is_constant(index)) {
                     self.hide_result(id);
                 }
                 all
@@ -355,7 +355,9 @@ impl<'a> Finder<'a> {
     }
 
     fn select(&mut self, inst: &Instruction, at: (usize, usize)) -> u8 {
-        let [condition, yes, no] = [0, 1, 2].map(|n| operand(inst, n).unwrap_or(0));
+        let [Some(condition), Some(yes), Some(no)] = [0, 1, 2].map(|n| operand(inst, n)) else {
+            return CONSTANT | MADE;
+        };
         let [a, b] = [yes, no].map(|id| self.bits(id));
         let is_among_constants = self.is_constant(yes) && self.is_constant(no);
         if a | b == 0 {
@@ -366,7 +368,7 @@ impl<'a> Finder<'a> {
         }
         let is_shown = |id: u32, bits: u8| bits != 0 && !self.is_constant(id);
         if is_shown(yes, a) || is_shown(no, b) {
-            self.hide_result(inst.result_id.unwrap_or(0));
+            inst.result_id.into_iter().for_each(|id| self.hide_result(id));
         } else {
             for (id, number) in [(yes, 1), (no, 2)] {
                 if self.is_constant(id) {
@@ -450,9 +452,8 @@ impl<'a> Finder<'a> {
 
     /// Hides the number of which an instruction makes floats, unless it is made of constants or of one float alone; whether it does.
     fn number(&mut self, inst: &Instruction, operand: usize, at: (usize, usize)) -> bool {
-        let number = self::operand(inst, operand).unwrap_or(0);
-        let hides =
-            !self.is_constant(number) && !self.is_of_one_float(number) && !mutant!(NumbersAreNotHidden);
+        let is_open = |number: u32| !self.is_constant(number) && !self.is_of_one_float(number);
+        let hides = self::operand(inst, operand).is_none_or(is_open) && !mutant!(NumbersAreNotHidden);
         if hides {
             self.open.uses.push(OpenUse { at, operand, place: Place::Before });
         }

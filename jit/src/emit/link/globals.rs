@@ -8,10 +8,8 @@ use super::{Linker, Role};
 use crate::emit::JitError;
 use crate::emit::builder::Code;
 use crate::emit::ids::VirtualIds;
-use crate::emit::shared::Shared;
 use crate::kernel::SetBinding;
 use crate::plan::recipe::Target;
-use crate::schedule::Tail;
 
 /// An undefined value is zero in a fused kernel. Members that hand it on through memory have one value of it, whatever that is; in a
 /// register, each of its uses could have another.
@@ -172,26 +170,6 @@ impl Linker<'_> {
         };
         self.roles.insert(id, Role::Same);
         self.map.insert(id, new);
-        Ok(())
-    }
-
-    /// Declares the variables through which accesses take the elements of several items at once, and notes which bindings an invocation with
-    /// several items also reaches one by one.
-    pub(super) fn views(&mut self) -> Result<(), JitError> {
-        let Some(how) = self.recipe.schedule.item_coarsening() else { return Ok(()) };
-        for (number, access) in self.normal.analysis.accesses.iter().enumerate() {
-            let Target::Bound(binding) = self.member.targets[access.binding] else { continue };
-            let is_wide = self.member.wide.get(number).copied().unwrap_or(false);
-            if !is_wide || how.tail == Tail::Peeled {
-                self.shared.bindings.mark_narrow(binding);
-            }
-            if let Some(index) = access.element.and_then(|one| one.index).filter(|_| is_wide) {
-                let scalar = self.mapped(index.ty)?;
-                let Shared { builder, bindings, .. } = &mut *self.shared;
-                let (pointer, _) = builder.vectors(scalar, access.constant as u32);
-                bindings.wide_view(builder, binding, pointer);
-            }
-        }
         Ok(())
     }
 

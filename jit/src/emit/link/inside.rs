@@ -77,7 +77,6 @@ impl Linker<'_> {
         let (index, slots) = (usize::from(*index), slots.clone());
         let slot = self.accesses.get(&self.at).and_then(|&(_, nth)| slots.get(nth)).cloned();
         let slot = slot.ok_or_else(|| self.error("access that was not analysed"))?;
-        let slot = self.in_round(slot);
         if let Some(variable) = self.shared.internal[index] {
             return Ok((variable, slot));
         }
@@ -87,21 +86,19 @@ impl Linker<'_> {
         Ok((variable, slot))
     }
 
-    /// A slot with the present rounds of loops that are written out put in.
-    fn in_round(&self, slot: SlotOf) -> SlotOf {
-        match slot {
-            SlotOf::Unrolled { first, by } => {
-                let round = |index: u32| i64::from(self.rounds.get(&index).copied().unwrap_or(0));
-                let slot =
-                    by.iter().fold(i64::from(first), |slot, &(index, slots)| slot + slots * round(index));
-                SlotOf::Fixed(slot as u32)
-            }
-            slot => slot,
-        }
+    /// A slot that follows from the iterations of loops that are unrolled.
+    fn unrolled(&mut self, first: u32, by: &[(u32, i64)], code: &mut Code) -> Word {
+        let builder = &mut self.shared.builder;
+        by.iter().fold(builder.constant(first), |slot, (index, slots)| {
+            let Some(&round) = self.rounds.get(index) else { return slot };
+            let factor = builder.constant(*slots as u32);
+            let part = code.math(builder, Op::IMul, round, factor);
+            code.math(builder, Op::IAdd, slot, part)
+        })
     }
 
     /// Where the element of the present load or store, of type `ty`, is kept, if it is.
-    pub(super) fn kept(&mut self, ty: Word) -> Result<Option<Kept>, JitError> {
+    pub(super) fn kept(&mut self, ty: Word, code: &mut Code) -> Result<Option<Kept>, JitError> {
         let kept = self
             .accesses
             .get(&self.at)
@@ -114,13 +111,11 @@ impl Linker<'_> {
             None => InternalVariable::new(builder, &self.recipe.kept[index], ty),
         };
         self.shared.kept[index] = Some(variable);
-        let SlotOf::Fixed(slot) = self.in_round(one.slot) else {
-            return Err(self.error("kept element whose place is not known"));
-        };
-        let path = if self.recipe.kept[index].slots == 1 {
-            Vec::new()
-        } else {
-            vec![self.shared.builder.constant(slot)]
+        let path = match one.slot {
+            _ if self.recipe.kept[index].slots == 1 => Vec::new(),
+            SlotOf::Fixed(slot) => vec![self.shared.builder.constant(slot)],
+            SlotOf::Unrolled { first, by } => vec![self.unrolled(first, &by, code)],
+            SlotOf::Relative { .. } => return Err(self.error("kept element whose place is not known")),
         };
         Ok(Some(Kept { variable, path }))
     }
@@ -147,8 +142,14 @@ impl Linker<'_> {
         let ty = self.value_types.get(index).copied();
         let ty = ty.or_else(|| self.shared.builder.definitions.get(&new)?.result_type);
         let ty = ty.ok_or_else(|| self.error("an index without a type"))?;
-        let shared = &mut *self.shared;
-        let mut path = variable.place(&mut shared.builder, code, &mut shared.inputs, &slot, (new, ty));
+        let mut path = match &slot {
+            _ if variable.is_one() => Vec::new(),
+            SlotOf::Unrolled { first, by } => vec![self.unrolled(*first, by, code)],
+            slot => {
+                let shared = &mut *self.shared;
+                vec![variable.slot(&mut shared.builder, code, &mut shared.inputs, slot, (new, ty))]
+            }
+        };
         for &id in rest {
             path.push(self.mapped(id)?);
         }
@@ -201,7 +202,7 @@ impl Linker<'_> {
     /// Keeps what the present store has stored, if it is to be kept.
     pub(super) fn keep_stored(&mut self, inst: &Instruction, code: &mut Code) -> Result<(), JitError> {
         let (new, ty) = self.stored(inst)?;
-        if let Some(Kept { variable, path }) = self.kept(ty)? {
+        if let Some(Kept { variable, path }) = self.kept(ty, code)? {
             variable.store(&mut self.shared.builder, code, &path, ty, new);
         }
         Ok(())

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::SmallVec;
 
+use super::bindings;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Region, SecondaryMap, Value};
 use crate::ir::{Builder, ConstructKind, Def, End, Function, Module, Node, Operation, TypeKind, ValueData};
@@ -64,6 +65,8 @@ pub(in crate::emit) fn run(
     let nodes = std::mem::take(&mut line.code.nodes);
     let f = line.code.function();
     (f.regions[f.body].nodes, f.regions[f.body].end) = (nodes, End::Return(None));
+    let views = line.views;
+    bindings::decorate(module, recipe, kernels, (main, &views));
     Ok(())
 }
 

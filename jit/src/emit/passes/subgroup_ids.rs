@@ -20,10 +20,11 @@ use ahash::AHashMap;
 use rspirv::spirv::{BuiltIn, Capability, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
+use super::built_ins;
 use super::slots::Slot;
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Type, Value};
-use crate::ir::{Builder, End, Function, GlobalData, Module, Node, Operation, PlaceData, Root, TypeKind};
+use crate::ir::{Builder, End, Function, GlobalData, Module, Node, Operation, Root, TypeKind};
 use crate::plan::recipe::Recipe;
 
 /// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
@@ -48,7 +49,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
         &[BuiltIn::GlobalInvocationId]
     };
     let replaced = [&[BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex], by_kind].concat();
-    let variables = redirect(module, &replaced);
+    let variables = built_ins::redirect(module, &replaced);
     let mut code = Builder::new(module, entry);
     let (subgroup, lane) =
         (number(&mut code, BuiltIn::SubgroupId), number(&mut code, BuiltIn::SubgroupLocalInvocationId));
@@ -57,7 +58,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
         let mut parts = [own, zero, zero];
         if by_kind.contains(&builtin) {
             let is_count = builtin == BuiltIn::NumWorkgroups;
-            parts = components(&mut code, if is_count { builtin } else { BuiltIn::WorkgroupId });
+            parts = code.components(if is_count { builtin } else { BuiltIn::WorkgroupId });
             parts[0] = match (packed, total) {
                 (None, _) => code.linear(parts[0], local, own),
                 (_, Some(total)) if is_count => total.load(&mut code),
@@ -67,7 +68,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
                 (Some(how), _) => code.linear(parts[0], how.groups, subgroup),
             };
         }
-        set(&mut code, builtin, variable, &parts);
+        built_ins::set(&mut code, builtin, variable, &parts);
     }
     code.begin();
     if let (Some([x, y, z]), Some(how)) = (module.local_size(), packed) {
@@ -89,7 +90,7 @@ fn guard(module: &mut Module, called: Func, several: u32, total: Slot) {
     module.entry_points.iter_mut().for_each(|one| one.function = entry);
     module.modes.iter_mut().for_each(|mode| mode.function = entry);
     let mut code = Builder::new(module, entry);
-    let [x, ..] = components(&mut code, BuiltIn::WorkgroupId);
+    let [x, ..] = code.components(BuiltIn::WorkgroupId);
     let subgroup = number(&mut code, BuiltIn::SubgroupId);
     let (own, total) = (code.linear(x, several, subgroup), total.load(&mut code));
     let boolean = code.module.ty(TypeKind::Bool);
@@ -137,52 +138,9 @@ fn slices(module: &mut Module, several: u32) {
     module.remove_globals(|global| of.contains_key(&global));
 }
 
-/// Has all functions read variables of the invocation instead of those of these inputs that there are. Returns the variables, which nothing sets.
-fn redirect(module: &mut Module, builtins: &[BuiltIn]) -> Vec<(BuiltIn, Global)> {
-    let inputs = builtins.iter().filter_map(|&builtin| Some((builtin, module.input(builtin)?)));
-    let inputs: Vec<(BuiltIn, Global)> = inputs.collect();
-    let class = StorageClass::Private;
-    let mut variables = Vec::with_capacity(inputs.len());
-    for (builtin, input) in inputs {
-        let Some((_, pointee)) = module.types.pointer(module.globals[input].pointer) else { continue };
-        let pointer = module.pointer(class, pointee);
-        let variable = module.global(GlobalData { pointer, class, initializer: None, decorations: None });
-        for func in module.defined.clone() {
-            for place in module.functions[func].places.keys() {
-                let data = module.functions[func].places[place].clone();
-                if let (Root::Global(root), Some((_, pointee))) =
-                    (data.root, module.types.pointer(data.pointer))
-                    && root == input
-                {
-                    let (root, pointer) = (Root::Global(variable), module.pointer(class, pointee));
-                    module.functions[func].places[place] = PlaceData { root, pointer, ..data };
-                }
-            }
-        }
-        variables.push((builtin, variable));
-    }
-    variables
-}
-
 /// The value of an input that is a number.
 fn number(code: &mut Builder<'_>, builtin: BuiltIn) -> Value {
     code.module.capability(Capability::GroupNonUniform);
     let ty = code.module.u32();
     code.input(builtin, ty)
-}
-
-/// The components of an input as numbers without a sign.
-fn components(code: &mut Builder<'_>, builtin: BuiltIn) -> [Value; 3] {
-    let (number, value) = (code.module.u32(), code.ids(builtin));
-    [0, 1, 2].map(|dim| code.pure(Op::CompositeExtract, number, &[value], &[dim]))
-}
-
-/// Sets the variable that is read instead of an input.
-fn set(code: &mut Builder<'_>, builtin: BuiltIn, variable: Global, parts: &[Value; 3]) {
-    let Some((_, ty)) = code.module.types.pointer(code.module.globals[variable].pointer) else { return };
-    let value = match builtin {
-        BuiltIn::LocalInvocationIndex => code.cast(parts[0], ty),
-        _ => code.vector(parts, ty),
-    };
-    code.store(Root::Global(variable), &[], value);
 }

@@ -26,15 +26,13 @@ mod ids;
 mod jam;
 mod ranges;
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{Capability, Decoration, Scope};
+use rspirv::spirv::{Capability, Scope};
 
+use super::bindings;
 use crate::analysis::uniformity::{Alone, Globals, Manner, Sides, join_ends, manners};
 use crate::emit::JitError;
 use crate::frontend::fold_selections;
-use crate::ir::entity::Global;
 use crate::ir::{Module, Operation};
-use crate::kernel::BindingKind;
 use crate::plan::recipe::Recipe;
 use jam::{Jam, One, Several, Version, Ways, error};
 
@@ -101,19 +99,8 @@ fn ways(module: &Module, recipe: &Recipe, what: Several) -> Result<Ways, Alone> 
         Several::Invocations { .. } => Sides::Invocations,
     };
     let mut globals = Globals::of(module, sides);
-    globals.frozen = module.declared().filter(|&global| is_frozen(module, recipe, global)).collect();
+    globals.frozen =
+        module.declared().filter(|&global| bindings::is_frozen(module, recipe, global)).collect();
     let manners = manners(module, &mut globals)?;
     Ok((globals, manners))
-}
-
-/// Whether nothing writes the bytes of a storage buffer while the kernel runs, through whatever variable.
-fn is_frozen(module: &Module, recipe: &Recipe, global: Global) -> bool {
-    match module.decoration(global, Decoration::Binding) {
-        Some(&[Operand::LiteralBit32(binding)]) => {
-            recipe.bindings.get(binding as usize).is_some_and(|facts| {
-                facts.kind == BindingKind::StorageBuffer && facts.read_only && facts.restrict
-            })
-        }
-        _ => false,
-    }
 }

@@ -126,7 +126,7 @@ impl Repair {
                     _ => 0,
                 };
                 // A longer array is never handled as a value.
-                vec![ids(inst).next().unwrap_or(0); length.min(1 << 12)]
+                ids(inst).next().map_or_else(Vec::new, |element| vec![element; length.min(1 << 12)])
             }
             _ => Vec::new(),
         }

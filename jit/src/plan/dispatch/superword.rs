@@ -1,4 +1,4 @@
-//! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::superword`).
+//! Superword code: how many items of its work-group one invocation does, along one path for all of them (`emit::passes::superword`).
 //!
 //! Members that are not one straight line by element numbers, such as stencils over a grid, have no schedule of items by number ([`super::item_coarsening`]). But a work-group
 //! may have fewer invocations that do several of its items each. Then what neighbours load is loaded once.

@@ -31,7 +31,9 @@ impl Copy<'_> {
             let variable = self.import.global(&mut self.writer, base)?;
             let mut place = variable;
             if let Some(chain) = self.import.chain(pointer) {
-                let to = self.import.global(&mut self.writer, chain.result_type.unwrap_or(0))?;
+                let to = self
+                    .import
+                    .global(&mut self.writer, chain.result_type.ok_or("a chain without a type")?)?;
                 let mut operands = vec![Operand::IdRef(variable)];
                 for index in path {
                     operands.push(Operand::IdRef(self.value(index)?));

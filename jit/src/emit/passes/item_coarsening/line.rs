@@ -10,15 +10,12 @@ use smallvec::SmallVec;
 
 use super::views::{View, Views};
 use crate::emit::JitError;
+use crate::emit::passes::bindings;
+use crate::emit::passes::copies::{Copies, Frame, of};
 use crate::ir::entity::{
     Construct, DecorationSet, Entity as _, Func, Global, Inst, Place, Region, Type, Value,
 };
-use crate::ir::{
-    Access, Builder, ConstructKind, Def, Effect, End, Function, Module, Node, Operation, PlaceData, Root,
-};
-
-/// A value: one for all items, or one for each.
-pub(super) type Copies = SmallVec<[Value; 4]>;
+use crate::ir::{Access, Builder, ConstructKind, Def, Effect, End, Module, Node, Operation, PlaceData, Root};
 
 /// A comparison that an item must pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,9 +38,12 @@ pub(super) struct Line<'m> {
     pub(super) code: Builder<'m>,
     /// The entry point for one item, and the item's number in it.
     pub(super) entry: (Func, Value),
-    views: Views,
+    known: Views,
+    /// The variables that see elements as vectors.
+    pub(super) views: AHashSet<Global>,
     items: Copies,
-    values: AHashMap<(Func, Value), Copies>,
+    /// Accesses of members that take the elements of all items at once, and where the array of these begins.
+    wide: AHashMap<(Func, Inst), u32>,
     /// What variables of the invocation hold.
     memory: AHashMap<(Global, Vec<u32>), Copies>,
     /// Arguments by place and type.
@@ -53,49 +53,15 @@ pub(super) struct Line<'m> {
     limits: Vec<Limit>,
 }
 
-/// A function that is gone through.
-struct Frame {
-    func: Func,
-    f: Rc<Function>,
-    /// Accesses that take the elements of all items at once, and where the array of these begins.
-    wide: AHashMap<Inst, u32>,
-    /// The constructs around, and whether nothing is done behind them.
-    open: Vec<(Construct, bool)>,
-}
-
-impl Frame {
-    fn ends(&self, end: &End) -> bool {
-        match end {
-            End::Return(_) => true,
-            End::Exit { to, .. } => self.open.iter().any(|&(construct, is_last)| construct == *to && is_last),
-            _ => false,
-        }
-    }
-
-    /// Whether nothing is done from a region to the end of the function.
-    fn ends_at_once(&self, region: Region) -> bool {
-        let data = &self.f.regions[region];
-        data.nodes.is_empty() && self.ends(&data.end)
-    }
-
-    fn is_unreachable(&self, region: Region) -> bool {
-        let data = &self.f.regions[region];
-        data.nodes.is_empty() && data.end == End::Unreachable
-    }
-}
-
-fn of(copies: &[Value], item: usize) -> Value {
-    copies[if copies.len() == 1 { 0 } else { item }]
-}
-
 impl<'m> Line<'m> {
-    pub(super) fn new(module: &'m mut Module, main: Func, entry: (Func, Value), views: Views) -> Self {
+    pub(super) fn new(module: &'m mut Module, main: Func, entry: (Func, Value), known: Views) -> Self {
         Self {
             code: Builder::new(module, main),
             entry,
-            views,
+            known,
+            views: AHashSet::new(),
             items: Copies::new(),
-            values: AHashMap::new(),
+            wide: AHashMap::new(),
             memory: AHashMap::new(),
             arguments: AHashMap::new(),
             elements: AHashMap::new(),
@@ -105,14 +71,13 @@ impl<'m> Line<'m> {
 
     /// Writes the line for these items. Adds what the limits are made of to the code, and returns the line and its limits, each once.
     pub(super) fn write(&mut self, items: Vec<Value>) -> Result<(Vec<Node>, Vec<Limit>), JitError> {
-        let (entry, number) = self.entry;
         self.items = items.into();
-        self.values = AHashMap::from_iter([((entry, number), self.items.clone())]);
+        self.wide.clear();
         self.memory.clear();
         self.arguments.clear();
         self.elements.clear();
         let before = std::mem::take(&mut self.code.nodes);
-        self.call(entry)?;
+        self.call(self.entry.0)?;
         let line = std::mem::replace(&mut self.code.nodes, before);
         let limits = std::mem::take(&mut self.limits);
         let mut needed: AHashSet<Value> = limits.iter().map(|one| one.limit).collect();
@@ -138,13 +103,17 @@ impl<'m> Line<'m> {
 
     fn call(&mut self, func: Func) -> Result<(), JitError> {
         let f = Rc::new(self.code.module.functions[func].clone());
-        let wide = match func == self.entry.0 || self.items.len() == 1 {
-            true => Some(AHashMap::new()),
-            false => self.views.accesses(self.code.module, func.index(), &f),
-        };
-        let wide = wide.ok_or_else(|| error(format!("{func:?} has other accesses than were analysed")))?;
         let body = f.body;
-        self.region(&mut Frame { func, f, wide, open: Vec::new() }, body).map(|_| ())
+        let mut frame = Frame::new(func, f);
+        if func == self.entry.0 {
+            frame.values[self.entry.1] = self.items.clone();
+        } else if self.items.len() > 1 {
+            let wide = self.known.accesses(self.code.module, func.index(), &frame.f);
+            let wide =
+                wide.ok_or_else(|| error(format!("{func:?} has other accesses than were analysed")))?;
+            self.wide.extend(wide.into_iter().map(|(inst, first)| ((func, inst), first)));
+        }
+        self.region(&mut frame, body).map(|_| ())
     }
 
     /// Writes a region; returns the construct that it leads behind, or nothing if it returns.
@@ -155,10 +124,9 @@ impl<'m> Line<'m> {
             match *node {
                 Node::Inst(inst) => self.inst(frame, inst)?,
                 Node::Construct(construct) => {
-                    let is_last = number + 1 == data.nodes.len() && frame.ends(&data.end);
-                    frame.open.push((construct, is_last));
+                    frame.open(construct, (region, number));
                     let to = self.construct(frame, construct)?;
-                    frame.open.pop();
+                    frame.close();
                     if to != Some(construct) {
                         return Ok(to);
                     }
@@ -169,7 +137,7 @@ impl<'m> Line<'m> {
             End::Exit { to, args } => {
                 for (&arg, &result) in args.iter().zip(&f.constructs[*to].results) {
                     let copies = self.value(frame, arg)?;
-                    self.values.insert((frame.func, result), copies);
+                    frame.values[result] = copies;
                 }
                 Ok(Some(*to))
             }
@@ -205,7 +173,7 @@ impl<'m> Line<'m> {
             if self.region(frame, side)? != Some(construct) {
                 return Err(error("two sides that do not meet"));
             }
-            sides.push(results.iter().filter_map(|&one| self.values.remove(&(frame.func, one))).collect());
+            sides.push(results.iter().map(|&one| frame.values.replace(one, Copies::new())).collect());
         }
         for (number, &result) in results.iter().enumerate() {
             let data = f.values[result];
@@ -217,7 +185,7 @@ impl<'m> Line<'m> {
                 self.emit(select, data.ty, data.decorations)
             });
             let chosen = chosen.collect();
-            self.values.insert((frame.func, result), chosen);
+            frame.values[result] = chosen;
         }
         Ok(Some(construct))
     }
@@ -268,16 +236,15 @@ impl<'m> Line<'m> {
     }
 
     fn value(&mut self, frame: &Frame, value: Value) -> Result<Copies, JitError> {
-        if let Some(known) = self.values.get(&(frame.func, value)) {
+        let known = &frame.values[value];
+        if !known.is_empty() {
             return Ok(known.clone());
         }
         let data = frame.f.values[value];
         let Def::Const(constant) = data.def else {
             return Err(error(format!("{value:?} of {:?} is used before it is defined", frame.func)));
         };
-        let own: Copies = SmallVec::from_slice(&[self.code.function().constant(constant, data.ty)]);
-        self.values.insert((frame.func, value), own.clone());
-        Ok(own)
+        Ok(SmallVec::from_slice(&[self.code.function().constant(constant, data.ty)]))
     }
 
     fn emit(&mut self, operation: Operation, ty: Type, decorations: Option<DecorationSet>) -> Value {
@@ -286,10 +253,10 @@ impl<'m> Line<'m> {
         result.expect("invariant: an instruction with a type has a result")
     }
 
-    fn inst(&mut self, frame: &Frame, inst: Inst) -> Result<(), JitError> {
-        let data = &frame.f.insts[inst];
+    fn inst(&mut self, frame: &mut Frame, inst: Inst) -> Result<(), JitError> {
+        let data = &frame.f.clone().insts[inst];
         let result = data.result.map(|result| (result, frame.f.values[result]));
-        if data.result.is_some_and(|result| self.values.contains_key(&(frame.func, result))) {
+        if data.result.is_some_and(|result| !frame.values[result].is_empty()) {
             return Ok(());
         }
         match (&data.operation, result) {
@@ -299,7 +266,7 @@ impl<'m> Line<'m> {
             }
             (&Operation::Load { place, access }, Some((result, data))) => {
                 let loaded = self.load(frame, (inst, place), access, data.ty)?;
-                self.values.insert((frame.func, result), loaded);
+                frame.values[result] = loaded;
                 Ok(())
             }
             (Operation::Pure { op: Op::CompositeExtract, args, literals }, Some((result, data)))
@@ -307,7 +274,7 @@ impl<'m> Line<'m> {
             {
                 let (whole, number) = (self.value(frame, args[0])?, literals[0]);
                 let parts = whole.iter().map(|&value| self.part(value, number, data.ty)).collect();
-                self.values.insert((frame.func, result), parts);
+                frame.values[result] = parts;
                 Ok(())
             }
             (operation, Some((result, data))) if operation.effect() == Effect::None => {
@@ -326,7 +293,7 @@ impl<'m> Line<'m> {
                     self.emit(own, data.ty, data.decorations)
                 });
                 let copies = copies.collect();
-                self.values.insert((frame.func, result), copies);
+                frame.values[result] = copies;
                 Ok(())
             }
             (operation, _) => Err(error(format!("{operation:?} on a straight line"))),
@@ -358,7 +325,7 @@ impl<'m> Line<'m> {
             (StorageClass::Private, Some(numbers)) => self.held(place.root, &numbers, ty),
             (StorageClass::Private, None) => Err(error("a variable at a place that varies")),
             (_, Some(numbers))
-                if access.is_plain() && self.views.holds_arguments(self.code.module, place.root) =>
+                if access.is_plain() && self.known.holds_arguments(self.code.module, place.root) =>
             {
                 let key = (place.root, numbers, ty);
                 let value = match self.arguments.get(&key) {
@@ -436,7 +403,7 @@ impl<'m> Line<'m> {
             return Ok(());
         }
         let view = self.view(frame, inst, place.root, ty)?;
-        let binding = Views::binding(self.code.module, place.root);
+        let binding = bindings::binding(self.code.module, place.root);
         self.elements.retain(|_, known| Some(known.0) != binding);
         if let Some(view) = view {
             self.store_vector(&view, &value);
@@ -451,10 +418,16 @@ impl<'m> Line<'m> {
     }
 
     /// How an access sees the elements of all items as one vector, if it does.
-    fn view(&self, frame: &Frame, inst: Inst, root: Global, ty: Type) -> Result<Option<View>, JitError> {
-        let Some(&first) = frame.wide.get(&inst) else { return Ok(None) };
-        let view = self.views.find(self.code.module, root, first, ty);
-        view.map(Some).ok_or_else(|| error("vectors that were not declared"))
+    fn view(&mut self, frame: &Frame, inst: Inst, root: Global, ty: Type) -> Result<Option<View>, JitError> {
+        let Some(&first) = self.wide.get(&(frame.func, inst)) else { return Ok(None) };
+        let number = bindings::binding(self.code.module, root);
+        let view = bindings::view(self.code.module, root, ty, first);
+        let (Some(binding), Some((variable, vector))) = (number, view) else {
+            return Err(error("vectors of a variable that sees no binding"));
+        };
+        self.views.insert(variable);
+        let is_own = self.known.is_own(binding);
+        Ok(Some(View { variable, binding, vector, is_own }))
     }
 
     fn vector(&mut self, view: &View) -> Place {

@@ -1,13 +1,13 @@
-//! Buffers that are seen as vectors: which accesses of members are such, and through which variables.
+//! Buffers that are seen as vectors: which accesses of members are such, and what they see.
 
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use rspirv::dr::Operand;
-use rspirv::spirv::{Decoration, StorageClass};
+use rspirv::spirv::StorageClass;
 
+use crate::emit::passes::bindings::{self, binding};
 use crate::ir::entity::{Global, Inst, Type};
-use crate::ir::{Function, Module, Node, Operation, Root, TypeKind};
+use crate::ir::{Function, Module, Node, Operation, Root};
 use crate::kernel::Specialized;
 use crate::plan::recipe::{Member, Recipe, Target};
 
@@ -32,13 +32,9 @@ pub(super) struct View {
 
 impl Views {
     pub(super) fn of(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Self {
-        let mut has_order = false;
+        let has_order = bindings::has_order(kernels);
         let of = |(member, kernel): (&Member, &Arc<Specialized>)| {
             let Ok(normal) = &kernel.normal else { return Vec::new() };
-            let orders = |operand: &Operand| {
-                matches!(operand, Operand::Decoration(Decoration::Coherent | Decoration::Volatile))
-            };
-            has_order |= normal.module.annotations.iter().any(|inst| inst.operands.iter().any(orders));
             let accesses = normal.analysis.accesses.iter().enumerate();
             let bound = accesses.filter_map(|(number, access)| match member.targets[access.binding] {
                 Target::Bound(binding) => {
@@ -56,12 +52,9 @@ impl Views {
         Self { wide, is_own: own.collect() }
     }
 
-    /// Number of the binding that a variable sees.
-    pub(super) fn binding(module: &Module, variable: Global) -> Option<u32> {
-        match module.decoration(variable, Decoration::Binding) {
-            Some(&[Operand::LiteralBit32(binding)]) => Some(binding),
-            _ => None,
-        }
+    /// Whether no other variable and no other invocation reaches the elements of a binding.
+    pub(super) fn is_own(&self, binding: u32) -> bool {
+        self.is_own.get(binding as usize).copied().unwrap_or(false)
     }
 
     /// Whether a variable holds what is the same all the time: arguments, or ids.
@@ -70,7 +63,7 @@ impl Views {
             StorageClass::PushConstant | StorageClass::Input => true,
             // The engine's own buffer for arguments is behind those of the members.
             StorageClass::Uniform => {
-                Self::binding(module, variable).is_some_and(|binding| binding as usize >= self.is_own.len())
+                binding(module, variable).is_some_and(|binding| binding as usize >= self.is_own.len())
             }
             _ => false,
         }
@@ -93,52 +86,11 @@ impl Views {
                 && matches!(module.globals[root].class, StorageClass::StorageBuffer | StorageClass::Uniform)
                 && !self.holds_arguments(module, root)
             {
-                found.push((inst, Self::binding(module, root)));
+                found.push((inst, binding(module, root)));
             }
         });
         let is_same = found.iter().map(|one| one.1).eq(wide.iter().map(|one| Some(one.0)));
         let numbered = found.iter().zip(wide).filter_map(|(&(inst, _), &(_, first))| Some((inst, first?)));
         is_same.then(|| numbered.collect())
     }
-
-    /// The variable that sees a binding as vectors of elements of a type, in an array that begins at this byte.
-    pub(super) fn find(&self, module: &Module, root: Global, first: u32, element: Type) -> Option<View> {
-        let binding = Self::binding(module, root)?;
-        let of = TypeKind::Vector { element, count: 4 };
-        let mut views = module.declared().filter(|&view| Self::binding(module, view) == Some(binding));
-        views.find_map(|variable| {
-            let vector = vectors(module, variable, first);
-            let vector = vector.filter(|&vector| *module.types.kind(vector) == of)?;
-            let is_own = self.is_own.get(binding as usize).copied().unwrap_or(false);
-            Some(View { variable, binding, vector, is_own })
-        })
-    }
-}
-
-/// Type of the vectors of which a variable sees an array that begins at this byte.
-fn vectors(module: &Module, variable: Global, first: u32) -> Option<Type> {
-    let (_, block) = module.types.pointer(module.globals[variable].pointer)?;
-    let TypeKind::Struct { members } = module.types.kind(block) else { return None };
-    let &[array] = members.as_slice() else { return None };
-    let begins = offset(module, block, 0)? == first && stride(module, array)? == 16;
-    match *module.types.kind(array) {
-        TypeKind::RuntimeArray { element } if begins => Some(element),
-        _ => None,
-    }
-}
-
-fn offset(module: &Module, ty: Type, member: u32) -> Option<u32> {
-    module.types.get(ty).members.iter().find_map(|(number, decoration)| match decoration.as_slice() {
-        &[Operand::Decoration(Decoration::Offset), Operand::LiteralBit32(offset)] if *number == member => {
-            Some(offset)
-        }
-        _ => None,
-    })
-}
-
-fn stride(module: &Module, ty: Type) -> Option<u32> {
-    module.types.get(ty).decorations.iter().find_map(|decoration| match decoration.as_slice() {
-        &[Operand::Decoration(Decoration::ArrayStride), Operand::LiteralBit32(stride)] => Some(stride),
-        _ => None,
-    })
 }

@@ -2,15 +2,16 @@
 //!
 //! Sums, differences and products are those of a ring, whatever wraps. So two words with one polynomial are the same.
 
-use rspirv::spirv::Word;
 use smallvec::SmallVec;
+
+use crate::ir::entity::Value;
 
 /// Most words that are multiplied, and most products that are summed up; what has more is a word of its own.
 const MOST_FACTORS: usize = 3;
 const MOST_TERMS: usize = 8;
 
 /// A product of words, by their ids.
-type Product = SmallVec<[Word; MOST_FACTORS]>;
+type Product = SmallVec<[Value; MOST_FACTORS]>;
 
 /// A product with its factor.
 pub(super) type Factored = (Product, u32);
@@ -24,7 +25,7 @@ impl Polynomial {
         Self::sum([(Product::new(), value)].into_iter()).unwrap_or_else(|| Self(SmallVec::new()))
     }
 
-    pub(super) fn word(word: Word) -> Self {
+    pub(super) fn word(word: Value) -> Self {
         Self([(Product::from_slice(&[word]), 1)].into_iter().collect())
     }
 
@@ -69,7 +70,7 @@ impl Polynomial {
     }
 
     /// The word, if it is one.
-    pub(super) fn as_word(&self) -> Option<Word> {
+    pub(super) fn as_word(&self) -> Option<Value> {
         match self.0.as_slice() {
             [(product, 1)] => match product.as_slice() {
                 [word] => Some(*word),
@@ -87,7 +88,7 @@ impl Polynomial {
     }
 
     /// Its products with their factors, these words left out.
-    pub(super) fn without(&self, words: &[Word]) -> impl Iterator<Item = Factored> {
+    pub(super) fn without(&self, words: &[Value]) -> impl Iterator<Item = Factored> {
         let other =
             |product: &Product| product.iter().copied().filter(|word| !words.contains(word)).collect();
         self.0.iter().map(move |(product, factor)| (other(product), *factor))
@@ -106,7 +107,7 @@ impl Polynomial {
     }
 
     /// Factor of a word and constant, if it is made of that word alone.
-    pub(super) fn of(&self, word: Word) -> Option<(u32, u32)> {
+    pub(super) fn of(&self, word: Value) -> Option<(u32, u32)> {
         let (rest, constant) = self.split();
         match rest.0.as_slice() {
             [(product, factor)] if product.as_slice() == [word] => Some((*factor, constant)),
@@ -118,10 +119,15 @@ impl Polynomial {
 #[cfg(test)]
 mod tests {
     use super::Polynomial as P;
+    use crate::ir::entity::{Entity as _, Value};
+
+    fn word(number: usize) -> P {
+        P::word(Value::new(number))
+    }
 
     #[test]
     fn equal_words_are_equal_polynomials() {
-        let (x, w) = (P::word(7), P::word(3));
+        let (x, w) = (word(7), word(3));
         let one = P::constant(1);
         // ((x + 1) - 1) w = x w, also where x + 1 wraps.
         let there = x.plus(1, &one).unwrap();
@@ -137,13 +143,13 @@ mod tests {
 
     #[test]
     fn what_grows_too_large_is_left() {
-        let x = P::word(7);
+        let x = word(7);
         let cube = x.times(&x).unwrap().times(&x).unwrap();
         assert_eq!(cube.times(&x), None);
         let mut sum = P::constant(0);
-        for word in 1..=8 {
-            sum = sum.plus(1, &P::word(word)).unwrap();
+        for number in 1..=8 {
+            sum = sum.plus(1, &word(number)).unwrap();
         }
-        assert_eq!(sum.plus(1, &P::word(9)), None);
+        assert_eq!(sum.plus(1, &word(9)), None);
     }
 }

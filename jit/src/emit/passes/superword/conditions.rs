@@ -1,19 +1,21 @@
 //! What has to hold for the way that is written, of all items.
 
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::Op;
+
+use crate::ir::entity::Value;
 
 /// `a <= b`, or `a < b`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Order {
     pub(super) signed: bool,
     pub(super) strict: bool,
-    pub(super) a: Word,
-    pub(super) b: Word,
+    pub(super) a: Value,
+    pub(super) b: Value,
 }
 
 impl Order {
     /// What a comparison says, of which this comes out.
-    pub(super) fn of(op: Op, truth: bool, a: Word, b: Word) -> Option<Self> {
+    pub(super) fn of(op: Op, truth: bool, a: Value, b: Value) -> Option<Self> {
         let (signed, strict, swapped) = match op {
             Op::ULessThan => (false, true, false),
             Op::ULessThanEqual => (false, false, false),
@@ -44,11 +46,11 @@ impl Order {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Condition {
     Order(Order),
-    Is(Word, bool),
+    Is(Value, bool),
 }
 
 /// The branches behind which something has to hold: conditions, and what they are.
-pub(super) type Behind = Vec<(Word, bool)>;
+pub(super) type Behind = Vec<(Value, bool)>;
 
 /// All that has to hold.
 #[derive(Default)]
@@ -59,7 +61,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// From here on, what is noted has to hold where this condition is this.
-    pub(super) fn enter(&mut self, condition: Word, truth: bool) {
+    pub(super) fn enter(&mut self, condition: Value, truth: bool) {
         self.behind.push((condition, truth));
     }
 
@@ -67,7 +69,7 @@ impl Conditions {
         self.behind.pop();
     }
 
-    pub(super) fn add(&mut self, condition: Word, truth: bool) {
+    pub(super) fn add(&mut self, condition: Value, truth: bool) {
         self.note(Condition::Is(condition, truth));
     }
 
@@ -88,7 +90,7 @@ impl Conditions {
     }
 
     /// The words that they are made of.
-    pub(super) fn words(&self) -> impl Iterator<Item = Word> + '_ {
+    pub(super) fn words(&self) -> impl Iterator<Item = Value> + '_ {
         self.all.iter().flat_map(|(behind, condition)| {
             let own = match *condition {
                 Condition::Order(order) => [order.a, order.b],

@@ -3,8 +3,8 @@
 //! A way is gone through twice: first to see which elements its accesses touch, then with those of them as vectors that four items, or what they load
 //! together, make up.
 
+use crate::ir::entity::{Global, Value};
 use ahash::{AHashMap, AHashSet};
-use rspirv::spirv::Word;
 
 use super::words::{Factored, Polynomial};
 
@@ -27,7 +27,7 @@ pub(super) struct Touch {
 
 /// Indices of the elements that the items touch: each the same, and a number.
 pub(super) struct Place {
-    pub(super) variable: Word,
+    pub(super) variable: Global,
     pub(super) rest: Polynomial,
     pub(super) numbers: [i32; WIDE],
 }
@@ -53,7 +53,7 @@ pub(super) struct Vectors {
 impl Vectors {
     /// Vectors for a way with these accesses: if all that it stores, and loads of what is written, are some. `ids` are the ids of its items and of its
     /// invocation. That an array's rows are as aligned as those that are stored to is a guess by their lengths, and is asked all the same.
-    pub(super) fn of(touches: &[Touch], ids: &[Word]) -> Option<Vectors> {
+    pub(super) fn of(touches: &[Touch], ids: &[Value]) -> Option<Vectors> {
         let places = || touches.iter().filter_map(|touch| touch.place.as_ref().map(|place| (touch, place)));
         let stored = places().filter(|(touch, _)| touch.stores);
         let rows: Vec<Factored> = stored.flat_map(|(_, place)| place.rest.without(ids)).collect();
@@ -68,7 +68,7 @@ impl Vectors {
             all.items.insert(touch.number, [true; WIDE]);
             all.left += 1;
         }
-        let mut elements: AHashSet<(Word, &Polynomial, i32)> = AHashSet::new();
+        let mut elements: AHashSet<(Global, &Polynomial, i32)> = AHashSet::new();
         let loads = || places().filter(|(touch, place)| touch.frozen && is_aligned(place));
         for (_, place) in loads().filter(|(touch, _)| touch.always) {
             elements.extend(place.numbers.iter().map(|&number| (place.variable, &place.rest, number)));

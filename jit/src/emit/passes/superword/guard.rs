@@ -4,13 +4,13 @@
 //! - if what [`write`] writes holds, all that was noted does, each under the branches it was noted behind
 
 use ahash::AHashMap;
-use rspirv::dr::Operand;
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::Op;
 
 use super::conditions::{Behind, Condition, Conditions, Order};
-use super::trace::{Tracer, ids};
+use super::trace::Tracer;
 use super::words::Polynomial;
-use crate::emit::builder::Code;
+use crate::ir::entity::Value;
+use crate::ir::{Builder, TypeKind};
 
 /// Orders with the same other side, of words that differ by numbers: their common part, and each word with its number.
 struct Family {
@@ -18,12 +18,11 @@ struct Family {
     /// The words are the lesser side.
     lesser: bool,
     rest: Option<Polynomial>,
-    words: Vec<(Word, i64)>,
+    words: Vec<(Value, i64)>,
 }
 
 /// Writes whether all of it holds.
-pub(super) fn write(all: &Conditions, tracer: &mut Tracer<'_>, code: &mut Code) -> Word {
-    let boolean = tracer.shared.builder.bool();
+pub(super) fn write(all: &Conditions, tracer: &mut Tracer<'_>) -> Value {
     let mut sets: Vec<(&Behind, Vec<Condition>)> = Vec::new();
     for (behind, condition) in &all.all {
         match sets.iter_mut().find(|(other, _)| *other == behind) {
@@ -31,43 +30,36 @@ pub(super) fn write(all: &Conditions, tracer: &mut Tracer<'_>, code: &mut Code) 
             None => sets.push((behind, vec![*condition])),
         }
     }
-    let mut whole: Option<Word> = None;
+    let mut whole: Option<Value> = None;
     for (behind, conditions) in sets {
-        let mut all: Option<Word> = None;
+        let mut all: Option<Value> = None;
         for order in orders(tracer, &conditions) {
-            let one = value(tracer, code, order.op(), boolean, &[order.a, order.b]);
-            all = Some(both(tracer, code, boolean, all, one));
+            let one = tracer.code.test(order.op(), order.a, order.b);
+            all = Some(both(&mut tracer.code, all, one));
         }
         for condition in &conditions {
             let Condition::Is(word, truth) = *condition else { continue };
-            let one = if truth { word } else { value(tracer, code, Op::LogicalNot, boolean, &[word]) };
-            all = Some(both(tracer, code, boolean, all, one));
+            let one = if truth { word } else { not(&mut tracer.code, word) };
+            all = Some(both(&mut tracer.code, all, one));
         }
         let Some(mut holds) = all else { continue };
         // Where control does not come there, nothing has to hold.
         for &(word, truth) in behind {
-            let away = if truth { value(tracer, code, Op::LogicalNot, boolean, &[word]) } else { word };
-            holds = value(tracer, code, Op::LogicalOr, boolean, &[away, holds]);
+            let away = if truth { not(&mut tracer.code, word) } else { word };
+            holds = tracer.code.test(Op::LogicalOr, away, holds);
         }
-        whole = Some(both(tracer, code, boolean, whole, holds));
+        whole = Some(both(&mut tracer.code, whole, holds));
     }
-    whole.unwrap_or_else(|| tracer.shared.builder.truth(true))
+    whole.unwrap_or_else(|| tracer.code.truth(true))
 }
 
-fn value(tracer: &mut Tracer<'_>, code: &mut Code, op: Op, ty: Word, operands: &[Word]) -> Word {
-    code.value(&mut tracer.shared.builder, op, ty, ids(operands))
+fn not(code: &mut Builder<'_>, value: Value) -> Value {
+    let boolean = code.module.ty(TypeKind::Bool);
+    code.pure(Op::LogicalNot, boolean, &[value], &[])
 }
 
-fn both(tracer: &mut Tracer<'_>, code: &mut Code, boolean: Word, all: Option<Word>, one: Word) -> Word {
-    match all {
-        Some(all) => code.value(
-            &mut tracer.shared.builder,
-            Op::LogicalAnd,
-            boolean,
-            vec![Operand::IdRef(all), Operand::IdRef(one)],
-        ),
-        None => one,
-    }
+fn both(code: &mut Builder<'_>, all: Option<Value>, one: Value) -> Value {
+    all.map_or(one, |all| code.test(Op::LogicalAnd, all, one))
 }
 
 /// Fewer orders of which these follow.
@@ -76,10 +68,10 @@ fn both(tracer: &mut Tracer<'_>, code: &mut Code, boolean: Word, all: Option<Wor
 /// they are less than half of all words apart: so whatever is below the limit at `most` is at all, and whatever is above it at `least`.
 fn orders(tracer: &mut Tracer<'_>, conditions: &[Condition]) -> Vec<Order> {
     let mut families: Vec<Family> = Vec::new();
-    let mut found: AHashMap<(bool, bool, bool, Word, Option<Polynomial>), usize> = AHashMap::new();
+    let mut found: AHashMap<(bool, bool, bool, Value, Option<Polynomial>), usize> = AHashMap::new();
     for condition in conditions {
         let Condition::Order(order) = *condition else { continue };
-        let split = |tracer: &mut Tracer<'_>, word: Word| tracer.fact(word).words.map(|words| words.split());
+        let split = |tracer: &mut Tracer<'_>, word: Value| tracer.words(word).map(|words| words.split());
         // The side that has more than a number in it varies.
         let (a, b) = (split(tracer, order.a), split(tracer, order.b));
         let is_number = |of: &Option<(Polynomial, u32)>| {
@@ -100,7 +92,7 @@ fn orders(tracer: &mut Tracer<'_>, conditions: &[Condition]) -> Vec<Order> {
     }
     let mut all: Vec<Order> = Vec::new();
     for Family { order, lesser, rest, mut words } in families {
-        let Order { signed, strict, .. } = order;
+        let signed = order.signed;
         words.sort_by_key(|&(_, number)| number);
         let (least, most) = (words[0], words[words.len() - 1]);
         let mut add = |order: Order| {
@@ -108,7 +100,7 @@ fn orders(tracer: &mut Tracer<'_>, conditions: &[Condition]) -> Vec<Order> {
                 all.push(order);
             }
         };
-        let limit = |word: Word| match lesser {
+        let limit = |word: Value| match lesser {
             true => Order { a: word, ..order },
             false => Order { b: word, ..order },
         };
@@ -119,7 +111,6 @@ fn orders(tracer: &mut Tracer<'_>, conditions: &[Condition]) -> Vec<Order> {
         if least.0 != most.0 && !mutant!(NothingWrapsBetween) {
             add(Order { signed, strict: false, a: least.0, b: most.0 });
         }
-        let _ = strict;
         add(limit(if lesser { most.0 } else { least.0 }));
     }
     all

@@ -1,0 +1,335 @@
+//! Several items of a work-group in one invocation, so that what neighbours have in common is loaded once.
+//!
+//! A stencil loads each element as often as it has neighbours. Where one invocation does `n` items that lie below each other, it loads the rows that they
+//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`]); whether
+//! they take it is asked first, and where they do not, they are done one after another by the kernel as it is.
+//!
+//! # Requires
+//! - functions without parameters of members that are free: no barrier, nothing that is shared, and nothing handed from one item to another
+//!
+//! # Guarantees
+//! - each item of the work-group is done once, with its ids
+//! - its instructions are the kernel's, in their order, on the same values; what is loaded once is what nothing writes
+//!
+//! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
+
+mod conditions;
+mod guard;
+mod trace;
+mod vectors;
+mod words;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
+use smallvec::SmallVec;
+
+use super::{bindings, built_ins};
+use crate::emit::JitError;
+use crate::ir::entity::{Func, Global, Value};
+use crate::ir::{Builder, End, Function, Module, Node, Operation};
+use crate::kernel::Specialized;
+use crate::plan::recipe::Recipe;
+use crate::schedule::Superword;
+use trace::{Ids, Start, Tracer};
+use vectors::{Touch, Vectors};
+use words::Polynomial;
+
+/// The ids that the items have instead of the invocation's.
+const VIRTUAL: [BuiltIn; 3] =
+    [BuiltIn::GlobalInvocationId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
+
+/// Makes an entry point of a work-group of which each invocation does several items, if there is a way.
+pub(in crate::emit) fn run(
+    module: &mut Module,
+    recipe: &Recipe,
+    kernels: &[Arc<Specialized>],
+) -> Result<(), JitError> {
+    let entry = module.entry_points.first().map(|entry| entry.function);
+    let (Some(how), Some(entry)) = (recipe.schedule.superword(), entry) else { return Ok(()) };
+    let functions = { module.defined.iter() }.map(|&func| (func, Rc::new(module.functions[func].clone())));
+    let functions = Rc::new(functions.collect());
+    let frozen = module.declared().filter(|&global| bindings::is_frozen(module, recipe, global)).collect();
+    let mut job = Job { module, recipe, entry, functions, frozen: Rc::new(frozen) };
+    let beside = how.in_vectors();
+    let chosen = beside.and_then(|beside| Some((job.in_vectors(beside)?, beside)));
+    let Some((way, how)) = chosen.or_else(|| Some((job.better(how)?, how))) else { return Ok(()) };
+    let (main, views) = (way.main, way.views.clone());
+    finish(module, recipe, how, entry, way);
+    bindings::decorate(module, recipe, kernels, (main, &views));
+    let mut size = recipe.schedule.local_size();
+    size[usize::from(how.axis)] /= how.items;
+    module.set_local_size(size);
+    Ok(())
+}
+
+/// What ways are written for.
+struct Job<'a> {
+    module: &'a mut Module,
+    recipe: &'a Recipe,
+    entry: Func,
+    functions: Rc<AHashMap<Func, Rc<Function>>>,
+    frozen: Rc<AHashSet<Global>>,
+}
+
+/// A way that has been written.
+struct Way {
+    /// Its function, which has no code yet.
+    main: Func,
+    /// What has to stand before.
+    before: Vec<Node>,
+    nodes: Vec<Node>,
+    holds: Option<Value>,
+    spared: usize,
+    met_clamps: bool,
+    /// Accesses to buffers, if it is not known yet which are to vectors.
+    touches: Vec<Touch>,
+    /// Variables that see buffers as vectors.
+    views: AHashSet<Global>,
+    /// Ids of the items, and of the invocation.
+    ids: Vec<Value>,
+}
+
+impl Job<'_> {
+    /// The way without clamps, if that spares more loads.
+    fn better(&mut self, how: Superword) -> Option<Way> {
+        // Clamps are left out only where something is gained by it.
+        let plain = self.way(how, false, None);
+        let unclamped = match &plain {
+            Some(way) if !way.met_clamps => None,
+            _ => self.way(how, true, None),
+        };
+        match (plain, unclamped) {
+            (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
+            (plain, other) => plain.or(other),
+        }
+    }
+
+    /// The way with vectors that has the fewest accesses to memory, if all that is stored can be vectors.
+    fn in_vectors(&mut self, how: Superword) -> Option<Way> {
+        let mut best: Option<(bool, Vectors)> = None;
+        for clamps in [false, true] {
+            let Some(way) = self.way(how, clamps, None) else { continue };
+            let found = Vectors::of(&way.touches, &way.ids);
+            if let Some(found) =
+                found.filter(|one| best.as_ref().is_none_or(|(_, best)| one.left < best.left))
+            {
+                best = Some((clamps, found));
+            }
+            if !way.met_clamps {
+                break;
+            }
+        }
+        let (clamps, vectors) = best?;
+        self.way(how, clamps, Some(Rc::new(vectors)))
+    }
+
+    /// Writes a way.
+    fn way(&mut self, how: Superword, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
+        let Job { ref mut module, recipe, entry, .. } = *self;
+        let ids = VIRTUAL.into_iter().filter_map(|one| Some((module.input(one)?, one))).collect();
+        let Function { ty, result, control, .. } = module.functions[entry];
+        let main = module.functions.push(Function::new(ty, result, control));
+        let mut code = Builder::new(module, main);
+        let common = common(&mut code, recipe, how);
+        let mut items = Vec::new();
+        for k in 0..how.items {
+            let number = code.word(if mutant!(ItemsAreOne) { 0 } else { k });
+            items.push(numbered(&mut code, recipe, how, (&common, number)));
+        }
+        let mut before = std::mem::take(&mut code.nodes);
+        let start = Start {
+            functions: self.functions.clone(),
+            frozen: self.frozen.clone(),
+            ids: Ids { variables: ids, base: common.base.map(|base| (base, how.items)) },
+            items: how.items as usize,
+            clamps,
+            vectors,
+        };
+        let mut tracer = Tracer::new(code, start);
+        for builtin in VIRTUAL {
+            let values = items.iter().map(|item| item.of(builtin)).collect();
+            tracer.set_ids(builtin, values);
+        }
+        let axis = usize::from(how.axis);
+        for item in &items {
+            [item.global, item.local]
+                .as_flattened()
+                .iter()
+                .chain([&item.index])
+                .for_each(|&id| tracer.note_id(id, None));
+        }
+        // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
+        let (from, times, distance) = match common.base {
+            Some(base) => (base, how.items, 1),
+            None => (common.global[axis], 1, recipe.schedule.local_size()[axis] / how.items),
+        };
+        tracer.note_id(from, None);
+        for (k, item) in (0..).zip(&items) {
+            let words = Polynomial::word(from).times(&Polynomial::constant(times));
+            let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));
+            tracer.note_id(item.global[axis], words);
+        }
+        tracer.call(entry).ok()?;
+        let conditions = std::mem::take(&mut tracer.conditions);
+        let mut nodes = std::mem::take(&mut tracer.code.nodes);
+        let (mut needed, mut moved) = (conditions.words().collect(), Vec::new());
+        hoist(tracer.code.function(), &mut nodes, &mut needed, &mut moved);
+        before.extend(moved.into_iter().rev());
+        tracer.code.nodes = before;
+        let holds = (!conditions.is_empty()).then(|| guard::write(&conditions, &mut tracer));
+        let Tracer { code: Builder { nodes: before, .. }, spared, met_clamps, touches, views, .. } = tracer;
+        let of_items = items.iter().flat_map(|item| [item.global, item.local].concat());
+        let ids = of_items.chain([from]).collect();
+        Some(Way { main, before, nodes, holds, spared, met_clamps, touches, views, ids })
+    }
+}
+
+/// The ids of one item, each component by itself.
+#[derive(Clone, Copy)]
+struct Item {
+    global: [Value; 3],
+    local: [Value; 3],
+    index: Value,
+}
+
+impl Item {
+    fn of(&self, builtin: BuiltIn) -> [Value; 3] {
+        match builtin {
+            BuiltIn::GlobalInvocationId => self.global,
+            BuiltIn::LocalInvocationId => self.local,
+            _ => [self.index; 3],
+        }
+    }
+}
+
+/// What all items of an invocation have in common.
+struct Common {
+    /// The invocation's number in the dimension in which its items follow each other, where they are next to each other.
+    base: Option<Value>,
+    /// Ids of the first item.
+    global: [Value; 3],
+    local: [Value; 3],
+}
+
+/// The ids of the first item, and what those of the others are made of.
+fn common(code: &mut Builder<'_>, recipe: &Recipe, how: Superword) -> Common {
+    let axis = usize::from(how.axis);
+    let mut local = code.components(BuiltIn::LocalInvocationId);
+    let group = code.components(BuiltIn::WorkgroupId);
+    let several = code.word(how.items);
+    let mut base = None;
+    let global = std::array::from_fn(|d| {
+        let is_several = d == axis && how.consecutive;
+        let size = recipe.schedule.local_size()[d] / if is_several { how.items } else { 1 };
+        let number = code.linear(group[d], size, local[d]);
+        if !is_several {
+            return number;
+        }
+        base = Some(number);
+        code.math(Op::IMul, number, several)
+    });
+    if how.consecutive {
+        local[axis] = code.math(Op::IMul, local[axis], several);
+    }
+    Common { base, global, local }
+}
+
+/// The ids of the item with this number.
+fn numbered(
+    code: &mut Builder<'_>,
+    recipe: &Recipe,
+    how: Superword,
+    (common, number): (&Common, Value),
+) -> Item {
+    let (axis, size) = (usize::from(how.axis), recipe.schedule.local_size());
+    let &Common { mut global, mut local, .. } = common;
+    let distance = if how.consecutive {
+        number
+    } else {
+        let distance = code.word(size[axis] / how.items);
+        code.math(Op::IMul, number, distance)
+    };
+    for id in [&mut global[axis], &mut local[axis]] {
+        *id = code.math(Op::IAdd, *id, distance);
+    }
+    let row = code.linear(local[2], size[1], local[1]);
+    Item { global, local, index: code.linear(row, size[0], local[0]) }
+}
+
+/// Moves what is needed out of nodes, last first.
+fn hoist(f: &mut Function, nodes: &mut Vec<Node>, needed: &mut AHashSet<Value>, moved: &mut Vec<Node>) {
+    let mut kept = Vec::with_capacity(nodes.len());
+    for node in nodes.drain(..).rev() {
+        match node {
+            Node::Inst(inst) => {
+                let data = &f.insts[inst];
+                if data.result.is_some_and(|result| needed.contains(&result)) {
+                    needed.extend(data.operation.values());
+                    needed.extend(data.operation.place().into_iter().flat_map(|place| &f.places[place].path));
+                    moved.push(node);
+                    continue;
+                }
+            }
+            Node::Construct(construct) => {
+                for region in f.constructs[construct].kind.regions().into_iter().rev() {
+                    let mut inner = std::mem::take(&mut f.regions[region].nodes);
+                    hoist(f, &mut inner, needed, moved);
+                    f.regions[region].nodes = inner;
+                }
+            }
+        }
+        kept.push(node);
+    }
+    kept.reverse();
+    *nodes = kept;
+}
+
+/// Writes the entry point around a way.
+fn finish(module: &mut Module, recipe: &Recipe, how: Superword, entry: Func, way: Way) {
+    let Way { main, before, nodes, holds, .. } = way;
+    let variables = if holds.is_some() { built_ins::redirect(module, &VIRTUAL) } else { Vec::new() };
+    module.defined.push(main);
+    module.entry_points.iter_mut().for_each(|one| one.function = main);
+    module.modes.iter_mut().for_each(|mode| mode.function = main);
+    let mut code = Builder::new(module, main);
+    code.nodes = before;
+    match holds {
+        Some(holds) => {
+            let [inside, otherwise] = code.branch(holds, Some(SelectionControl::NONE));
+            code.function().regions[inside].nodes = nodes;
+            let before = std::mem::take(&mut code.nodes);
+            one_by_one(&mut code, recipe, how, (entry, &variables));
+            let nodes = std::mem::replace(&mut code.nodes, before);
+            code.function().regions[otherwise].nodes = nodes;
+        }
+        None => {
+            // Nothing calls the members.
+            code.nodes.extend(nodes);
+            code.module.defined = vec![main];
+        }
+    }
+    let f = code.function();
+    f.regions[f.body].end = End::Return(None);
+    code.begin();
+}
+
+/// A loop over the items, each of which the kernel does as it is, with its ids in variables.
+fn one_by_one(
+    code: &mut Builder<'_>,
+    recipe: &Recipe,
+    how: Superword,
+    (entry, variables): (Func, &[(BuiltIn, Global)]),
+) {
+    let common = common(code, recipe, how);
+    let (zero, items, void) = (code.word(0), code.word(how.items), code.function().result);
+    let repeat = code.begin_loop(zero, items, LoopControl::DONT_UNROLL);
+    let item = numbered(code, recipe, how, (&common, repeat.count));
+    for &(builtin, variable) in variables {
+        built_ins::set(code, builtin, variable, &item.of(builtin));
+    }
+    code.value(Operation::Call { function: entry, args: SmallVec::new() }, void);
+    code.end_loop(repeat);
+}
