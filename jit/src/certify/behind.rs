@@ -53,7 +53,7 @@ impl<'a> Epilogue<'a> {
 
     /// What of the list does not allow it, whatever the instructions compute.
     pub(super) fn mismatch(&self) -> Option<String> {
-        let &Behind { ref list, producer, next, left, .. } = self.behind;
+        let &Behind { ref list, producer, next, left, below, above, .. } = self.behind;
         if producer >= next {
             return Some("what it reads is stored later".to_owned());
         }
@@ -91,6 +91,9 @@ impl<'a> Epilogue<'a> {
         }
         if self.handed(AccessKind::Atomic).next().is_some() {
             return Some("an atomic operation on an element".to_owned());
+        }
+        if left == Left::StoredBack && (below || above) {
+            return Some("elements that have no item are not stored".to_owned());
         }
         (left == Left::Nothing && self.is_missed())
             .then(|| "somebody looks for what is not stored".to_owned())

@@ -20,6 +20,7 @@
 mod evidence;
 mod items;
 mod pair;
+mod rows;
 
 use smallvec::SmallVec;
 
@@ -151,8 +152,10 @@ impl Pair<'_> {
         (handed.loads, handed.stored_back) = (items.loads.clone(), items.stored_back.clone());
         let number = |bytes: i128| (bytes - stored.origin) / items.stride;
         let first = number(items.first);
+        handed.rows = self.rows(&handed.stores, &items, (stored.origin, first != 0));
         let ids = Ids {
             based: first != 0,
+            by_row: handed.rows.digits,
             from_first: stored.below,
             to_last: stored.above,
             digits: items.digits.iter().map(|digit| digit.is).collect(),

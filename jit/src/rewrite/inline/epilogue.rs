@@ -21,6 +21,7 @@ use rspirv::dr::{Block, Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 
 use super::import::Import;
+use super::rows::{Row, Rows};
 use super::{Copy, Ids, Parts, Place, Slots, hides, parts, returns, width};
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{self, Role};
@@ -41,14 +42,16 @@ pub(crate) struct Handed {
     pub(crate) stored_back: Vec<usize>,
     /// What the producer stores is still stored.
     pub(crate) keeps: bool,
+    pub(crate) rows: Rows,
 }
 
 impl Handed {
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
-        let Self { stores, loads, stored_back, keeps } = self;
+        let Self { stores, loads, stored_back, keeps, rows } = self;
         let all = [stores, loads, stored_back].into_iter();
         let lists = all.flat_map(|list| [&[list.len()], list.as_slice()].concat());
-        lists.chain([usize::from(*keeps)]).flat_map(|n| (n as u32).to_le_bytes()).collect()
+        let all = lists.chain([usize::from(*keeps)]).chain(rows.numbers());
+        all.flat_map(|n| (n as u32).to_le_bytes()).collect()
     }
 }
 
@@ -107,18 +110,19 @@ pub(in crate::rewrite) fn append(
         zero,
         values: AHashMap::new(),
         dims: None,
+        row: None,
     };
     let mut epilogue = Epilogue { copy, own, handed, body, accesses: theirs.analysis.numbered() };
     epilogue.is_followed()?;
     let mut at = Vec::new();
-    for &number in &handed.stores {
+    for (nth, &number) in handed.stores.iter().enumerate() {
         let access = &own.analysis.accesses[number];
         let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
-        at.push((access.at.0, access.at.1, depth));
+        at.push((access.at.0, access.at.1, depth, handed.rows.of.get(nth).copied().flatten()));
     }
     // From the last on, so that positions stay what they are.
-    at.sort_unstable();
-    for (block, position, depth) in at.into_iter().rev() {
+    at.sort_unstable_by_key(|one| (one.0, one.1));
+    for (block, position, depth, row) in at.into_iter().rev() {
         let store = function.blocks[block].instructions[position].clone();
         let [Operand::IdRef(pointer), Operand::IdRef(value)] = store.operands.as_slice() else {
             return Err("a store that is volatile");
@@ -133,8 +137,9 @@ pub(in crate::rewrite) fn append(
         if width(own, ty) != Some(32) {
             return Err("an index of another width than 32 bits");
         }
+        let row = row.and_then(|row| row.find(index, &defs));
         let element = (*value, defs.type_of(*value).ok_or("a value of no type")?);
-        epilogue.behind(&mut function, (block, position), (index, ty), element)?;
+        epilogue.behind(&mut function, (block, position), ((index, ty), row), element)?;
     }
     Ok(epilogue.copy.writer.finish(function))
 }
@@ -189,7 +194,7 @@ impl Epilogue<'_> {
         &mut self,
         function: &mut Function,
         (block, position): (usize, usize),
-        (index, ty): (Word, Word),
+        ((index, ty), row): ((Word, Word), Option<Row>),
         element: (Word, Word),
     ) -> Result<()> {
         let label = function.blocks[block].label_id().ok_or("a block without a label")?;
@@ -204,6 +209,7 @@ impl Epilogue<'_> {
         let copy = &mut self.copy;
         let u32 = copy.writer.u32();
         let number = copy.cast(before, index, ty, u32);
+        copy.row = row.map(|row| copy.row_of(before, number, row));
         let join = copy.writer.fresh();
         let is_stored = copy.is_stored(before, number);
         let start = Instruction::new(Op::Label, None, Some(join), Vec::new());
@@ -260,6 +266,11 @@ impl Epilogue<'_> {
             let mut code = Vec::new();
             for (at, inst) in block.instructions.iter().enumerate() {
                 let access = self.accesses.get(&(number_of, at)).map(|&(access, _)| access);
+                let is_known = self.handed.rows.quotients.contains(&(number_of, at));
+                if let Some(row) = self.copy.row.filter(|_| is_known) {
+                    self.copy.quotient(&mut code, inst, row)?;
+                    continue;
+                }
                 self.instruction(&mut code, inst, access, number, (value, ty))?;
             }
             let label = block.label_id().and_then(|label| self.copy.values.get(&label)).copied();
