@@ -395,6 +395,19 @@ probes! {
             .appends(&[(1, 0)]);
     }
 
+    // A row that is a factor of several products, which make up its length together.
+    fn rows_in_two_products() {
+        let values: String = (0..2).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
+        let at = "y * p.w + y * p.w + x";
+        let text = format!("let x = gid.x * 2u; let y = gid.y; {values} z[{at}] = s0; z[{at} + 1u] = s1;");
+        Lab::rewriting(64)
+            .submit(&kernel("a b z", "4, 2", &text), [1, 4, 1], &[0, 1, 2], &[16, 8, 3, 4])
+            .submit(&flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"), [4, 1, 1], &[2, 4, 3], &[64, 8])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+    }
+
     // What permutes elements reads them by quotients and remainders of its id.
     fn permutations() {
         let (width, height) = (16u32, 8u32);
@@ -492,6 +505,29 @@ probes! {
         }
     }
 
+    // Items with loops, and with variables that are no values, which begin anew in each.
+    fn loops_and_local_variables() {
+        let (width, height) = (27u32, 5u32);
+        let n = width * height;
+        let groups = [n.div_ceil(16), 1, 1];
+        for body in [
+            "var s = 0u; for (var k = 0u; k < a[i] % 5u; k++) { s += k; } z[i] = s;",
+            "var s: array<u32, 4>; s[a[i] % 4u] = i; for (var k = 0u; k < 4u; k++) { s[k] += a[i] + k; } z[i] = s[b[i] % 4u];",
+            "var s: array<u32, 4>; for (var k = 0u; k < 3u; k++) { if (a[i] < k) { break; } s[(a[i] + k) % 4u] = k; } z[i] = s[1] + s[3];",
+        ] {
+            for count in [2, 4] {
+                let list = begun(count, width, height, Promote::Auto);
+                list.submit(&flat("a b z", body), groups, &[2, 0, 3], &[n]).check().fused(0).appends(&[(1, 0)]);
+            }
+        }
+        // A return inside of a loop.
+        let returns = "for (var k = 0u; k < 3u; k++) { if (a[i] < k) { return; } z[i] = k; }";
+        begun(4, width, height, Promote::None)
+            .submit(&flat("a z", returns), groups, &[2, 3], &[n])
+            .check()
+            .appends_nothing();
+    }
+
     // What is tied to its invocation, its dispatch or others stays where it is.
     fn what_is_tied() {
         let (width, height) = (27u32, 5u32);
@@ -500,7 +536,6 @@ probes! {
         for (names, body) in [
             ("a z", "z[i] = a[i] + nwg.x;"),
             ("a z:atomic<u32>", "atomicAdd(&z[i % 4u], a[i]);"),
-            ("a z", "var s = 0u; for (var k = 0u; k < a[i] % 5u; k++) { s += k; } z[i] = s;"),
         ] {
             begun(4, width, height, Promote::None)
                 .submit(&flat(names, body), groups, &[2, 3], &[n])

@@ -92,7 +92,7 @@ impl Pair<'_> {
                     let is_column = least.is_some_and(|least| least >= 0)
                         && most(atoms, &form, &column, FACTS) < length
                         || mutant!(ColumnsAreInRows);
-                    let is_length = by == Affine::constant(length);
+                    let is_length = by == Affine::constant(length) || mutant!(FactorsAreLengths);
                     if is_length && is_column {
                         found.get_or_insert(RowOf { product, factor });
                     }
