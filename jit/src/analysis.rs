@@ -29,6 +29,7 @@ pub(crate) mod kernel_analysis;
 pub(crate) mod layout;
 pub(crate) mod loops;
 pub(crate) mod numbers;
+pub(crate) mod quotients;
 mod recurrence;
 pub(crate) mod resolved_branches;
 mod rounds;

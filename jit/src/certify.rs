@@ -7,11 +7,14 @@
 //! and what has to be trusted.
 //!
 //! The files in order of the work: `body` (a module), `term` and `text` (bit-vectors), `trace`, `carried`, `ends`, `value` and
-//! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside`, `placed` and `inlined` (the claims).
+//! `place` (one invocation in one kernel), `group` (members and ids), `pair`, `inside`, `placed`, `inlined` and `behind` (the claims), and
+//! `rewritten` (which of them a rewrite rests on).
 
+mod behind;
 mod body;
 mod by_rounds;
 mod carried;
+mod element;
 mod ends;
 mod group;
 mod inlined;
@@ -19,6 +22,7 @@ mod inside;
 mod pair;
 mod place;
 mod placed;
+mod rewritten;
 mod term;
 mod text;
 mod trace;
@@ -28,21 +32,17 @@ use std::sync::Arc;
 
 use ahash::AHashMap;
 
-use text::Inquiry;
 pub use text::Question;
 
 use crate::analysis::AccessKind;
 use crate::analysis::dependence::Relation;
-use crate::plan::output::again::{Again, Counted};
+use crate::plan::output::again::Counted;
 use crate::plan::recipe::{Recipe, Target, Unroll};
 use crate::plan::step::Source;
-use crate::plan::{BufferId, Internalization, Plan, RenameReport, Step, Submission};
-use by_rounds::ByRounds;
+use crate::plan::{BufferId, Internalization, Plan, Step, Submission};
 use group::{Access, Group, Traces};
-use inlined::Inlined;
 use inside::Inner;
 use pair::Meeting;
-use placed::{Placed, Wrong};
 use trace::World;
 
 /// What a solver says to a question: whether all that it asserts can be.
@@ -85,6 +85,8 @@ pub enum Claim {
     Placed,
     /// What is recomputed is what would have been loaded.
     Inlined,
+    /// What is done where elements are stored is done once for each, and finds what it would have loaded.
+    Behind,
     /// Submissions that are done in another order have no byte in common that one of them writes.
     Order,
     /// No one reads the memory of a value that is not in memory.
@@ -93,7 +95,7 @@ pub enum Claim {
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Disjoint,
         Self::SameInvocation,
         Self::SameGroup,
@@ -104,6 +106,7 @@ impl Claim {
         Self::Shape,
         Self::Placed,
         Self::Inlined,
+        Self::Behind,
         Self::Order,
         Self::Renamed,
     ];
@@ -121,6 +124,7 @@ impl Claim {
             Self::Shape => "shape",
             Self::Placed => "placed",
             Self::Inlined => "inlined",
+            Self::Behind => "behind stores",
             Self::Order => "order",
             Self::Renamed => "renamed",
         }
@@ -165,14 +169,9 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
             values[at].args[number].buffer = asked[at].args[number].buffer;
         }
     }
-    for one in &plan.report.epilogues {
-        let subject =
-            format!("submission {}, behind the stores of submission {}", one.submission, one.producer);
-        let cause = "what is done behind stores is not followed".to_owned();
-        checker.push(Claim::Inlined, subject, Outcome::Unknown(cause), None);
-    }
     for (position, (own, placed)) in asked.iter().zip(list).enumerate() {
         if plan.report.epilogues.iter().any(|one| one.changes(position)) {
+            checker.placed_beside(own, placed, position);
             continue;
         }
         let mut rewrites = plan.report.rewrites.iter();
@@ -198,6 +197,9 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
     }
     for again in &plan.again {
         checker.inlined(again);
+    }
+    for behind in &plan.behind {
+        checker.behind(behind);
     }
     if let Some(reordered) = &plan.report.reordered {
         checker.reordered(asked, &reordered.order);
@@ -279,136 +281,6 @@ impl Checker<'_, '_> {
                 );
                 let mut make = |attempt| group.parts(&mut world, &mut traces, member, branch, attempt > 0);
                 self.ask(Claim::Settled, subject, &mut make);
-            }
-        }
-    }
-
-    /// A list that is done in another order: nothing to be solved, for the arguments are numbers.
-    fn reordered(&mut self, asked: &[Submission], order: &[usize]) {
-        let mut sorted = order.to_vec();
-        sorted.sort_unstable();
-        let outcome = match sorted.into_iter().eq(0..asked.len()) {
-            true => Outcome::Proved,
-            false => Outcome::Refuted("not each submission is done once".to_owned()),
-        };
-        self.push(Claim::Shape, format!("order {order:?}"), outcome, None);
-        let written: Vec<Option<Vec<usize>>> = asked.iter().map(group::written).collect();
-        for (number, &later) in order.iter().enumerate() {
-            for &earlier in order[number..].iter().filter(|&&at| at < later) {
-                let pair = [earlier, later].map(|at| (&asked[at], written[at].as_deref()));
-                let outcome = match group::common(pair) {
-                    None => Outcome::Proved,
-                    Some(what) => Outcome::Refuted(what),
-                };
-                let subject = format!("submissions {earlier} and {later}");
-                self.push(Claim::Order, subject, outcome, None);
-            }
-        }
-    }
-
-    /// A value that is not in memory, of a list in which those before it have buffers of their own: nothing to be solved, for the
-    /// arguments are numbers. That others overwrite it is not claimed.
-    fn renamed(&mut self, list: &[Submission], value: &RenameReport) {
-        let subject = format!("buffer {}, {:?}", value.buffer.0, value.arguments);
-        let outcome = group::missed(list, value).map_or(Outcome::Proved, Outcome::Refuted);
-        self.push(Claim::Renamed, subject, outcome, None);
-    }
-
-    /// A submission in which a producer is computed.
-    fn inlined(&mut self, again: &Again) {
-        if let Some((own, counted)) = &again.by_rounds {
-            self.by_rounds(own, &again.source, *counted);
-        }
-        let whole = format!("submission {}, for loads of submission {}", again.producer, again.next);
-        let pair = if again.is_texels { None } else { Inlined::new(again) };
-        let Some(pair) = pair else {
-            let cause = if again.is_texels { "texels are not followed" } else { "the kernels are not read" };
-            let cause = cause.to_owned();
-            self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
-            return;
-        };
-        let order = self.plan.report.reordered.as_ref().map(|one| &*one.order);
-        let outcome =
-            pair.mismatch((self.list, order), &self.plan.again).map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole.clone(), outcome, None);
-        if !fits {
-            return;
-        }
-        let subject = format!("{whole}: one item for each element");
-        self.ask(Claim::Inlined, subject, &mut |attempt| pair.once(&mut pair.world(), attempt > 0));
-        for load in pair.loads() {
-            let subject = format!("{whole}: what is loaded at {:?} is stored", load.at);
-            self.ask(Claim::Inlined, subject, &mut |attempt| {
-                pair.stored(&mut pair.world(), load, attempt > 0)
-            });
-            if again.below || again.above {
-                let subject = format!("{whole}: what is still loaded at {:?} is not stored", load.at);
-                let mut make = |attempt| pair.apart(&mut pair.world(), load, attempt > 0);
-                self.ask(Claim::Inlined, subject, &mut make);
-            }
-        }
-    }
-
-    /// A submission, and the one of which each item is a round of its loop.
-    fn by_rounds(&mut self, own: &Submission, by: &Submission, counted: Counted) {
-        let whole = format!("submission {} ({}) by rounds", counted.at, own.kernel.name);
-        let Some(pair) = ByRounds::new(own, by, counted) else {
-            let cause = "the kernels are not read".to_owned();
-            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
-            return;
-        };
-        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole.clone(), outcome, None);
-        if !fits {
-            return;
-        }
-        for is_own in [true, false] {
-            for access in pair.writes(is_own) {
-                let ((block, at), what) =
-                    (access.at, if is_own { "every round" } else { "nothing but rounds" });
-                let subject = format!("{whole}: {what}, write at {block}:{at}");
-                let question = pair.question(&mut pair.world(), access, is_own);
-                if let Inquiry::Asked(question) = question {
-                    self.ask(Claim::Placed, subject, &mut |_| question.clone());
-                }
-            }
-        }
-        for (a, b) in pair.pairs() {
-            let subject = format!("{whole}: rounds stay apart, {:?} and {:?}", a.at, b.at);
-            self.ask(Claim::Placed, subject, &mut |_| pair.meeting(&mut pair.world(), a, b));
-        }
-    }
-
-    /// A submission and what it was placed as.
-    fn placed(&mut self, own: &Submission, placed: &Submission, position: usize) {
-        let whole = format!("submission {position} ({})", own.kernel.name);
-        let mut rewrites = self.plan.report.rewrites.iter();
-        let places = rewrites.find(|one| one.submission == position).map(|one| one.places);
-        let Some(pair) = Placed::new(own, placed, position, places) else {
-            let cause = "it is not read how it was placed".to_owned();
-            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
-            return;
-        };
-        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole, outcome, None);
-        let claims = [Wrong::Twice, Wrong::More, Wrong::Less];
-        for wrong in claims.into_iter().filter(|_| fits) {
-            for access in pair.writes(wrong) {
-                let (block, at) = access.at;
-                let what = match wrong {
-                    Wrong::Twice => "no item twice",
-                    Wrong::More => "nothing but items",
-                    Wrong::Less => "every item",
-                };
-                let subject = format!("submission {position}: {what}, write at {block}:{at}");
-                let mut world = pair.world();
-                let question = pair.question(&mut world, access, wrong);
-                if let Inquiry::Asked(question) = question {
-                    self.ask(Claim::Placed, subject, &mut |_| question.clone());
-                }
             }
         }
     }

@@ -34,7 +34,7 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, Slots};
+pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
 pub(crate) use texel::Texels;
 pub(crate) use writer::words_at;

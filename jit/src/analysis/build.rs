@@ -220,6 +220,8 @@ impl<'a> Builder<'a> {
             leaves.dedup();
         }
         let (skipping, cells) = (self.exprs.skipping(), self.exprs.cells());
+        // Asked only where somebody wants to know: what plans depend on is without them.
+        let (products, quotients) = (self.products_of_indices(&accesses), self.quotients());
         KernelAnalysis {
             exprs: std::mem::take(&mut self.exprs),
             accesses,
@@ -232,6 +234,8 @@ impl<'a> Builder<'a> {
             skipping,
             cells,
             divisions,
+            products,
+            quotients,
         }
     }
 

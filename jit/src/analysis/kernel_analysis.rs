@@ -30,6 +30,10 @@ pub struct KernelAnalysis {
     pub(crate) cells: Vec<(u16, u32, u8)>,
     /// Of a kernel with one store: divisions that may not be done where that is, by block and position.
     pub(crate) divisions: AHashMap<(usize, usize), Division>,
+    /// Of stores, by their numbers, the factors of the products that are terms of the element's index.
+    pub(crate) products: AHashMap<usize, Vec<[NodeId; 2]>>,
+    /// Quotients and remainders outside of loops, by block and position: dividend and divisor.
+    pub(crate) quotients: AHashMap<(usize, usize), [NodeId; 2]>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

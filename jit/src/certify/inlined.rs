@@ -3,10 +3,11 @@
 //! Both kernels are read from their instructions, with the push constants of the call. Which item stores an element is guessed
 //! (`again::Again`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
 
+use super::element::{item, somebody, touching};
 use super::group::{Access, accesses};
 use super::pair::{Instance, ask, instances};
 use super::place::Piece;
-use super::term::{Compare, Origin, Term, Word};
+use super::term::{Compare, Term, Word};
 use super::text::Question;
 use super::trace::{Ids, Member, Trace, World};
 use crate::analysis::AccessKind;
@@ -239,79 +240,13 @@ impl<'a> Inlined<'a> {
         let distance = w.terms.word(Word::Sub, first, start);
         let stride = w.terms.constant(stride as u64, w.address);
         let number = w.terms.word(Word::UDiv, distance, stride);
-        let mut rest = w.terms.low(number, 32);
-        let zero = w.terms.constant(0, 32);
-        let size = self.producer.submission.kernel.interface.local_size;
-        let (mut group, mut local) = ([zero; 3], [zero; 3]);
-        let mut globals = [None; 3];
-        for &(digit, weight, greatest) in self.again.digits.iter().rev() {
-            let weight = w.terms.constant(weight as u64, 32);
-            let mut value = w.terms.word(Word::UDiv, rest, weight);
-            let taken = w.terms.word(Word::Mul, value, weight);
-            rest = w.terms.word(Word::Sub, rest, taken);
-            if digit.mirrored {
-                let greatest = w.terms.constant(greatest as u64, 32);
-                value = w.terms.word(Word::Sub, greatest, value);
-            }
-            let d = usize::from(digit.dim);
-            match digit.part {
-                crate::rewrite::Part::Global => globals[d] = Some(value),
-                crate::rewrite::Part::Group => group[d] = value,
-                crate::rewrite::Part::Local => local[d] = value,
-            }
-        }
-        let mut there = w.terms.truth(true);
-        for d in 0..3 {
-            let size = w.terms.constant(u64::from(size[d]), 32);
-            if let Some(global) = globals[d] {
-                group[d] = w.terms.word(Word::UDiv, global, size);
-                let start = w.terms.word(Word::Mul, group[d], size);
-                local[d] = w.terms.word(Word::Sub, global, start);
-            }
-            let count = w.terms.constant(u64::from(self.producer.submission.groups[d]), 32);
-            let bounds = [(group[d], count), (local[d], size)];
-            for (id, bound) in bounds {
-                let below = w.terms.compare(Compare::ULess, id, bound);
-                there = w.terms.both(there, below);
-            }
-        }
-        (ids(w, &self.producer, group, local), there)
+        let number = w.terms.low(number, 32);
+        item(w, &self.again.digits, &self.producer, number)
     }
 }
 
-fn overlap(a: &Arg, b: &Arg) -> bool {
+pub(super) fn overlap(a: &Arg, b: &Arg) -> bool {
     a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
-}
-
-/// Any invocation of a submission by itself.
-fn somebody(w: &mut World, of: &Member<'_>, name: &str) -> Ids {
-    let id = |w: &mut World, count: u32, what: &str, d: usize| match count {
-        0 | 1 => w.terms.constant(0, 32),
-        _ => {
-            let name = format!("{name}: {what} id {}", ["x", "y", "z"][d]);
-            w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name)
-        }
-    };
-    let size = of.submission.kernel.interface.local_size;
-    let group = std::array::from_fn(|d| id(w, of.submission.groups[d], "group", d));
-    let local = std::array::from_fn(|d| id(w, size[d], "local", d));
-    ids(w, of, group, local)
-}
-
-fn ids(w: &mut World, of: &Member<'_>, group: [Term; 3], local: [Term; 3]) -> Ids {
-    let size = of.submission.kernel.interface.local_size.map(|n| w.terms.constant(u64::from(n), 32));
-    let global = std::array::from_fn(|d| {
-        let start = w.terms.word(Word::Mul, group[d], size[d]);
-        w.terms.word(Word::Add, start, local[d])
-    });
-    let counts = of.submission.groups.map(|n| w.terms.constant(u64::from(n), 32));
-    let mut index = local[2];
-    for d in [1, 0] {
-        index = w.terms.word(Word::Mul, index, size[d]);
-        index = w.terms.word(Word::Add, index, local[d]);
-    }
-    let runs = w.terms.truth(true);
-    Ids { group, local, global, counts, index, runs }
 }
 
 /// Whether one of the stores happens, at exactly the bytes of a load.
@@ -328,33 +263,6 @@ fn is_among(
     for store in stores {
         let same = w.terms.compare(Compare::Equal, store.first, load.first);
         ways.push(w.terms.both(store.happens, same));
-    }
-    w.terms.any(ways)
-}
-
-type Side = (Vec<Instance>, Vec<Piece>);
-
-/// Whether two accesses happen and reach a common byte.
-fn touching(w: &mut World, (ours, our_pieces): &Side, (theirs, their_pieces): &Side) -> Term {
-    let mut ways = Vec::new();
-    for (a, b) in ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b))) {
-        for &(from_a, size_a) in our_pieces {
-            for &(from_b, size_b) in their_pieces {
-                let bounds = [
-                    (a.first, from_a, b.first, from_b + size_b),
-                    (b.first, from_b, a.first, from_a + size_a),
-                ];
-                let mut both = w.terms.both(a.happens, b.happens);
-                for (x, dx, y, dy) in bounds {
-                    let (dx, dy) = (w.terms.constant(dx, w.address), w.terms.constant(dy, w.address));
-                    let low = w.terms.word(Word::Add, x, dx);
-                    let high = w.terms.word(Word::Add, y, dy);
-                    let below = w.terms.compare(Compare::ULess, low, high);
-                    both = w.terms.both(both, below);
-                }
-                ways.push(both);
-            }
-        }
     }
     w.terms.any(ways)
 }

@@ -360,7 +360,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Whether the loop is entered.
-    fn enters(&mut self, w: &mut World, parent: FrameId, of: usize) -> Term {
+    pub(super) fn enters(&mut self, w: &mut World, parent: FrameId, of: usize) -> Term {
         let body = self.body();
         let header = body.loops[of].header;
         if let Some(before) = body.sure[header] {
@@ -372,7 +372,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Whether a round is followed by another.
-    fn again(&mut self, w: &mut World, frame: FrameId) -> Term {
+    pub(super) fn again(&mut self, w: &mut World, frame: FrameId) -> Term {
         let body = self.body();
         let Some(of) = self.frames[frame].of else { return w.terms.truth(false) };
         let header = body.loops[of].header;

@@ -24,6 +24,7 @@ mod import;
 mod item;
 mod parts;
 mod returns;
+mod rows;
 mod texel;
 
 use ahash::AHashMap;
@@ -45,6 +46,7 @@ pub(crate) use import::Slots;
 pub(crate) use item::{Coordinate, Digit, Ids, Part};
 pub(crate) use parts::Parts;
 pub(super) use parts::parts;
+pub(crate) use rows::{RowOf, Rows};
 
 /// Whether floats of the producer and of the consumer have to be hidden from each other.
 pub(super) fn hides(consumer: &NormalKernel, producer: &NormalKernel) -> bool {
@@ -109,6 +111,7 @@ pub(super) fn inline(
         zero,
         values: AHashMap::new(),
         dims: None,
+        row: None,
     };
     if let Some(texels) = definition.texels {
         let reads = { own.analysis.accesses.iter() }
@@ -238,6 +241,8 @@ struct Copy<'a> {
     values: AHashMap<Word, Word>,
     /// Global, group and local id of the present item.
     dims: Option<[[Word; 3]; 3]>,
+    /// Row and column of its element, if they are there.
+    row: Option<[Word; 2]>,
 }
 
 impl<'a> Copy<'a> {

@@ -1,5 +1,7 @@
 //! What is done where another kernel stores what it reads, and what must not be.
 
+use rspirv::dr::Instruction;
+use rspirv::spirv::Op;
 use vkfuse_jit::plan::{Internalization, Promote};
 
 use super::glsl::{RECIPES, glsl, is_possible};
@@ -21,6 +23,16 @@ impl Checked {
     fn appends_nothing(self) -> Self {
         self.appends(&[])
     }
+}
+
+/// How many quotients and remainders are in the code of a dispatch.
+fn divisions(checked: &Checked) -> usize {
+    let words = checked.plan.steps[0].build().expect("a module");
+    let module = rspirv::dr::load_words(words).expect("a module");
+    let divides = |inst: &&Instruction| {
+        matches!(inst.class.opcode, Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod)
+    };
+    module.all_inst_iter().filter(divides).count()
 }
 
 /// A value that is computed in a loop: column `x` of row `y`, in WGSL and GLSL alike.
@@ -322,6 +334,80 @@ probes! {
         }
     }
 
+    // Of an index that is row and column, the consumer divides nothing.
+    fn rows_and_columns() {
+        let (width, height) = (27u32, 6u32);
+        let n = width * height;
+        let groups = [n.div_ceil(16), 1, 1];
+        let triple = flat("a z", TRIPLE);
+        let plain = begun(4, width, height, Promote::None).submit(&triple, groups, &[2, 3], &[n]).check();
+        let plain = divisions(&plain.appends(&[(1, 0)]));
+        // Quotients, remainders, digits; behind each other; by numbers of the code.
+        for consumer in [
+            flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"),
+            flat("a b z", "let k = i32(i) / i32(p.y); z[i] = a[i] + b[k] + u32(i32(i) % i32(p.y));"),
+            flat("a b z", "z[i] = a[i] * b[i % 27u] + i / 27u;"),
+        ] {
+            let checked = begun(4, width, height, Promote::Auto)
+                .submit(&consumer, groups, &[2, 4, 3], &[n, width])
+                .submit(&flat("a b z", "z[i] = a[i] ^ b[i / p.y];"), groups, &[3, 5, 6], &[n, width])
+                .check()
+                .fused(0)
+                .appends(&[(1, 0), (2, 0)]);
+            assert_eq!(divisions(&checked), plain, "{consumer}");
+        }
+        let checked = begun(4, width, height, Promote::None)
+            .submit(&grid("a b c z", "z[i] = a[i] * b[x] + c[y];"), tiles(width, height), &[2, 4, 5, 3], &[width, height])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+        assert!(divisions(&checked) <= plain + 8, "of digits none, of a work-group's place some");
+        // By another number; of another number; of elements that begin elsewhere.
+        for consumer in [
+            flat("a b z", "z[i] = a[i] * b[i % 9u] + i / 9u;"),
+            flat("a b z", "z[i] = a[i] * b[(i + 3u) % p.y] + (i + 1u) / p.y;"),
+        ] {
+            begun(4, width, height, Promote::None)
+                .submit(&consumer, groups, &[2, 4, 3], &[n, width])
+                .check()
+                .fused(0)
+                .appends(&[(1, 0)]);
+        }
+        begun(4, width, height, Promote::None)
+            .submit_views(
+                &flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"),
+                [7, 1, 1],
+                &[(2, 8u64, 100u64).into(), 4.into(), 3.into()],
+                &[100, width],
+            )
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+        // Columns that go beyond the factor of the row: 16 of them, and every other row.
+        let values: String = (0..2).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
+        let store = "z[y * p.y + x] = s0; z[y * p.y + x + 1u] = s1;";
+        let wide = format!("let x = gid.x * 2u; let y = gid.y * 2u; {values} {store}");
+        Lab::rewriting(64)
+            .submit(&kernel("a b z", "8, 2", &wide), [1, 2, 1], &[0, 1, 2], &[16, 8, 3])
+            .submit(&flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"), [4, 1, 1], &[2, 4, 3], &[64, 8])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+    }
+
+    // A row that is a factor of several products, which make up its length together.
+    fn rows_in_two_products() {
+        let values: String = (0..2).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
+        let at = "y * p.w + y * p.w + x";
+        let text = format!("let x = gid.x * 2u; let y = gid.y; {values} z[{at}] = s0; z[{at} + 1u] = s1;");
+        Lab::rewriting(64)
+            .submit(&kernel("a b z", "4, 2", &text), [1, 4, 1], &[0, 1, 2], &[16, 8, 3, 4])
+            .submit(&flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"), [4, 1, 1], &[2, 4, 3], &[64, 8])
+            .check()
+            .fused(0)
+            .appends(&[(1, 0)]);
+    }
+
     // What permutes elements reads them by quotients and remainders of its id.
     fn permutations() {
         let (width, height) = (16u32, 8u32);
@@ -419,6 +505,29 @@ probes! {
         }
     }
 
+    // Items with loops, and with variables that are no values, which begin anew in each.
+    fn loops_and_local_variables() {
+        let (width, height) = (27u32, 5u32);
+        let n = width * height;
+        let groups = [n.div_ceil(16), 1, 1];
+        for body in [
+            "var s = 0u; for (var k = 0u; k < a[i] % 5u; k++) { s += k; } z[i] = s;",
+            "var s: array<u32, 4>; s[a[i] % 4u] = i; for (var k = 0u; k < 4u; k++) { s[k] += a[i] + k; } z[i] = s[b[i] % 4u];",
+            "var s: array<u32, 4>; for (var k = 0u; k < 3u; k++) { if (a[i] < k) { break; } s[(a[i] + k) % 4u] = k; } z[i] = s[1] + s[3];",
+        ] {
+            for count in [2, 4] {
+                let list = begun(count, width, height, Promote::Auto);
+                list.submit(&flat("a b z", body), groups, &[2, 0, 3], &[n]).check().fused(0).appends(&[(1, 0)]);
+            }
+        }
+        // A return inside of a loop.
+        let returns = "for (var k = 0u; k < 3u; k++) { if (a[i] < k) { return; } z[i] = k; }";
+        begun(4, width, height, Promote::None)
+            .submit(&flat("a z", returns), groups, &[2, 3], &[n])
+            .check()
+            .appends_nothing();
+    }
+
     // What is tied to its invocation, its dispatch or others stays where it is.
     fn what_is_tied() {
         let (width, height) = (27u32, 5u32);
@@ -427,7 +536,6 @@ probes! {
         for (names, body) in [
             ("a z", "z[i] = a[i] + nwg.x;"),
             ("a z:atomic<u32>", "atomicAdd(&z[i % 4u], a[i]);"),
-            ("a z", "var s = 0u; for (var k = 0u; k < a[i] % 5u; k++) { s += k; } z[i] = s;"),
         ] {
             begun(4, width, height, Promote::None)
                 .submit(&flat(names, body), groups, &[2, 3], &[n])

@@ -20,8 +20,8 @@ pub(crate) struct Again {
     pub(crate) consumer: Submission,
     /// The argument that is loaded from no more.
     pub(crate) from: usize,
-    /// Digits, lightest first, each with its weight in elements and its greatest value.
-    pub(crate) digits: Vec<(Digit, i128, i128)>,
+    /// Digits, lightest first.
+    pub(crate) digits: Vec<Weight>,
     /// Byte of the element of index 0 in the memory object, bytes of an element, the first index, and how many elements.
     pub(crate) origin: i128,
     pub(crate) stride: i128,
@@ -34,6 +34,91 @@ pub(crate) struct Again {
     pub(crate) is_texels: bool,
     /// Whether what is loaded is several of its elements, or a part of one.
     pub(crate) is_of_parts: bool,
+}
+
+/// A digit of an element's number: its weight in elements, its greatest value, and how much of its id one of it is.
+#[cfg(feature = "certify")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weight {
+    pub(crate) is: Digit,
+    pub(crate) weight: i128,
+    pub(crate) most: i128,
+    pub(crate) scale: i128,
+}
+
+/// A consumer that is done behind the stores of a producer.
+#[cfg(feature = "certify")]
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    /// Positions of the producer and the consumer in the list of the plan.
+    pub(crate) positions: [usize; 2],
+    /// The list as it was before, and their positions in that.
+    pub(crate) list: Vec<Submission>,
+    pub(crate) producer: usize,
+    pub(crate) next: usize,
+    /// If the consumer goes by the rounds of a loop: as what it was before, and how.
+    pub(crate) by_rounds: Option<(Submission, Counted)>,
+    /// Both in one.
+    pub(crate) made: Submission,
+    /// The argument of the producer that is stored through, and where.
+    pub(crate) into: usize,
+    pub(crate) sites: Vec<Site>,
+    /// Digits of an element's number that make up the ids of its item, lightest first.
+    pub(crate) digits: Vec<Weight>,
+    /// First byte of the first element in the memory object, bytes of an element, and how many elements there are.
+    pub(crate) first: i128,
+    pub(crate) stride: i128,
+    pub(crate) count: i128,
+    /// Whether elements before the first, or after the last, are stored as well.
+    pub(crate) below: bool,
+    pub(crate) above: bool,
+    /// What is left in memory of what the producer stores.
+    pub(crate) left: Left,
+}
+
+/// What is left in memory of elements that are handed on.
+#[cfg(feature = "certify")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// All of them.
+    All,
+    /// What is stored back, which is all of them.
+    StoredBack,
+    /// None: no one looks there.
+    Nothing,
+}
+
+/// A store of elements, and which invocation stores which of them.
+#[cfg(feature = "certify")]
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// Block and position.
+    pub(crate) at: (usize, usize),
+    /// Bytes from the start of the memory object for digits that are zero, and the digits, heaviest first.
+    pub(crate) first: i128,
+    pub(crate) digits: Vec<Part>,
+}
+
+/// A part of an id, or of the rounds of a loop, that decides where a store goes.
+#[cfg(feature = "certify")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) of: Of,
+    /// How much of the id one of it is.
+    pub(crate) low: i128,
+    /// Bytes, less than zero if the store goes backwards.
+    pub(crate) weight: i128,
+    pub(crate) most: i128,
+}
+
+/// What decides where a store goes.
+#[cfg(feature = "certify")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Group(usize),
+    Local(usize),
+    /// Rounds of the loop so deep inside others.
+    Round(usize),
 }
 
 /// How a submission goes by its rounds.

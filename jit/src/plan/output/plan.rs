@@ -4,7 +4,7 @@ use crate::Reason;
 #[cfg(feature = "certify")]
 use crate::plan::input::submission::Submission;
 #[cfg(feature = "certify")]
-use crate::plan::output::again::{Again, PairVerdict};
+use crate::plan::output::again::{Again, Behind, PairVerdict};
 use crate::plan::output::origin::Values;
 use crate::plan::output::report::Report;
 use crate::plan::output::step::Step;
@@ -24,6 +24,9 @@ pub struct Plan {
     /// What is recomputed.
     #[cfg(feature = "certify")]
     pub(crate) again: Vec<Again>,
+    /// What is done where something is stored.
+    #[cfg(feature = "certify")]
+    pub(crate) behind: Vec<Behind>,
     /// Submissions as they were when they were placed, with their positions.
     #[cfg(feature = "certify")]
     pub(crate) placed: Vec<(usize, Submission)>,

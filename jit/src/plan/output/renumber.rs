@@ -152,6 +152,8 @@ impl Plan {
                 positions.of(&mut again.producer);
                 positions.of(&mut again.next);
             }
+            let behind = self.behind.iter_mut().flat_map(|behind| &mut behind.positions);
+            behind.for_each(|at| positions.of(at));
             self.placed.iter_mut().for_each(|(at, _)| positions.of(at));
             self.rewritten = self.rewritten.map(|list| {
                 let list = positions.sort(list.into_iter().map(Some).collect());

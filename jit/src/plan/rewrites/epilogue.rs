@@ -16,8 +16,11 @@
 //! # Refuses
 //! - consumers whose items read several elements; consumers that are not free
 
+#[cfg(feature = "certify")]
+mod evidence;
 mod items;
 mod pair;
+mod rows;
 
 use smallvec::SmallVec;
 
@@ -33,6 +36,8 @@ use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{Arg, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
+#[cfg(feature = "certify")]
+use crate::plan::output::again::Behind;
 use crate::plan::output::report::EpilogueReport;
 use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
 use crate::reason::RewriteReason;
@@ -50,6 +55,16 @@ pub(crate) struct Appended {
     /// The group with the submission, which does nothing any more.
     pub(crate) group: Group,
     pub(crate) report: EpilogueReport,
+    #[cfg(feature = "certify")]
+    pub(crate) behind: Behind,
+}
+
+/// What is made of a producer and a consumer.
+struct Made {
+    submission: Submission,
+    report: EpilogueReport,
+    #[cfg(feature = "certify")]
+    behind: Behind,
 }
 
 /// Tries to let the next submission join by doing it where what it reads is stored; `Err(None)` if there is nothing to try. `asked` is
@@ -70,13 +85,17 @@ pub(crate) fn across(
     let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
     let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
     // What does several elements may go by each of them.
-    let made = append(list).or_else(|why| {
-        let (each, _) = rounds::of(&list[next], uses, next).ok_or(why)?;
-        let mut list = list.to_vec();
-        list[next] = each;
-        append(&list)
+    let made = append(list).or_else(|why| -> Result<Made, Option<RewriteReason>> {
+        let (each, _counted) = rounds::of(&list[next], uses, next).ok_or(why)?;
+        let mut by_rounds = list.to_vec();
+        by_rounds[next] = each;
+        let made = append(&by_rounds)?;
+        #[cfg(feature = "certify")]
+        let made = made.by_rounds(&list[next], _counted);
+        Ok(made)
     });
-    let (submission, report) = made?;
+    let made = made?;
+    let (submission, report) = (made.submission, made.report);
     let idle = idle::idle(&list[next].kernel, submission.groups, submission.kernel.interface.local_size);
     let Some(idle) = idle else { return Err(None) };
     let mut list = list.to_vec();
@@ -87,7 +106,14 @@ pub(crate) fn across(
     let problem = Problem { list: &list, uses: &uses, ..problem.with_options(&proven) };
     let group = place::grow(problem, group.start..next + 1)
         .map_err(|rejection| Some(RewriteReason::Rejected(Box::new(rejection.reason))))?;
-    Ok(Appended { list, uses, group, report })
+    Ok(Appended {
+        list,
+        uses,
+        group,
+        report,
+        #[cfg(feature = "certify")]
+        behind: made.behind,
+    })
 }
 
 /// The last submission before `next` that writes what `next` reads, and the binding that it writes it through.
@@ -108,7 +134,7 @@ fn producer_of(list: &[Submission], start: usize, next: usize) -> Option<(usize,
 
 impl Pair<'_> {
     /// The producer's submission with the consumer behind its stores.
-    fn append(&self) -> Result<(Submission, EpilogueReport), Option<RewriteReason>> {
+    fn append(&self) -> Result<Made, Option<RewriteReason>> {
         let &Self { list, producer, next, .. } = self;
         let (source, consumer) = (&list[producer], &list[next]);
         if source.base != [0; 3] || consumer.base != [0; 3] {
@@ -118,16 +144,18 @@ impl Pair<'_> {
         let items = self.items()?;
         let stored = self.stored_once(&items)?;
         let is_needed = self.is_needed(&stored.handed, &items);
-        let mut handed = stored.handed;
+        let mut handed = stored.handed.clone();
         // What is stored back may be left in memory whatever was wished, and then all of it has to be there.
         let is_left = is_needed || !items.stored_back.is_empty() && !mutant!(StoredBackIsInside);
         handed.keeps = is_left && !(items.all_back && !stored.below && !stored.above);
         let gone = !is_needed && items.stored_back.is_empty();
-        (handed.loads, handed.stored_back) = (items.loads, items.stored_back);
+        (handed.loads, handed.stored_back) = (items.loads.clone(), items.stored_back.clone());
         let number = |bytes: i128| (bytes - stored.origin) / items.stride;
         let first = number(items.first);
+        handed.rows = self.rows(&handed.stores, &items, (stored.origin, first != 0));
         let ids = Ids {
             based: first != 0,
+            by_row: handed.rows.digits,
             from_first: stored.below,
             to_last: stored.above,
             digits: items.digits.iter().map(|digit| digit.is).collect(),
@@ -162,7 +190,13 @@ impl Pair<'_> {
             gone,
         };
         let args = args.ok_or_else(unknown)?;
-        Ok((Submission { kernel, base: [0; 3], groups: source.groups, args, push }, report))
+        let submission = Submission { kernel, base: [0; 3], groups: source.groups, args, push };
+        Ok(Made {
+            #[cfg(feature = "certify")]
+            behind: self.evidence(&handed, &stored, &items, &submission),
+            submission,
+            report,
+        })
     }
 
     /// Whether the consumer may be done where the producer is: no access from there up to the consumer conflicts with its own, except for

@@ -363,7 +363,7 @@ impl Boundary<'_> {
                 by_rounds: None,
                 consumer: consumer.clone(),
                 from,
-                digits: stored.digits.iter().map(|d| (d.is, d.weight / stored.stride, d.count - 1)).collect(),
+                digits: stored.digits.iter().map(|digit| digit.of_elements(stored.stride)).collect(),
                 origin: stored.origin,
                 stride: stored.stride,
                 first: stored.first,

@@ -10,17 +10,18 @@
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - consumers with loops, local variables, or returns on some of the paths to a block; elements that are no words
+//! - consumers with returns on some of the paths to a block, or in loops; elements that are no words
 //!
 //! # Leaves alone
 //! - whether each element is stored once, and whether other accesses conflict with the consumer's: that depends on the numbers of a call
 //!   (`plan::rewrites::epilogue`)
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
-use rspirv::spirv::{Op, SelectionControl, Word};
+use rspirv::spirv::{Op, SelectionControl, StorageClass, Word};
 
 use super::import::Import;
+use super::rows::{Row, Rows};
 use super::{Copy, Ids, Parts, Place, Slots, hides, parts, returns, width};
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{self, Role};
@@ -41,14 +42,16 @@ pub(crate) struct Handed {
     pub(crate) stored_back: Vec<usize>,
     /// What the producer stores is still stored.
     pub(crate) keeps: bool,
+    pub(crate) rows: Rows,
 }
 
 impl Handed {
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
-        let Self { stores, loads, stored_back, keeps } = self;
+        let Self { stores, loads, stored_back, keeps, rows } = self;
         let all = [stores, loads, stored_back].into_iter();
         let lists = all.flat_map(|list| [&[list.len()], list.as_slice()].concat());
-        lists.chain([usize::from(*keeps)]).flat_map(|n| (n as u32).to_le_bytes()).collect()
+        let all = lists.chain([usize::from(*keeps)]).chain(rows.numbers());
+        all.flat_map(|n| (n as u32).to_le_bytes()).collect()
     }
 }
 
@@ -107,18 +110,22 @@ pub(in crate::rewrite) fn append(
         zero,
         values: AHashMap::new(),
         dims: None,
+        row: None,
     };
-    let mut epilogue = Epilogue { copy, own, handed, body, accesses: theirs.analysis.numbered() };
+    let locals = Locals::of(body);
+    let accesses = theirs.analysis.numbered();
+    let mut epilogue = Epilogue { copy, own, handed, body, locals, accesses };
     epilogue.is_followed()?;
+    let variables = epilogue.variables()?;
     let mut at = Vec::new();
-    for &number in &handed.stores {
+    for (nth, &number) in handed.stores.iter().enumerate() {
         let access = &own.analysis.accesses[number];
         let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
-        at.push((access.at.0, access.at.1, depth));
+        at.push((access.at.0, access.at.1, depth, handed.rows.of.get(nth).copied().flatten()));
     }
     // From the last on, so that positions stay what they are.
-    at.sort_unstable();
-    for (block, position, depth) in at.into_iter().rev() {
+    at.sort_unstable_by_key(|one| (one.0, one.1));
+    for (block, position, depth, row) in at.into_iter().rev() {
         let store = function.blocks[block].instructions[position].clone();
         let [Operand::IdRef(pointer), Operand::IdRef(value)] = store.operands.as_slice() else {
             return Err("a store that is volatile");
@@ -133,10 +140,43 @@ pub(in crate::rewrite) fn append(
         if width(own, ty) != Some(32) {
             return Err("an index of another width than 32 bits");
         }
+        let row = row.and_then(|row| row.find(index, &defs));
         let element = (*value, defs.type_of(*value).ok_or("a value of no type")?);
-        epilogue.behind(&mut function, (block, position), (index, ty), element)?;
+        epilogue.behind(&mut function, (block, position), ((index, ty), row), element)?;
+    }
+    if let Some(first) = function.blocks.first_mut() {
+        first.instructions.splice(0..0, variables);
     }
     Ok(epilogue.copy.writer.finish(function))
+}
+
+/// Local variables of the consumer, which all its copies share.
+#[derive(Default)]
+struct Locals {
+    /// Each with its own in the producer, and what it holds where the body begins.
+    variables: Vec<(Word, Word, Option<Word>)>,
+    /// They, and pointers to parts of them.
+    pointers: AHashSet<Word>,
+}
+
+impl Locals {
+    /// The pointers: their own ones are made by [`Epilogue::variables`].
+    fn of(body: &Function) -> Self {
+        let mut locals = Self::default();
+        for inst in body.blocks.iter().flat_map(|block| &block.instructions) {
+            let Some(id) = inst.result_id else { continue };
+            let base = inst.operands.first().and_then(Operand::id_ref_any);
+            let is_local = match inst.class.opcode {
+                Op::Variable => true,
+                Op::AccessChain | Op::InBoundsAccessChain => {
+                    base.is_some_and(|base| locals.pointers.contains(&base))
+                }
+                _ => false,
+            };
+            is_local.then(|| locals.pointers.insert(id));
+        }
+        locals
+    }
 }
 
 /// Writes the consumer's body behind each store.
@@ -145,6 +185,7 @@ struct Epilogue<'a> {
     own: &'a NormalKernel,
     handed: &'a Handed,
     body: &'a Function,
+    locals: Locals,
     /// Numbers of the consumer's accesses, by block and position.
     accesses: AHashMap<(usize, usize), (usize, usize)>,
 }
@@ -159,8 +200,6 @@ impl Epilogue<'_> {
         }
         for inst in self.body.blocks.iter().flat_map(|block| &block.instructions) {
             match inst.class.opcode {
-                Op::LoopMerge => return Err("a loop"),
-                Op::Variable => return Err("local variables"),
                 Op::Load if inst.operands.len() != 1 => return Err("a load that is volatile"),
                 Op::Store if inst.operands.len() != 2 => return Err("a store that is volatile"),
                 Op::Load
@@ -171,7 +210,9 @@ impl Epilogue<'_> {
                 | Op::CopyObject
                 | Op::Undef
                 | Op::Phi
+                | Op::Variable
                 | Op::SelectionMerge
+                | Op::LoopMerge
                 | Op::Branch
                 | Op::BranchConditional
                 | Op::Switch
@@ -184,12 +225,29 @@ impl Epilogue<'_> {
         Ok(())
     }
 
+    /// The producer's own of the consumer's local variables.
+    fn variables(&mut self) -> Result<Vec<Instruction>> {
+        let mut made = Vec::new();
+        let all = self.body.blocks.iter().flat_map(|block| &block.instructions);
+        for inst in all.filter(|inst| inst.class.opcode == Op::Variable) {
+            let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("a variable without a type")?;
+            let ty = self.copy.import.global(&mut self.copy.writer, ty)?;
+            let starts = inst.operands.get(1).and_then(Operand::id_ref_any);
+            let starts = starts.map(|id| self.copy.import.global(&mut self.copy.writer, id)).transpose()?;
+            let new = self.copy.writer.fresh();
+            let class = vec![Operand::StorageClass(StorageClass::Function)];
+            made.push(Instruction::new(Op::Variable, Some(ty), Some(new), class));
+            self.locals.variables.push((old, new, starts));
+        }
+        Ok(made)
+    }
+
     /// Puts the body behind a store, which ends its block: what came after it is where all ways through the body meet.
     fn behind(
         &mut self,
         function: &mut Function,
         (block, position): (usize, usize),
-        (index, ty): (Word, Word),
+        ((index, ty), row): ((Word, Word), Option<Row>),
         element: (Word, Word),
     ) -> Result<()> {
         let label = function.blocks[block].label_id().ok_or("a block without a label")?;
@@ -204,6 +262,7 @@ impl Epilogue<'_> {
         let copy = &mut self.copy;
         let u32 = copy.writer.u32();
         let number = copy.cast(before, index, ty, u32);
+        copy.row = row.map(|row| copy.row_of(before, number, row));
         let join = copy.writer.fresh();
         let is_stored = copy.is_stored(before, number);
         let start = Instruction::new(Op::Label, None, Some(join), Vec::new());
@@ -255,11 +314,24 @@ impl Epilogue<'_> {
                 copy.values.insert(id, new);
             }
         }
+        for &(old, new, starts) in &self.locals.variables {
+            copy.values.insert(old, new);
+            // Each item begins with what the variable began with, not with what another left.
+            if let Some(starts) = starts.filter(|_| !mutant!(ItemsShareVariables)) {
+                let operands = vec![Operand::IdRef(new), Operand::IdRef(starts)];
+                before.push(copy.writer.effect(Op::Store, operands));
+            }
+        }
         let mut function = Function { blocks: Vec::new(), ..self.body.clone() };
         for (number_of, block) in self.body.blocks.iter().enumerate() {
             let mut code = Vec::new();
             for (at, inst) in block.instructions.iter().enumerate() {
                 let access = self.accesses.get(&(number_of, at)).map(|&(access, _)| access);
+                let is_known = self.handed.rows.quotients.contains(&(number_of, at));
+                if let Some(row) = self.copy.row.filter(|_| is_known) {
+                    self.copy.quotient(&mut code, inst, row)?;
+                    continue;
+                }
                 self.instruction(&mut code, inst, access, number, (value, ty))?;
             }
             let label = block.label_id().and_then(|label| self.copy.values.get(&label)).copied();
@@ -285,7 +357,13 @@ impl Epilogue<'_> {
         (value, ty): (Word, Word),
     ) -> Result<()> {
         let is_of = |list: &[usize]| access.is_some_and(|access| list.contains(&access));
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any);
+        let is_local = |id: Option<Word>| id.is_some_and(|id| self.locals.pointers.contains(&id));
         match inst.class.opcode {
+            Op::Variable => Ok(()),
+            Op::AccessChain | Op::InBoundsAccessChain | Op::Load | Op::Store if is_local(pointer) => {
+                self.same(code, inst)
+            }
             // Made anew where they are used.
             Op::AccessChain | Op::InBoundsAccessChain => Ok(()),
             Op::Load => {

@@ -108,9 +108,12 @@ impl Copy<'_> {
         }
         let mut dims = [[zero; 3]; 3];
         let digits = self.ids.digits.clone();
+        let known = self.row.filter(|_| self.ids.by_row);
         for (at, digit) in digits.iter().enumerate().rev() {
             let mut value = rest;
-            if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
+            if let Some([row, column]) = known {
+                value = if at == 1 { row } else { column };
+            } else if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
                 let weight = self.writer.load(code, weight);
                 value = self.writer.math(code, Op::UDiv, rest, weight);
                 rest = self.writer.math(code, Op::UMod, rest, weight);

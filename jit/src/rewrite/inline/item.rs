@@ -48,6 +48,8 @@ pub(crate) struct Ids {
     pub(crate) to_last: bool,
     /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
     pub(crate) digits: SmallVec<[Digit; 4]>,
+    /// Both of two digits are there where the element is.
+    pub(crate) by_row: bool,
     /// Of a texel, there are its coordinates instead.
     pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
 }
@@ -55,12 +57,12 @@ pub(crate) struct Ids {
 impl Ids {
     /// All of it.
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
-        let Self { shifted, based, from_first, to_last, digits, coordinates } = self;
+        let Self { shifted, based, from_first, to_last, digits, by_row, coordinates } = self;
         let flag = u8::from;
         let digits = digits
             .iter()
             .flat_map(|digit| [digit.dim, digit.part as u8, flag(digit.mirrored), flag(digit.scaled)]);
-        let flags = [shifted, based, from_first, to_last].map(|&flag| u8::from(flag));
+        let flags = [shifted, based, from_first, to_last, by_row].map(|&flag| u8::from(flag));
         let coordinates =
             coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
         flags.into_iter().chain(digits).chain(coordinates).collect()

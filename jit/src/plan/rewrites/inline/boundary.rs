@@ -9,6 +9,8 @@ use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::{Arg, Submission};
 use crate::plan::input::uses::Uses;
+#[cfg(feature = "certify")]
+use crate::plan::output::again::Weight;
 use crate::rewrite::{Definition, Digit, Ids, Parts, Texels};
 
 /// Rounds of a loop of which nothing is known.
@@ -77,6 +79,15 @@ pub(in crate::plan) struct Weighed {
     pub(in crate::plan) count: i128,
     /// How much of the id one of it is.
     pub(in crate::plan) scale: i128,
+}
+
+#[cfg(feature = "certify")]
+impl Weighed {
+    /// The same, of elements of so many bytes.
+    pub(in crate::plan) fn of_elements(&self, stride: i128) -> Weight {
+        let &Self { is, weight, count, scale } = self;
+        Weight { is, weight: weight / stride, most: count - 1, scale }
+    }
 }
 
 /// The texels that a producer certainly writes, each by exactly one item: from the first to the last of each coordinate.

@@ -1,0 +1,95 @@
+//! What an epilogue rests on, for certificates: guesses at who stores an element and which item it belongs to, which `certify` proves or not.
+
+use super::items::Items;
+use super::pair::Pair;
+use super::{Made, Stored};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
+use crate::analysis::evaluate::AccessForm;
+use crate::plan::grouping::view::View;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::submission::Submission;
+use crate::plan::output::again::{Behind, Counted, Left, Of, Part, Site};
+use crate::rewrite::Handed;
+
+impl Made {
+    /// The same of a consumer that goes by rounds.
+    pub(super) fn by_rounds(mut self, own: &Submission, counted: Counted) -> Self {
+        self.behind.by_rounds = Some((own.clone(), counted));
+        self
+    }
+}
+
+impl Pair<'_> {
+    pub(super) fn evidence(
+        &self,
+        handed: &Handed,
+        stored: &Stored,
+        items: &Items,
+        made: &Submission,
+    ) -> Behind {
+        let &Self { list, producer, next, into, .. } = self;
+        let left = match (handed.keeps, items.stored_back.is_empty()) {
+            (true, _) => Left::All,
+            (false, false) => Left::StoredBack,
+            (false, true) => Left::Nothing,
+        };
+        Behind {
+            positions: [producer, next],
+            list: list.to_vec(),
+            producer,
+            next,
+            by_rounds: None,
+            made: made.clone(),
+            into,
+            sites: self.sites(handed),
+            digits: items.digits.iter().map(|digit| digit.of_elements(items.stride)).collect(),
+            first: items.first,
+            stride: items.stride,
+            count: items.count,
+            below: stored.below,
+            above: stored.above,
+            left,
+        }
+    }
+
+    /// The stores; without digits where it does not show who stores what.
+    fn sites(&self, handed: &Handed) -> Vec<Site> {
+        let &Self { list, uses, producer, .. } = self;
+        let Some(view) = View::of(list, uses, producer) else { return Vec::new() };
+        let accesses = analysis_of(&list[producer]).map_or(&[][..], |analysis| &analysis.accesses);
+        let site = |&number: &usize| {
+            let form = &view.forms[number];
+            let mut digits = digits(&view.atoms, form).unwrap_or_default();
+            digits.sort_by_key(|digit| -digit.weight.abs());
+            let backwards = digits.iter().filter(|digit| digit.weight < 0);
+            let off: i128 = backwards.map(|digit| digit.weight * digit.most).sum();
+            Site { at: accesses[number].at, first: form.offset.constant + off, digits }
+        };
+        handed.stores.iter().map(site).collect()
+    }
+}
+
+/// The parts of ids and the rounds that make up a form.
+fn digits(atoms: &Atoms, form: &AccessForm) -> Option<Vec<Part>> {
+    let Affine { terms, .. } = &form.offset;
+    let each = terms.iter().map(|&(id, weight)| {
+        let round = form.counters.iter().position(|&counter| counter == id).map(Of::Round);
+        let (of, low) = round.map(|of| (of, 1)).or_else(|| part(atoms, id))?;
+        Some(Part { of, low, weight, most: form.ranges.get(atoms, id).1 })
+    });
+    each.collect()
+}
+
+/// The id that an atom is a digit of, and how much of it one of the digit is.
+fn part(atoms: &Atoms, id: AtomId) -> Option<(Of, i128)> {
+    let (base, by) = match atoms.get(id) {
+        &Atom::Group(dim) => return Some((Of::Group(dim.into()), 1)),
+        &Atom::Local(dim) => return Some((Of::Local(dim.into()), 1)),
+        Atom::Quotient(base, by) => (base, *by),
+        Atom::Remainder(base, _) => (base, 1),
+        _ => return None,
+    };
+    let &[(inner, 1)] = base.terms.as_slice() else { return None };
+    let (of, low) = part(atoms, inner).filter(|_| base.constant == 0)?;
+    Some((of, low.checked_mul(by)?))
+}
