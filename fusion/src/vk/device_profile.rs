@@ -96,7 +96,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Reads a device, of which these features are on.
+    /// Reads a device that has these features on.
     pub(super) fn of(physical: &PhysicalDevice, features: &DeviceFeatures) -> DeviceProfile {
         let p = physical.properties();
         let in_compute =

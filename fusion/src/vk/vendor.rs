@@ -54,7 +54,7 @@ pub(crate) struct Vendor {
     pub(crate) max_loop_rounds: fn(&str) -> Option<u64>,
 }
 
-/// A device on which dispatches overlap, and of which no more is known. Shapes were measured on an H200 (`performance.md`): four elements in
+/// A device on which dispatches overlap, with nothing else known. Shapes were measured on an H200 (`performance.md`): four elements in
 /// one access are worth as much as four in flight; rows of 128 rounds of their work-group are faster in registers than in shared memory or
 /// memory; work-groups that fill a large device several times over are left of a dispatch.
 const GPU: Vendor = Vendor {
@@ -119,7 +119,7 @@ const GCN: Vendor =
 /// Drivers of AMD's hardware.
 const AMD: &[DriverId] = &[DriverId::MesaRADV, DriverId::AMDOpenSource, DriverId::AMDProprietary];
 
-/// The drivers of which something is known, with the smallest sub-groups that the device has, if that matters. The first row counts.
+/// The drivers that something is known about, with the smallest sub-groups that the device has, if that matters. The first row counts.
 const ROWS: &[(&[DriverId], Option<u32>, Vendor)] = &[
     (
         &[DriverId::NvidiaProprietary],
