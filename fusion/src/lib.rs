@@ -81,7 +81,7 @@ mod vk;
 pub use api::{
     buffer::Buffer,
     context::Context,
-    fusion::{FusedList, FusionWrapper, Rebind, Recorded},
+    fusion::{FusedList, FusionWrapper, PlannedList, Rebind, Recorded},
     handler::{Handler, SubmitResult},
     image::{Image, Sampler},
     kernel::Kernel,
@@ -133,7 +133,7 @@ pub mod environment {
 pub mod device {
     //! What there is to run on.
 
-    pub use crate::vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector, UserBuffer};
+    pub use crate::vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceProfile, DeviceSelector, UserBuffer};
 }
 
 #[cfg(feature = "wgpu")]

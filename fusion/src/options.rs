@@ -5,4 +5,5 @@ pub(crate) mod context;
 pub(crate) mod environment;
 pub(crate) mod fusion;
 pub(crate) mod guard;
+pub(crate) mod planning;
 pub(crate) mod tuning;

@@ -1,5 +1,6 @@
 //! What happened: outcomes, reports, counters.
 
+pub(crate) mod figures;
 #[cfg(feature = "json")]
 pub mod json;
 pub(crate) mod list;
@@ -8,6 +9,7 @@ pub(crate) mod outcome;
 mod picture;
 pub(crate) mod stats;
 
+pub use figures::CodeFigures;
 pub use list::{
     ArgumentReport, CheckReport, CheckedBy, ChoiceReport, CodeStatistic, FusionReport, StepReport,
     SubmissionReport, Tier, WayReport,

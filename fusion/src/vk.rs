@@ -7,6 +7,8 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `error` | the one error enum |
+//! | `vendor` | what is known of drivers beside what they report, a row for each |
+//! | `device_profile` | what the planner goes by of a device |
 //! | `caps` | what a device can do and how large things may be |
 //! | `features` | which features and extensions are switched on |
 //! | `caller` | commands into a command buffer of the user's |
@@ -61,6 +63,7 @@ mod check;
 mod clock;
 mod command;
 mod create;
+mod device_profile;
 mod driver_cache;
 mod error;
 mod features;
@@ -95,6 +98,7 @@ mod texels;
 mod texture;
 mod transfer;
 mod under;
+mod vendor;
 mod wait;
 #[cfg(feature = "wgpu")]
 pub(crate) mod wgpu;
@@ -102,10 +106,11 @@ pub(crate) mod wgpu;
 pub(crate) use allocate::MemoryKind;
 pub(crate) use caller::{CallerWork, Written};
 pub use caller::{Dependency, RawCommandBuffer, Scope};
-pub(crate) use caps::{Caps, NARROW_BYTES, PRIVATE_BYTES};
+pub(crate) use caps::Caps;
 pub use caps::{DeviceInfo, DeviceKind, DeviceLimits};
 pub(crate) use clock::Profile;
 pub(crate) use command::{Barrier, BindingKind, BoundMemory, Command, Dispatch};
+pub use device_profile::DeviceProfile;
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::{RawBuffer, UserBuffer};
@@ -123,3 +128,4 @@ pub(crate) use tape::Tape;
 pub use texture::UserImage;
 pub(crate) use texture::{ImageShape, NumericClass, Resource, Texture, Wanted};
 pub(crate) use under::{Key, KeyId, Under};
+pub(crate) use vendor::{NARROW_BYTES, PRIVATE_BYTES};

@@ -34,6 +34,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run the fusion list of a pipeline file, unfused and fused, and compare the outputs.
     Run(RunArgs),
+    /// Show what a pipeline file would become on a device, and what the driver says of its code; nothing runs.
+    Plan(PlanArgs),
     /// Look for races, accesses out of bounds and uninitialised reads in the list of a pipeline file.
     Check(CheckArgs),
     /// Time the fusion list of a pipeline file, unfused and fused, warm.
@@ -77,6 +79,25 @@ pub(crate) struct RunArgs {
     /// Write a page with a picture of the list and what the report says, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
+    /// Write the SPIR-V of each dispatch into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dump_spirv: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    /// The pipeline file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// Plan for a device that is elsewhere, without a driver: a file that `vkfuse devices --json` wrote there, a profile of
+    /// vulkan.gpuinfo.org, or `apple`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) limits: Option<PathBuf>,
     /// Write the SPIR-V of each dispatch into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_spirv: Option<PathBuf>,

@@ -10,7 +10,8 @@ mod undefined;
 use crate::args::CheckArgs;
 use crate::interrupt;
 use crate::pipeline::check::{self, Checked};
-use crate::pipeline::{self, Pipeline, bind, contents};
+use crate::pipeline::list::submissions;
+use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
 use crate::report::print_json;
 use crate::run::labels;
@@ -20,7 +21,7 @@ use std::io::Write;
 use vkfuse_interp::{
     Bind, Dispatch, Memory, Notice, ObjectId, Options, OracleError, Program, Progress, execute_while,
 };
-use vkfuse_jit::plan::{Arg, BufferId, FloatMode, Limits, Promote, Step, Submission, plan_unfused};
+use vkfuse_jit::plan::{FloatMode, Limits, Step, plan_unfused};
 
 /// Checks the file and prints what was found.
 pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Stop> {
@@ -93,22 +94,9 @@ fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
     // No device, no limits: nothing is folded.
     let limits = Limits { max_groups: [u32::MAX; 3], ..Limits::default() };
     let float = if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict };
-    let submits = pipeline.submits.iter().zip(&checked.submits);
+    let submits = pipeline.submits.iter().zip(submissions(pipeline, checked));
     submits
-        .map(|(submit, checked)| {
-            let args = checked.args.iter().map(|&index| {
-                let arg = &submit.args[index];
-                let (offset, len) = bind::bytes(pipeline, arg);
-                let buffer = BufferId(arg.buffer as u64);
-                Arg { at: arg.at, buffer, offset, len, promote: Promote::None, numbers: None, image: None }
-            });
-            let submission = Submission {
-                base: submit.base,
-                kernel: checked.kernel.clone(),
-                groups: checked.groups,
-                args: args.collect(),
-                push: checked.push.clone(),
-            };
+        .map(|(submit, submission)| {
             plan_unfused(&submission, float, &limits)
                 .map_err(|error| pipeline.problem(&submit.place, error.to_string()).into())
         })

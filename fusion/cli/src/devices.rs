@@ -30,7 +30,23 @@ struct Device {
     /// Device features that are needed and not there.
     missing: Vec<&'static str>,
     memory_bytes: u64,
+    /// `VkDriverId`.
+    driver_id: u32,
+    driver_info: String,
     limits: Limits,
+    features: Features,
+}
+
+/// What plans depend on beside limits: with them, what `plan --limits` reads.
+#[derive(Serialize)]
+struct Features {
+    int8: bool,
+    int16: bool,
+    float16: bool,
+    /// `VkSubgroupFeatureFlagBits` of compute shaders, as far as plans use them.
+    subgroup_operations: u32,
+    full_subgroups: bool,
+    uniform_subgroups: bool,
 }
 
 #[derive(Serialize)]
@@ -45,7 +61,13 @@ struct Limits {
     /// Storage buffers that one dispatch binds; what stays inside of it needs no binding.
     storage_buffer_bindings: u32,
     uniform_buffer_bindings: u32,
+    image_bindings: u32,
+    /// Bindings of any kind.
+    bindings: u32,
     subgroup_size: u32,
+    least_subgroup_size: u32,
+    /// Most sub-groups of a work-group whose pipeline asks for their size.
+    max_subgroups: u32,
 }
 
 /// Prints the devices.
@@ -94,7 +116,8 @@ fn print(found: &[DeviceInfo], json: bool, out: &mut dyn Write) -> std::io::Resu
 
 fn describe(device: &DeviceInfo) -> Device {
     let (major, minor, patch) = device.api_version;
-    let limits = &device.limits;
+    let (limits, profile) = (&device.limits, &device.profile);
+    let [int8, int16, float16] = profile.small_scalars;
     Device {
         index: device.index,
         name: device.name.clone(),
@@ -110,6 +133,8 @@ fn describe(device: &DeviceInfo) -> Device {
         usable: device.missing.is_empty(),
         missing: device.missing.clone(),
         memory_bytes: device.device_memory,
+        driver_id: profile.driver_id,
+        driver_info: profile.driver_info.clone(),
         limits: Limits {
             push_constant_bytes: limits.max_push_bytes,
             shared_memory_bytes: limits.max_shared_bytes,
@@ -120,7 +145,19 @@ fn describe(device: &DeviceInfo) -> Device {
             storage_buffer_offset_alignment: limits.storage_offset_align,
             storage_buffer_bindings: limits.max_storage_bindings.min(limits.max_bindings),
             uniform_buffer_bindings: limits.max_uniform_bindings.min(limits.max_bindings),
+            image_bindings: limits.max_images,
+            bindings: limits.max_bindings,
             subgroup_size: device.subgroup_size,
+            least_subgroup_size: profile.least_subgroup,
+            max_subgroups: profile.max_subgroups,
+        },
+        features: Features {
+            int8,
+            int16,
+            float16,
+            subgroup_operations: u32::from(profile.subgroup_basic) | u32::from(profile.subgroup_shuffle) << 4,
+            full_subgroups: profile.full_subgroups,
+            uniform_subgroups: profile.uniform_subgroups,
         },
     }
 }

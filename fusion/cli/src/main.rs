@@ -16,9 +16,11 @@ mod inspect;
 mod interrupt;
 mod limits;
 mod manual;
+mod null_hardware;
 mod outputs;
 mod page;
 mod pipeline;
+mod plan;
 mod progress;
 mod reasons;
 mod report;
@@ -50,6 +52,12 @@ fn main() -> ExitCode {
     if line.quiet {
         progress::be_quiet();
     }
+    if let Some(family) = null_hardware::family(&line.command) {
+        return null_hardware::run(family).unwrap_or_else(|stop| {
+            let _ = writeln!(std::io::stderr(), "error: {}", stop.message);
+            stop.status.into()
+        });
+    }
     let ended = execute(&line.command, &mut *out);
     let flushed = out.flush().map_err(Stop::from);
     let stop = match (ended, flushed) {
@@ -66,6 +74,7 @@ fn main() -> ExitCode {
 fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
     match command {
         Command::Run(args) => run::run(args, out),
+        Command::Plan(args) => plan::plan(args, out),
         Command::Check(args) => check::check(args, out),
         Command::Bench(args) => bench::bench(args, out),
         Command::Inspect(args) => inspect::inspect(args, out),

@@ -11,6 +11,7 @@ pub(crate) mod check;
 pub(crate) mod contents;
 mod element;
 mod image;
+pub(crate) mod list;
 mod local_size;
 mod model;
 mod node;

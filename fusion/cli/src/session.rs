@@ -19,6 +19,7 @@ use vkfuse::{
     FusedList, FusionError, FusionProperties, FusionReport, FusionWrapper, Image, Kernel, Policy, Queue,
     QueueOptions, guard::CompileGuard,
 };
+use vkfuse_jit::plan::FuseOptions;
 
 /// A pipeline on a device.
 pub(crate) struct Session<'p> {
@@ -299,7 +300,12 @@ impl<'p> Session<'p> {
 }
 
 /// The list of a pipeline, recorded on a device; nothing of it runs, and no buffer has memory. Images have.
-pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<FusedList, Stop> {
+pub(crate) fn unrun(
+    context: &Context,
+    pipeline: &Pipeline,
+    checked: &Checked,
+    policy: Option<PolicyArg>,
+) -> Result<FusedList, Stop> {
     limits::check(pipeline, checked, context.device_info())?;
     let kernels = kernels(context, pipeline, checked)?;
     let mut buffers = Vec::with_capacity(pipeline.buffers.len());
@@ -314,7 +320,7 @@ pub(crate) fn unrun(context: &Context, pipeline: &Pipeline, checked: &Checked) -
         buffers.push(Held::Buffer(promoted(declared, buffer.no_promotion().named(&declared.name))));
     }
     let (context, contents) = (context.clone(), Vec::new());
-    let (properties, queues) = (properties(pipeline, None), Queues::new(&context)?);
+    let (properties, queues) = (properties(pipeline, policy), Queues::new(&context)?);
     let session = Session { context, pipeline, checked, kernels, contents, properties, queues };
     let running = |error: Error| Stop::running(&error);
     let queue = &session.queues.fused;
@@ -395,6 +401,27 @@ fn options(
         options = options.dump_spirv(folder);
     }
     Ok(options)
+}
+
+/// A context that only compiles for a pipeline.
+pub(crate) fn compiling(
+    args: &DeviceArgs,
+    pipeline: &Pipeline,
+    dump_spirv: Option<&Path>,
+) -> Result<Context, Stop> {
+    let options = options(args, pipeline, dump_spirv)?.float(float(pipeline)).compile_only(true);
+    Context::with_options(options).map_err(|error| Stop::opening(&error))
+}
+
+/// How a pipeline is planned without a device.
+pub(crate) fn fuse_options(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FuseOptions {
+    FuseOptions {
+        policy: if trusts(pipeline, policy) { Policy::Trust } else { Policy::Prove },
+        no_barriers: pipeline.fusion.no_barriers,
+        float: float(pipeline),
+        force: pipeline.fusion.force,
+        ..FuseOptions::default()
+    }
 }
 
 /// How code is cached, where that is not the environment's affair.

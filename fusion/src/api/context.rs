@@ -22,7 +22,7 @@ use crate::{
         programs::{CacheStats, Programs},
     },
     error::{BufferError, Error, FusionError},
-    jit::{self, Limits, Module, SmallScalars, ThreadCoarseningLimits},
+    jit::{self, Module},
     options::context::{ContextOptions, QueueOptions},
     report::{
         outcome::CancelCause,
@@ -30,7 +30,7 @@ use crate::{
     },
     runtime::{context::ContextInner, queues::both, schedule::Schedule},
     submission::{buffer::BufferInner, device::Device, identity::Imports},
-    vk::{DeviceInfo, Gpu, GpuOptions, RawDevice, UserBuffer},
+    vk::{DeviceInfo, DeviceProfile, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
 
 /// A device with everything that belongs to it. A handle; clones are the same context, which lives until the last handle
@@ -57,8 +57,9 @@ impl Context {
     /// As [`Context::new`].
     pub fn with_options(options: ContextOptions) -> Result<Context, Error> {
         let (device, validation) = (options.device.clone(), options.validation);
-        let robust = options.robust;
-        let gpu = Gpu::open(&GpuOptions { device, validation, robust, ..GpuOptions::default() })?;
+        let (robust, compile_only) = (options.robust, options.compile_only);
+        let gpu =
+            Gpu::open(&GpuOptions { device, validation, robust, compile_only, ..GpuOptions::default() })?;
         Ok(Context::on(gpu, options))
     }
 
@@ -106,40 +107,9 @@ impl Context {
     }
 
     fn on(gpu: Gpu, options: ContextOptions) -> Context {
-        // By their numbers in SPIR-V: Int8, Int16 and Float16.
-        let [int8, int16, float16] = [39, 22, 9].map(|capability| gpu.caps().supports(capability));
-        let limits = gpu.caps().limits();
-        let tuning = options.tuning;
-        let shuffles = gpu.caps().shuffles(tuning.shuffles);
-        let limits = Limits {
-            max_push_bytes: tuning.push_bytes.unwrap_or(u32::MAX).min(limits.max_push_bytes),
-            max_shared_bytes: limits.max_shared_bytes,
-            max_storage_buffers: limits.max_storage_bindings.min(limits.max_bindings),
-            max_uniform_buffers: limits.max_uniform_bindings.min(limits.max_bindings),
-            max_images: limits.max_images.min(limits.max_bindings),
-            max_work_group_size: limits.max_work_group_size,
-            max_work_group_invocations: limits.max_work_group_invocations,
-            max_groups: limits.max_groups,
-            max_loop_rounds: gpu.caps().max_loop_rounds,
-            shape: tuning.shape(gpu.caps().shape()),
-            kept_result_bytes: tuning.kept_bytes.unwrap_or_else(|| gpu.caps().kept_result_bytes()),
-            block_coarsening: tuning.interleave(gpu.caps().interleave()),
-            thread_coarsening: ThreadCoarseningLimits {
-                subgroup: gpu.caps().subgroup_left(shuffles),
-                packed: tuning.packed.unwrap_or_else(|| gpu.caps().packed(shuffles)),
-                shuffles,
-                uniform: gpu.caps().uniform_subgroups,
-                ..tuning.narrow(gpu.caps().narrow())
-            },
-            unroll: tuning.loops(gpu.caps().loops()),
-            late_stores: tuning.sunk_stores.unwrap_or_else(|| gpu.caps().late_stores()),
-            max_subgroups: gpu.caps().max_subgroups,
-            max_broadcast_bytes: gpu.caps().max_broadcast_bytes(),
-            overlapping_invocations: gpu.caps().overlapping_invocations(),
-            small_scalars: SmallScalars { int8, int16, float16 },
-            float_controls: gpu.caps().float_controls,
-            robust: options.robust || gpu.caps().robust,
-        };
+        let profile = &gpu.caps().profile;
+        let limits = DeviceProfile { robust: options.robust || profile.robust, ..profile.clone() };
+        let limits = limits.planning(&options.tuning);
         crate::jit::print_after(options.print_after);
         let counters = Arc::<Counters>::default();
         let schedule = Schedule::default();
@@ -152,7 +122,7 @@ impl Context {
                 &gpu,
                 &limits,
                 &counters,
-                (options.dump_spirv, options.profiling),
+                (options.dump_spirv, options.profiling || gpu.caps().compile_only.is_some()),
                 &options.cache,
                 &options.guard,
             )),
@@ -196,6 +166,12 @@ impl Context {
     #[must_use]
     pub fn device_info(&self) -> &DeviceInfo {
         &self.inner.gpu.caps().info
+    }
+
+    /// Whether the context only compiles: see [`ContextOptions::compile_only`].
+    #[must_use]
+    pub fn compiles_only(&self) -> bool {
+        self.inner.gpu.caps().compile_only.is_some()
     }
 
     /// Loads a SPIR-V file with exactly one compute entry point.
@@ -328,7 +304,7 @@ impl Context {
             let (device, missing) = (info.name.clone(), info.missing.join(", "));
             return Err(FusionError::Unsupported { device, missing }.into());
         }
-        let lane = self.inner.queues.fetch_add(1, Relaxed) % self.inner.gpu.queues() as u64;
+        let lane = self.inner.queues.fetch_add(1, Relaxed) % self.inner.gpu.queues().max(1) as u64;
         Ok(Queue::new(&self.inner, lane as u32, &options))
     }
 

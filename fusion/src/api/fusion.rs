@@ -26,6 +26,7 @@ use crate::{
 mod ahead;
 mod kept;
 
+pub use ahead::PlannedList;
 pub use kept::{FusedList, Rebind, Recorded};
 
 /// Control of a queue's fusion mode. A handle; all wrappers of a queue control the same mode.

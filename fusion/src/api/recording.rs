@@ -1,12 +1,13 @@
 //! Lists that another process recorded, built or explained on a context.
 
 use crate::{
-    api::context::Context,
+    api::{context::Context, fusion::PlannedList},
     code::{
         ahead::{Explanation, Labelled, plan_only},
         log::RecordedList,
     },
     error::Error,
+    jit,
     report::list::StepReport,
     runtime::check,
 };
@@ -30,7 +31,21 @@ impl RecordedList {
         Ok(context.inner.programs.explain(&self.steps(context)?))
     }
 
+    /// Plans and builds the list on a context, and runs nothing: see [`FusedList::plan`](crate::FusedList::plan).
+    ///
+    /// # Errors
+    ///
+    /// A kernel that cannot run on this device, or not with what was recorded; code that cannot be built.
+    pub fn plan(&self, context: &Context) -> Result<PlannedList, Error> {
+        PlannedList::on(context, &self.submissions(context)?, &self.options)
+    }
+
     fn steps(&self, context: &Context) -> Result<Vec<Labelled>, Error> {
+        let submissions = self.submissions(context)?;
+        Ok(plan_only(&submissions, &self.options, &context.inner.limits)?.1)
+    }
+
+    fn submissions(&self, context: &Context) -> Result<Vec<jit::Submission>, Error> {
         let submissions = self.submissions.iter().map(|one| {
             let kernel = context.kernel(&one.module, Some(&one.entry))?;
             let constants = kernel.spec_constants().iter();
@@ -48,7 +63,6 @@ impl RecordedList {
                 &one.push,
             )
         });
-        let submissions = submissions.collect::<Result<Vec<_>, Error>>()?;
-        plan_only(&submissions, &self.options, &context.inner.limits)
+        submissions.collect()
     }
 }

@@ -64,24 +64,44 @@ pub struct Explanation {
 /// A step with its kernels' names.
 pub(crate) type Labelled = (Arc<str>, Step);
 
-/// The dispatches of a list, with the names of their kernels.
+/// The plan of a list, and its dispatches with the names of their kernels.
 pub(crate) fn plan_only(
     submissions: &[jit::Submission],
     options: &jit::FuseOptions,
     limits: &jit::Limits,
-) -> Result<Vec<Labelled>, Error> {
+) -> Result<(jit::Plan, Vec<Labelled>), Error> {
     let without = jit::without_numbers(submissions);
     let plan = jit::plan(&without, options, limits).and_then(|plan| match jit::is_one_kernel(&plan) {
         true => Ok(plan),
         false => jit::plan(submissions, options, limits),
     });
-    let plan =
-        plan.map_err(|error| Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) })?;
-    let label = |step: &jit::Step| -> Arc<str> {
-        let kernels = step.members.of(submissions);
-        Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
-    };
-    Ok(plan.steps.into_iter().map(|step| (label(&step), step)).collect())
+    let plan = plan.map_err(unplanned)?;
+    let steps = plan.steps.iter().map(|step| (label(step, submissions), step.clone())).collect();
+    Ok((plan, steps))
+}
+
+/// The submissions of a list that have work-groups, each by itself.
+pub(crate) fn alone(
+    submissions: &[jit::Submission],
+    float: jit::FloatMode,
+    limits: &jit::Limits,
+) -> Result<Vec<Labelled>, Error> {
+    let runs = submissions.iter().enumerate().filter(|(_, one)| one.runs());
+    let steps = runs.map(|(position, one)| {
+        let mut step = jit::plan_unfused(one, float, limits).map_err(unplanned)?;
+        step.members = (position..position + 1).into();
+        Ok((label(&step, submissions), step))
+    });
+    steps.collect()
+}
+
+fn unplanned(error: jit::PlanError) -> Error {
+    Error::Build { kernel: error.kernel.clone(), source: BuildError::Plan(error) }
+}
+
+fn label(step: &Step, submissions: &[jit::Submission]) -> Arc<str> {
+    let kernels = step.members.of(submissions);
+    Arc::from(kernels.map(|one| one.kernel.name.as_str()).collect::<Vec<_>>().join(" + "))
 }
 
 impl Programs {

@@ -259,7 +259,7 @@ pub(crate) fn serve(
 fn open(hello: &Hello) -> Result<Gpu, String> {
     let options = GpuOptions {
         device: hello.index.into(),
-        max_queues: 1,
+        max_queues: Some(1),
         robust: hello.robust,
         ..GpuOptions::default()
     };

@@ -262,20 +262,7 @@ fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBu
 impl Programs {
     /// The program of a step, and where it came from.
     pub(crate) fn program(&self, label: &str, step: &Step) -> Result<(Cached<Program>, StepReport), Error> {
-        let mut report = StepReport {
-            members: step.members.clone(),
-            key: step.key,
-            memory: Tier::Hit,
-            disk: Tier::NotAsked,
-            driver_blob: Tier::NotAsked,
-            jit_us: 0.0,
-            driver_us: 0.0,
-            load_us: 0.0,
-            bytes_read: bound_bytes(step, |bound| bound.reads),
-            bytes_written: bound_bytes(step, |bound| bound.writes),
-            statistics: Vec::new(),
-            changes: Vec::new(),
-        };
+        let mut report = StepReport { memory: Tier::Hit, ..StepReport::unmade(step) };
         let wanted = Wanted { label, step, key: OnceCell::new() };
         let Some(memory) = &self.memory else {
             report.memory = Tier::Off;
@@ -506,6 +493,24 @@ fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
 }
 
 impl StepReport {
+    /// Of a step of which there is no code yet.
+    pub(crate) fn unmade(step: &Step) -> StepReport {
+        StepReport {
+            members: step.members.clone(),
+            key: step.key,
+            memory: Tier::NotAsked,
+            disk: Tier::NotAsked,
+            driver_blob: Tier::NotAsked,
+            jit_us: 0.0,
+            driver_us: 0.0,
+            load_us: 0.0,
+            bytes_read: bound_bytes(step, |bound| bound.reads),
+            bytes_written: bound_bytes(step, |bound| bound.writes),
+            statistics: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
     /// Adds what is known of the code of a pipeline: what the driver says of it, and how it differs from the user's.
     fn of(&mut self, program: &Program) {
         let told = program.pipeline.statistics().iter();

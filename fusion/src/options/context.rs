@@ -23,6 +23,7 @@ pub struct ContextOptions {
     pub(crate) no_autotune: bool,
     pub(crate) robust: bool,
     pub(crate) float: FloatMode,
+    pub(crate) compile_only: bool,
 }
 
 impl ContextOptions {
@@ -50,6 +51,7 @@ impl ContextOptions {
             no_autotune: !environment::autotune(),
             robust: false,
             float: FloatMode::Strict,
+            compile_only: false,
         }
     }
 
@@ -57,6 +59,18 @@ impl ContextOptions {
     #[must_use]
     pub fn device(mut self, device: impl Into<DeviceSelector>) -> ContextOptions {
         self.device = device.into();
+        self
+    }
+
+    /// Opens the device to plan, to emit, to build pipelines and to fill the cache, and for nothing else: without queues, and without memory
+    /// for buffers. What would run, or takes memory, is [`DeviceError::CompileOnly`](crate::error::DeviceError::CompileOnly); a list is
+    /// recorded as ever, kept with [`keep_unrun`](crate::FusionWrapper::keep_unrun), and then [planned](crate::FusedList::plan) or
+    /// [warmed](crate::FusedList::warm).
+    ///
+    /// A device without hardware, which Mesa's RADV opens where `RADV_FORCE_FAMILY` names a family of AMD's, is opened like this in any case.
+    #[must_use]
+    pub fn compile_only(mut self, on: bool) -> ContextOptions {
+        self.compile_only = on;
         self
     }
 

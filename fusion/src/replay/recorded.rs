@@ -370,7 +370,7 @@ impl Replay {
         device.pending(graph, lane, &mut needs.waits);
         let played = Played { script: &self.script, first: needs.barrier, pushes };
         let queue = device.gpu.queue(lane as usize);
-        match queue.submit_script(played, &mut memories, &needs.waits, profile) {
+        match queue.and_then(|queue| queue.submit_script(played, &mut memories, &needs.waits, profile)) {
             Ok(submitted) => {
                 self.filled(buffers);
                 // First, so that it is not swept up as complete.
@@ -440,7 +440,7 @@ impl Replay {
             None => {
                 let mut memories = Resources::new();
                 self.memories(buffers, graph, &mut memories)?;
-                let queue = device.gpu.queue(lane as usize);
+                let queue = device.gpu.queue(lane as usize)?;
                 let pushes = take.own.as_ref();
                 let played = Played { script: &self.script, first: barrier, pushes };
                 Arc::new(queue.record_script(played, &mut memories)?)

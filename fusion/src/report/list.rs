@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, CodeChange, Members, Report, Way},
+    jit::{BufferId, CodeChange, Members, Plan, Report, Submission, Way},
     report::outcome::Outcome,
 };
 
@@ -214,7 +214,42 @@ pub struct FusionReport {
     pub(crate) names: Vec<(BufferId, Arc<str>)>,
 }
 
+impl SubmissionReport {
+    /// Of a submission of which only the kernel is known.
+    pub(crate) fn of_kernel(one: &Submission) -> SubmissionReport {
+        SubmissionReport {
+            kernel: Arc::from(one.kernel.name.as_str()),
+            arguments: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 impl FusionReport {
+    /// Of a list that was planned and built, and did not run.
+    pub(crate) fn unrun(
+        plan: Plan,
+        kernels: Vec<SubmissionReport>,
+        steps: Vec<StepReport>,
+        plan_us: f64,
+        names: Vec<(BufferId, Arc<str>)>,
+    ) -> FusionReport {
+        FusionReport {
+            outcome: Outcome::of(&plan),
+            submissions: kernels.len(),
+            kernels,
+            plan: plan.report,
+            dispatches: steps.len(),
+            jit_us: steps.iter().map(|step| step.jit_us).sum(),
+            driver_us: steps.iter().map(|step| step.driver_us).sum(),
+            steps,
+            checks: Vec::new(),
+            choice: None,
+            plan_us,
+            names,
+        }
+    }
+
     /// The name of a buffer that the report speaks of.
     #[must_use]
     pub fn buffer_name(&self, id: BufferId) -> Option<&str> {

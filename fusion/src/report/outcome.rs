@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::jit::Reason;
+use crate::jit::{Plan, Reason};
 
 /// What became of a submission, or of the fusion list that it was part of. Carried by every [`Event`](crate::Event).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,27 @@ pub enum Outcome {
     Building,
     /// It did not run: the event's `wait` returns the error.
     Failed,
+}
+
+impl Outcome {
+    /// What a plan comes to.
+    pub(crate) fn of(plan: &Plan) -> Outcome {
+        if plan.steps.len() == 1 && plan.steps[0].is_fused() {
+            Outcome::Fused
+        } else if plan.steps.iter().any(|step| step.members.len() > 1) {
+            Outcome::Split
+        } else {
+            Outcome::Refused { reason: Outcome::refusal(plan) }
+        }
+    }
+
+    /// Why a plan is not one kernel: the reason at its first split.
+    pub(crate) fn refusal(plan: &Plan) -> Reason {
+        if plan.steps.is_empty() {
+            return Reason::NoWorkGroups;
+        }
+        plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
+    }
 }
 
 impl fmt::Display for Outcome {

@@ -170,7 +170,7 @@ impl ContextInner {
             waits.extend(needs.waits);
         }
         self.pending(&mut schedule.graph, lane, &mut waits);
-        match self.gpu.queue(lane as usize).submit(&commands, &waits, work.profile) {
+        match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, work.profile)) {
             Ok(submitted) => {
                 schedule.graph.commit(&batch, submitted.point);
                 Ok(submitted)

@@ -37,7 +37,7 @@ impl ContextInner {
         if buffer.unreadable(span).is_none() {
             let mut bytes = vec![0; (range.end - range.start) as usize];
             let lane = points.first().map_or(0, |point| point.queue);
-            self.gpu.queue(lane as usize).download(buffer.allocate()?, range.start, &mut bytes, &points)?;
+            self.gpu.queue(lane as usize)?.download(buffer.allocate()?, range.start, &mut bytes, &points)?;
             self.lock().graph.know(&buffer.shared, span.start, &bytes);
         }
         drop(hold);

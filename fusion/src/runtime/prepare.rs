@@ -20,7 +20,7 @@ use crate::{
         Submission, Way,
     },
     report::{
-        list::{FusionReport, SubmissionReport, names},
+        list::{self, FusionReport, SubmissionReport},
         outcome::Outcome,
     },
     runtime::{
@@ -90,7 +90,7 @@ impl ContextInner {
         if let Some(recorder) = &self.programs.recorder {
             recorder.record(&submissions, &properties.options());
         }
-        let outcome = outcome(plan);
+        let outcome = Outcome::of(plan);
         let checks = if self.validate {
             self.judged.validate(&submissions, &options, (plan, &self.limits), &self.counters)
         } else {
@@ -106,7 +106,7 @@ impl ContextInner {
             return Ok(prepared);
         }
         if properties.force && plan.steps.len() != 1 {
-            let reason = reason(plan);
+            let reason = Outcome::refusal(plan);
             let mut prepared =
                 self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
             prepared.forced = Some(FusionError::Forced { reason }.into());
@@ -304,22 +304,15 @@ impl ContextInner {
     }
 }
 
-fn outcome(plan: &Plan) -> Outcome {
-    if plan.steps.len() == 1 && plan.steps[0].is_fused() {
-        Outcome::Fused
-    } else if plan.steps.iter().any(|step| step.members.len() > 1) {
-        Outcome::Split
-    } else {
-        Outcome::Refused { reason: reason(plan) }
-    }
-}
-
-/// Why a list is not one kernel: the reason at its first split.
-fn reason(plan: &Plan) -> Reason {
-    if plan.steps.is_empty() {
-        return Reason::NoWorkGroups;
-    }
-    plan.report.splits.first().map_or(Reason::Single, |split| split.reason.clone())
+/// The memories of a list, as reports name them, with the names of their buffers.
+pub(crate) fn names(entries: &[Entry]) -> Vec<(BufferId, Arc<str>)> {
+    let mut seen: Vec<HandleId> = Vec::new();
+    let buffers = entries.iter().flat_map(|entry| &entry.buffers).filter(|buffer| {
+        let is_new = !seen.contains(&buffer.handle);
+        seen.extend(is_new.then_some(buffer.handle));
+        is_new
+    });
+    list::names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
 }
 
 impl List {
@@ -341,13 +334,7 @@ impl List {
 
     /// The memories of the list, as reports name them, with the names of their buffers.
     pub(crate) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
-        let mut seen: Vec<HandleId> = Vec::new();
-        let buffers = self.entries.iter().flat_map(|entry| &entry.buffers).filter(|buffer| {
-            let is_new = !seen.contains(&buffer.handle);
-            seen.extend(is_new.then_some(buffer.handle));
-            is_new
-        });
-        names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
+        names(&self.entries)
     }
 
     /// The submissions, as reports name them.

@@ -216,7 +216,7 @@ impl ContextInner {
     /// The first byte of a copy that is not as in the memory it was made of.
     fn differs(&self, copy: &Copy, points: &[Point]) -> Result<Option<String>, Error> {
         let lane = points.first().map_or(0, |point| point.queue);
-        let lane = self.gpu.queue(lane as usize);
+        let lane = self.gpu.queue(lane as usize)?;
         for (buffer, part) in &copy.parts {
             // Where the part is in the copy and in the buffer.
             let Some(local) = buffer.within(*part) else { continue };

@@ -74,7 +74,7 @@ impl Device {
         let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
         commands.extend(needs.barrier.map(Command::Barrier));
         commands.extend(transfers.iter().cloned());
-        match self.gpu.queue(lane as usize).submit(&commands, &needs.waits, false) {
+        match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &needs.waits, false)) {
             Ok(submitted) => {
                 graph.commit(&batch, submitted.point);
                 Ok(submitted)

@@ -40,6 +40,7 @@ impl Gpu {
     /// Allocates memory of unspecified contents. Usable as storage and uniform buffer and as source and destination
     /// of copies, by every queue of this device.
     pub(crate) fn allocate(&self, bytes: u64, kind: MemoryKind) -> Result<Arc<Memory>, DeviceError> {
+        self.caps().runs()?;
         if bytes == 0 {
             return Err(DeviceError::ZeroSize);
         }

@@ -2,22 +2,21 @@
 //!
 //! Copied once when the device is opened, so that planning asks plain fields and never the driver.
 
-use crate::jit::{
-    self, BlockCoarseningLimits, FloatControls, ShapeLimits, TextureKind, ThreadCoarseningLimits,
-    UnrollLimits,
-};
+use crate::jit::{self, TextureKind};
 use vulkano::{
     Version,
     device::{
         Device,
-        physical::{DriverId, PhysicalDevice, PhysicalDeviceType},
+        physical::{PhysicalDevice, PhysicalDeviceType},
     },
     memory::MemoryHeapFlags,
 };
 
 use super::{
+    DeviceError,
     chain::Chain,
-    features, float_controls, mesa,
+    device_profile::DeviceProfile,
+    features,
     newer::NewerFeatures,
     requirements::Requirements,
     spirv_caps::{self, AtomicCaps, Has},
@@ -112,6 +111,8 @@ pub struct DeviceInfo {
     pub subgroup_size: u32,
     /// Bytes of device-local memory.
     pub device_memory: u64,
+    /// What the planner would go by, with everything switched on that the device has.
+    pub profile: DeviceProfile,
     /// Whether kernels can be run and fused on it: the names of the features it lacks, if any.
     pub missing: Vec<&'static str>,
 }
@@ -139,8 +140,34 @@ impl DeviceKind {
     }
 }
 
+impl Default for DeviceLimits {
+    /// The least every Vulkan 1.3 device has.
+    fn default() -> DeviceLimits {
+        DeviceLimits {
+            max_push_bytes: 128,
+            max_shared_bytes: 16 << 10,
+            max_work_group_size: [128, 128, 64],
+            max_work_group_invocations: 128,
+            max_groups: [65_535; 3],
+            max_storage_range: 1 << 27,
+            max_uniform_range: 1 << 14,
+            max_storage_bindings: 4,
+            max_uniform_bindings: 12,
+            max_images: 4,
+            max_storage_images: 4,
+            max_sampled_images: 16,
+            max_samplers: 16,
+            max_bindings: 128,
+            max_sets: 4,
+            max_memory_object: 1 << 30,
+            storage_offset_align: 256,
+            uniform_offset_align: 256,
+        }
+    }
+}
+
 impl DeviceLimits {
-    fn of(device: &PhysicalDevice) -> DeviceLimits {
+    pub(super) fn of(device: &PhysicalDevice) -> DeviceLimits {
         let p = device.properties();
         let allocation = p.max_memory_allocation_size.unwrap_or(1 << 30);
         DeviceLimits {
@@ -208,8 +235,19 @@ impl DeviceInfo {
             ),
             subgroup_size,
             device_memory: device.memory_properties().memory_heaps.iter().filter(local).map(|h| h.size).sum(),
+            profile: DeviceProfile {
+                robust: false,
+                ..DeviceProfile::of(device, device.supported_features())
+            },
             missing: features::missing(device.supported_features()),
         }
+    }
+
+    /// Whether there is a driver and no hardware, so that it compiles only.
+    #[must_use]
+    pub fn is_null_hardware(&self) -> bool {
+        // By its name: RADV says so of families that it was told to compile for.
+        self.driver == "radv" && self.name.starts_with("Null hardware")
     }
 
     /// Whether this crate can open the device, and so fuse on it.
@@ -224,10 +262,12 @@ impl DeviceInfo {
 pub(crate) struct Caps {
     /// The device as listed.
     pub(crate) info: DeviceInfo,
+    /// What the planner goes by.
+    pub(crate) profile: DeviceProfile,
     /// Whether it computes on the processor: then no one polls for completion, which would take its cores.
     pub(crate) is_cpu: bool,
-    /// The driver is NVIDIA's own.
-    is_nvidia: bool,
+    /// Why nothing runs there, if that is so.
+    pub(crate) compile_only: Option<&'static str>,
     /// Nanoseconds of one timestamp tick; 0 where the queues have no timestamps.
     pub(crate) timestamp_period: f64,
     /// Whether the validation layer is active.
@@ -240,48 +280,13 @@ pub(crate) struct Caps {
     pub(crate) spirv_version: (u8, u8),
     /// What tells driver and device apart, down to the driver's build, for the key of driver blobs: names and bytes.
     pub(crate) driver_identity: Vec<(&'static str, Vec<u8>)>,
-    /// Rounds after which the driver ends all loops of a shader together, where it is known to do so.
-    pub(crate) max_loop_rounds: Option<u64>,
-    /// What modules may ask of floats.
-    pub(crate) float_controls: FloatControls,
     /// What is changed atomically beside integers of 32 bits.
     pub(crate) atomics: AtomicCaps,
     /// What modules may ask of it.
     pub(crate) requirements: Requirements,
     spirv_capabilities: Vec<u32>,
-    /// Whether pipelines may ask for full sub-groups, and for their size.
-    gives_full_subgroups: bool,
-    /// Most sub-groups of a work-group whose pipeline asks for their size.
-    pub(crate) max_subgroups: u32,
-    /// Invocations of a sub-group that take the same way stay together.
-    pub(crate) uniform_subgroups: bool,
     timestamp_bits: u32,
 }
-
-/// The capability `GroupNonUniform`.
-const GROUP_NON_UNIFORM: u32 = 61;
-
-/// The capability `GroupNonUniformShuffle`.
-const GROUP_NON_UNIFORM_SHUFFLE: u32 = 65;
-
-/// Work-groups that fill a large device several times over: with fewer, each does its own alone.
-const WORK_GROUPS_LEFT: u32 = 2048;
-
-/// Bytes of private variables of all work-groups side by side in one invocation. Measured on an H200 (`performance.md`): four
-/// elements of each of four rows are faster than those of one, 16 of each of two are not.
-pub(crate) const PRIVATE_BYTES: u32 = 64;
-
-/// Bytes of private variables of all invocations of a work-group that one does. Measured (`performance.md`): one element of each of eight
-/// invocations, and four, are faster than work-groups of 256, 16 are slower.
-pub(crate) const NARROW_BYTES: u32 = 128;
-
-/// Work-groups of one sub-group each that fill a large device about twice: a processor takes 32 at once. Measured (`performance.md`): 8,192 gain more than
-/// they lose, 2,048 do not.
-const NARROW_GROUPS_LEFT: u32 = 8192;
-
-/// Bytes of shared memory of all work-groups side by side. Measured there: eight times 2 KiB and twice 6 are faster than once, four
-/// times 6 slower than twice.
-const SHARED_BYTES: u32 = 18 << 10;
 
 impl Caps {
     /// Reads an open device. `timestamp_bits` is the least of its queues'.
@@ -312,114 +317,33 @@ impl Caps {
         let requirements = Requirements::of(&on, &had);
         Caps {
             is_cpu: info.kind == DeviceKind::Cpu,
-            is_nvidia: p.driver_id == Some(DriverId::NvidiaProprietary),
+            compile_only: None,
             timestamp_period: if timestamp_bits > 0 { f64::from(p.timestamp_period) } else { 0.0 },
             validation,
             device_addresses: device.enabled_features().buffer_device_address,
             robust: device.enabled_features().robust_buffer_access2,
             spirv_version: if version >= Version::V1_3 { (1, 6) } else { (1, 5) },
             driver_identity: driver_identity((device, newer), validation),
-            max_loop_rounds: mesa::max_loop_rounds(p),
-            float_controls: float_controls::of(p),
             atomics: spirv_caps::atomics(device),
             spirv_capabilities: requirements.capabilities(),
             requirements,
-            gives_full_subgroups: gives_full_subgroups(device),
-            max_subgroups: most_subgroups(device),
-            uniform_subgroups: device.enabled_features().shader_subgroup_uniform_control_flow,
             timestamp_bits,
+            profile: DeviceProfile::of(physical, device.enabled_features()),
             info,
         }
     }
 
-    /// The shape of dispatch the device likes best, where the choice is free.
-    pub(crate) fn shape(&self) -> ShapeLimits {
-        // On a processor a work-group is a loop, whatever its size. Four elements in one access are worth as much as
-        // four in flight everywhere that was measured.
-        let group_size = if self.is_cpu { 0 } else { 256 };
-        // Where both sides of each branch are computed, code for single items costs as much as if it ran (`performance.md`).
-        let rounds = if self.is_cpu { 4 } else { 1 };
-        // There, too, items of superword code are done twice: along its path, and one after another.
-        let superword = if self.is_cpu { 1 } else { 4 };
-        ShapeLimits { group_size, items: 4, vectors: true, rounds, least: 64, superword, lanes: 32 }
-    }
-
-    /// How many work-groups of kernels with barriers are best done by one.
-    pub(crate) fn interleave(&self) -> BlockCoarseningLimits {
-        let work_groups = if self.is_cpu { 1 } else { 8 };
-        BlockCoarseningLimits {
-            work_groups,
-            least: WORK_GROUPS_LEFT,
-            private_bytes: PRIVATE_BYTES,
-            shared_bytes: SHARED_BYTES,
-        }
-    }
-
-    /// Whether work-groups of kernels with barriers are best done by one sub-group. Measured on NVIDIA's alone.
-    pub(crate) fn narrow(&self) -> ThreadCoarseningLimits {
-        let invocations = if self.is_nvidia { self.info.subgroup_size } else { 0 };
-        ThreadCoarseningLimits {
-            invocations,
-            least: NARROW_GROUPS_LEFT,
-            private_bytes: NARROW_BYTES,
-            any_loops: false,
-            ..ThreadCoarseningLimits::default()
-        }
-    }
-
-    /// Which loops of fused kernels are unrolled. Measured on an H200 (`performance.md`): rows of 128 rounds of their work-group are
-    /// faster in registers than in shared memory or memory.
-    pub(crate) fn loops(&self) -> UnrollLimits {
-        match self.is_cpu {
-            true => UnrollLimits::default(),
-            false => UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
+    /// An error where the device compiles only.
+    pub(crate) fn runs(&self) -> Result<(), DeviceError> {
+        match self.compile_only {
+            Some(why) => Err(DeviceError::CompileOnly { device: self.info.name.clone(), why }),
+            None => Ok(()),
         }
     }
 
     /// Whether the pipeline of work-groups of this many invocations may ask for sub-groups of the default size.
     pub(crate) fn has_room_for(&self, invocations: u32) -> bool {
-        invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.max_subgroups
-    }
-
-    /// See [`ThreadCoarseningLimits::subgroup`]. Measured on NVIDIA's alone (`docs/performance.md`); elsewhere it is what `shuffles` take.
-    pub(crate) fn subgroup_left(&self, shuffles: bool) -> u32 {
-        let can = self.gives_full_subgroups && self.supports(GROUP_NON_UNIFORM);
-        if can && (self.is_nvidia || shuffles) { self.info.subgroup_size } else { 0 }
-    }
-
-    /// See [`ThreadCoarseningLimits::packed`]. Measured (`docs/performance.md`): four and eight are as good where shared memory is in registers, and slower than one
-    /// where it is not.
-    pub(crate) fn packed(&self, shuffles: bool) -> u32 {
-        if self.is_nvidia && shuffles { 4 } else { 1 }
-    }
-
-    /// See [`ThreadCoarseningLimits::shuffles`]; `asked` says what to do instead of what was measured.
-    pub(crate) fn shuffles(&self, asked: Option<bool>) -> bool {
-        let has_them = self.supports(GROUP_NON_UNIFORM) && self.supports(GROUP_NON_UNIFORM_SHUFFLE);
-        asked.unwrap_or(self.is_nvidia) && has_them
-    }
-
-    /// See [`Limits::late_stores`](crate::jit::Limits::late_stores). As many as rounds of a long loop stand one after another. On a processor nothing
-    /// is in flight.
-    pub(crate) fn late_stores(&self) -> u32 {
-        if self.is_cpu { 0 } else { 16 }
-    }
-
-    /// See [`Limits::kept_result_bytes`](crate::jit::Limits::kept_result_bytes). What was just stored has to come from memory, and in order: as
-    /// much is kept as a row may have in registers.
-    pub(crate) fn kept_result_bytes(&self) -> u32 {
-        if self.is_cpu { 0 } else { 512 }
-    }
-
-    /// See [`Limits::max_broadcast_bytes`](crate::jit::Limits::max_broadcast_bytes). A processor's memory is its cache.
-    pub(crate) fn max_broadcast_bytes(&self) -> Option<u64> {
-        (!self.is_cpu).then_some(16 << 20)
-    }
-
-    /// See [`Limits::overlapping_invocations`](crate::jit::Limits::overlapping_invocations). The largest GPUs hold some 270,000
-    /// invocations at once. A processor runs one dispatch after the other.
-    pub(crate) fn overlapping_invocations(&self) -> u64 {
-        if self.is_cpu { 0 } else { 1 << 16 }
+        invocations.div_ceil(self.info.subgroup_size.max(1)) <= self.profile.max_subgroups
     }
 
     /// Whether modules with this SPIR-V capability (by its number) may be handed to the device as it was opened.
@@ -452,20 +376,6 @@ impl Caps {
     pub(crate) fn limits(&self) -> &DeviceLimits {
         &self.info.limits
     }
-}
-
-/// Whether pipelines of compute shaders may ask for full sub-groups of a size.
-fn gives_full_subgroups(device: &Device) -> bool {
-    let features = device.enabled_features();
-    let stages = device.physical_device().properties().required_subgroup_size_stages;
-    features.subgroup_size_control
-        && features.compute_full_subgroups
-        && stages.is_some_and(|stages| stages.intersects(vulkano::shader::ShaderStages::COMPUTE))
-}
-
-/// Most sub-groups of a work-group whose pipeline asks for their size. Who does not say it lets none ask.
-fn most_subgroups(device: &Device) -> u32 {
-    device.physical_device().properties().max_compute_workgroup_subgroups.unwrap_or(u32::MAX)
 }
 
 /// What a driver's pipeline blob depends on beside the SPIR-V: everything Vulkan offers to tell two drivers apart, and

@@ -27,10 +27,11 @@ pub(super) struct Made {
 }
 
 /// Makes a device, and queues of the family that suits compute best: one that does no graphics, because its submissions cost less.
-/// `robust` switches `robustBufferAccess2` on.
+/// At most
+/// `max_queues` of them. `robust` switches `robustBufferAccess2` on.
 pub(super) fn device(
     physical: Arc<PhysicalDevice>,
-    max_queues: usize,
+    max_queues: Option<usize>,
     robust: bool,
 ) -> Result<Made, DeviceError> {
     check_version(&physical)?;
@@ -43,7 +44,8 @@ pub(super) fn device(
         .filter(|f| families[*f].queue_flags.intersects(QueueFlags::COMPUTE))
         .min_by_key(|f| families[*f].queue_flags.intersects(QueueFlags::GRAPHICS))
         .ok_or_else(|| DeviceError::NoComputeQueue { device: name.clone() })?;
-    let wanted = if max_queues == 0 { DEFAULT_QUEUES } else { max_queues };
+    let wanted = max_queues.unwrap_or(DEFAULT_QUEUES);
+    // Vulkan makes no device without a queue; one that is not asked for has no handle here.
     let count = wanted.min(families[family].queue_count as usize).max(1);
     let priorities = vec![0.5; count];
 
@@ -88,5 +90,5 @@ pub(super) fn device(
     // SAFETY: the handle was made just now of this physical device, with what the create info has as far as vulkano knows of it, and
     // has no other owner.
     let (device, queues) = unsafe { Device::from_handle(physical, handle, info) };
-    Ok(Made { device, queues: queues.collect(), newer })
+    Ok(Made { device, queues: queues.take(wanted).collect(), newer })
 }

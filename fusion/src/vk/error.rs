@@ -57,6 +57,14 @@ pub enum DeviceError {
         /// The device's name.
         device: String,
     },
+    /// Something was to run, or to have memory, on a device that was opened to compile only.
+    #[error("{device} was opened to compile only ({why}): nothing runs there, and buffers have no memory")]
+    CompileOnly {
+        /// The device's name.
+        device: String,
+        /// Who wanted that.
+        why: &'static str,
+    },
     /// An image or a sampler that cannot be made, or not be taken.
     #[error("an image or a sampler cannot be made: {reason}")]
     Image {

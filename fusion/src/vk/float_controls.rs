@@ -1,10 +1,8 @@
 //! What modules may ask of a device's floats.
 
-use vulkano::device::{
-    DeviceProperties,
-    physical::{DriverId, ShaderFloatControlsIndependence as Independence},
-};
+use vulkano::device::{DeviceProperties, physical::ShaderFloatControlsIndependence as Independence};
 
+use super::vendor::Vendor;
 use crate::jit::{FloatControls, FloatWidths};
 
 /// The float controls of a device, as far as each width can be asked for whatever other widths a module has.
@@ -30,7 +28,10 @@ pub(super) fn of(p: &DeviceProperties) -> FloatControls {
     );
     FloatControls {
         special,
-        denormals: without_halves(together(denormals, p.denorm_behavior_independence), p.driver_id),
+        denormals: without_halves(
+            together(denormals, p.denorm_behavior_independence),
+            Vendor::of(p.driver_id, false, 0).plain_halves,
+        ),
         rounding: without_singles(rounding, p.rounding_mode_independence),
     }
 }
@@ -38,9 +39,8 @@ pub(super) fn of(p: &DeviceProperties) -> FloatControls {
 /// The widths for which denormals are to be preserved: not 16 bits on NVIDIA's driver. Its hardware has denormal halves in any case, and the
 /// mode changes the instructions with which *single* floats are divided and their roots taken: an H200 (580.159.04) took 74 instead of 70 us
 /// for a softmax with a bias in front of it.
-fn without_halves(can: FloatWidths, driver: Option<DriverId>) -> FloatWidths {
-    let is_nvidia = driver == Some(DriverId::NvidiaProprietary);
-    FloatWidths { f16: can.f16 && !is_nvidia, ..can }
+fn without_halves(can: FloatWidths, plain_halves: bool) -> FloatWidths {
+    FloatWidths { f16: can.f16 && !plain_halves, ..can }
 }
 
 /// The widths for which a mode of rounding is asked for: not 32 bits, where the others may do without. An H200 (580.159.04)
@@ -88,9 +88,8 @@ mod tests {
     #[test]
     fn denormal_halves_are_asked_for_where_that_leaves_singles_alone() {
         let all = FloatWidths { f16: true, f32: true, f64: true };
-        assert_eq!(without_halves(all, Some(DriverId::NvidiaProprietary)), FloatWidths { f16: false, ..all });
-        assert_eq!(without_halves(all, Some(DriverId::MesaLLVMpipe)), all);
-        assert_eq!(without_halves(all, None), all);
+        assert_eq!(without_halves(all, true), FloatWidths { f16: false, ..all });
+        assert_eq!(without_halves(all, false), all);
     }
 
     #[test]

@@ -42,8 +42,10 @@ pub(crate) struct GpuOptions {
     pub(crate) validation: bool,
     /// Switch `robustBufferAccess2` on.
     pub(crate) robust: bool,
-    /// At most this many queues; 0 for the default of 4.
-    pub(crate) max_queues: usize,
+    /// Open no queues: nothing runs, buffers have no memory. Devices without hardware are opened like this in any case.
+    pub(crate) compile_only: bool,
+    /// At most this many queues; 4 by default.
+    pub(crate) max_queues: Option<usize>,
     /// For tests: behave as on a device whose memory the host cannot reach, and whose sets are neither pushed nor written after they were bound.
     pub(crate) plain: bool,
 }
@@ -58,6 +60,7 @@ pub(super) struct GpuInner {
     pub(super) id: u64,
     pub(super) caps: Caps,
     pub(super) calls: Calls,
+    /// None where the device compiles only.
     pub(super) queues: Vec<QueueShared>,
     /// The families of `queues`, each once: what buffers are shared between.
     pub(super) families: SmallVec<[u32; 4]>,
@@ -80,6 +83,15 @@ pub(super) struct GpuInner {
     messages: Messages,
 }
 
+/// How a device is used that is open.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct How {
+    /// Why nothing runs there, if that is so.
+    pub(super) compile_only: Option<&'static str>,
+    /// See [`GpuOptions::plain`].
+    pub(super) plain: bool,
+}
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A number given out once in this process.
@@ -100,12 +112,26 @@ impl Gpu {
         let mut devices = instance::devices(&instance)?;
         let infos: Vec<DeviceInfo> = devices.iter().map(|(_, info)| info.clone()).collect();
         let index = choose(&options.device, &infos)?;
-        let (physical, _) = devices.swap_remove(index);
-        let Made { device, queues, newer } = create::device(physical, options.max_queues, options.robust)?;
+        let (physical, info) = devices.swap_remove(index);
+        let compile_only = match info.is_null_hardware() {
+            true => Some("there is no hardware"),
+            false => options.compile_only.then_some("`ContextOptions::compile_only`"),
+        };
+        // A driver of null hardware dies where it makes a timeline semaphore, and where a queue is waited for.
+        let max_queues = if compile_only.is_some() { Some(0) } else { options.max_queues };
+        let Made { device, queues, newer } = create::device(physical, max_queues, options.robust)?;
         let queues = queues.into_iter().map(|queue| (queue, None)).collect();
-        let gpu = Gpu::assemble((device, &newer), queues, index, messages, options.plain)?;
-        let Caps { info, validation, .. } = gpu.caps();
-        tracing::debug!(device = info.name, driver = info.driver_info, validation, queues = gpu.queues());
+        let how = How { compile_only, plain: options.plain };
+        let gpu = Gpu::assemble((device, &newer), queues, index, messages, how)?;
+        let Caps { info, validation, profile, .. } = gpu.caps();
+        let vendor = profile.vendor().name;
+        tracing::debug!(
+            device = info.name,
+            vendor,
+            driver = info.driver_info,
+            validation,
+            queues = gpu.queues()
+        );
         Ok(gpu)
     }
 
@@ -132,7 +158,7 @@ impl Gpu {
             .and_then(|mut all| all.position(|other| &other == device.physical_device()))
             .unwrap_or(0);
         let newer = NewerFeatures::of_vulkano(&device);
-        Gpu::assemble((device, &newer), usable, index, Messages::default(), false)
+        Gpu::assemble((device, &newer), usable, index, Messages::default(), How::default())
     }
 
     pub(super) fn assemble(
@@ -140,7 +166,7 @@ impl Gpu {
         queues: Vec<LockedQueue>,
         index: usize,
         messages: Messages,
-        plain: bool,
+        How { compile_only, plain }: How,
     ) -> Result<Gpu, DeviceError> {
         let physical = device.physical_device();
         let properties = physical.properties();
@@ -149,7 +175,7 @@ impl Gpu {
         if let Some(feature) = features::missing(device.enabled_features()).first() {
             return Err(DeviceError::MissingFeature { device: name(), feature });
         }
-        if queues.is_empty() {
+        if queues.is_empty() && compile_only.is_none() {
             return Err(DeviceError::NoComputeQueue { device: name() });
         }
         let all_families = physical.queue_family_properties();
@@ -168,7 +194,8 @@ impl Gpu {
             0
         };
         let rewritable = if plain { Rewritable::default() } else { Rewritable::of(&device) };
-        let caps = Caps::of((&device, newer), index, timestamp_bits, messages.active());
+        let mut caps = Caps::of((&device, newer), index, timestamp_bits, messages.active());
+        caps.compile_only = compile_only;
         let shared = queues
             .into_iter()
             .enumerate()
@@ -213,14 +240,15 @@ impl Gpu {
         self.0.messages.count()
     }
 
-    /// How many queues there are; at least 1.
+    /// How many queues there are; none where the device compiles only.
     pub(crate) fn queues(&self) -> usize {
         self.0.queues.len()
     }
 
-    /// A queue by number, counted modulo the number of queues.
-    pub(crate) fn queue(&self, index: usize) -> GpuQueue<'_> {
-        GpuQueue { gpu: self, index: (index % self.queues()) as u32 }
+    /// A queue by number, counted modulo the number of queues: where the device does more than compile.
+    pub(crate) fn queue(&self, index: usize) -> Result<GpuQueue<'_>, DeviceError> {
+        self.caps().runs()?;
+        Ok(GpuQueue { gpu: self, index: (index % self.queues()) as u32 })
     }
 
     /// Whether the device was lost. It never comes back.

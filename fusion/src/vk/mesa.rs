@@ -1,7 +1,5 @@
 //! What depends on the version of Mesa.
 
-use vulkano::device::{DeviceProperties, physical::DriverId};
-
 /// Iterations after which llvmpipe leaves all loops of a shader, counted together. It does so silently, and fusing adds up what
 /// was below the limit in each kernel.
 const LOOP_ITERATIONS: u64 = 65_535;
@@ -9,14 +7,10 @@ const LOOP_ITERATIONS: u64 = 65_535;
 /// The first version without that limit among those that were tried: 22.3.6 has it.
 const WITHOUT_LOOP_LIMIT: [u32; 3] = [25, 0, 7];
 
-/// See [`Limits::max_loop_rounds`](crate::jit::Limits::max_loop_rounds). A version that is not known has the limit.
-pub(super) fn max_loop_rounds(properties: &DeviceProperties) -> Option<u64> {
-    let is_limited = properties.driver_id == Some(DriverId::MesaLLVMpipe)
-        && properties
-            .driver_info
-            .as_deref()
-            .and_then(version)
-            .is_none_or(|version| version < WITHOUT_LOOP_LIMIT);
+/// See [`Limits::max_loop_rounds`](crate::jit::Limits::max_loop_rounds), given what llvmpipe says of its version. One that is not known has
+/// the limit.
+pub(super) fn max_loop_rounds(driver_info: &str) -> Option<u64> {
+    let is_limited = version(driver_info).is_none_or(|version| version < WITHOUT_LOOP_LIMIT);
     is_limited.then_some(LOOP_ITERATIONS)
 }
 

@@ -479,7 +479,7 @@ impl Gpu {
     /// Looks what is complete where more than a few submissions are pending.
     #[inline]
     fn look(&self, lane: u32) {
-        let shared = &self.0.queues[lane as usize];
+        let Some(shared) = self.0.queues.get(lane as usize) else { return };
         if shared.last().saturating_sub(shared.done()) >= FEW_PENDING {
             // What cannot be looked at now is looked at later.
             let _ = shared.collect(&self.0);
@@ -490,7 +490,7 @@ impl Gpu {
     /// be the program's to signal, in another thread that needs one.
     #[inline]
     pub(crate) fn wait_for_room(&self, lane: u32) {
-        let shared = &self.0.queues[lane as usize];
+        let Some(shared) = self.0.queues.get(lane as usize) else { return };
         if shared.last().saturating_sub(shared.done()) >= MAX_PENDING {
             self.wait_for_oldest(lane);
         }
@@ -499,7 +499,7 @@ impl Gpu {
     #[cold]
     fn wait_for_oldest(&self, lane: u32) {
         self.look(lane);
-        let shared = &self.0.queues[lane as usize];
+        let Some(shared) = self.0.queues.get(lane as usize) else { return };
         let last = shared.last();
         if last.saturating_sub(shared.done()) >= MAX_PENDING {
             let oldest = Point { queue: lane, value: last + 1 - MAX_PENDING };

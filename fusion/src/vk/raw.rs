@@ -15,7 +15,7 @@ use vulkano::{
     instance::{Instance, InstanceCreateInfo},
 };
 
-use super::{DeviceError, Gpu, chain, instance::Messages, newer::NewerFeatures};
+use super::{DeviceError, Gpu, chain, gpu::How, instance::Messages, newer::NewerFeatures};
 
 mod loader;
 
@@ -255,6 +255,6 @@ impl Gpu {
             let wanted = raw.queues.iter().find(|one| (one.family, one.index) == (family, index));
             queues.extend(wanted.map(|wanted| (queue, wanted.lock.clone())));
         }
-        Gpu::assemble((device, &raw.newer), queues, index, Messages::default(), false)
+        Gpu::assemble((device, &raw.newer), queues, index, Messages::default(), How::default())
     }
 }

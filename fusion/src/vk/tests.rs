@@ -160,14 +160,14 @@ fn zeroed(gpu: &Gpu, count: usize) -> Arc<Memory> {
 fn memory_of(gpu: &Gpu, values: &[u32]) -> Arc<Memory> {
     let memory = gpu.allocate(4 * values.len() as u64, MemoryKind::Device).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let point = gpu.queue(0).upload(&memory, 0, &bytes, &[]).unwrap();
+    let point = gpu.queue(0).unwrap().upload(&memory, 0, &bytes, &[]).unwrap();
     gpu.wait(point, None).unwrap();
     memory
 }
 
 fn read(gpu: &Gpu, memory: &Arc<Memory>, after: super::Point) -> Vec<u32> {
     let mut bytes = vec![0; memory.size() as usize];
-    gpu.queue(0).download(memory, 0, &mut bytes, &[after]).unwrap();
+    gpu.queue(0).unwrap().download(memory, 0, &mut bytes, &[after]).unwrap();
     words(&bytes)
 }
 

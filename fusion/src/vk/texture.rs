@@ -28,8 +28,47 @@ use super::{BindingKind, DeviceError, Gpu, Memory, texels::Texels};
 pub(crate) struct Texture {
     gpu: u64,
     view: Option<Arc<ImageView>>,
+    /// The image, where there is none because the device compiles only.
+    unmade: Option<Facts>,
     sampler: Option<Arc<Sampler>>,
     texels: Option<Texels>,
+}
+
+/// What kernels and plans depend on of an image.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    kind: ImageViewType,
+    format: Format,
+    usage: ImageUsage,
+    extent: [u32; 3],
+    /// Of the view.
+    layers: u32,
+    levels: u32,
+    samples: SampleCount,
+    /// Of all layers.
+    bytes: u64,
+}
+
+impl Facts {
+    fn of(view: &ImageView) -> Facts {
+        let (image, range) = (view.image(), view.subresource_range());
+        Facts {
+            kind: view.view_type(),
+            format: view.format(),
+            usage: view.usage(),
+            extent: image.extent(),
+            layers: range.array_layers.len() as u32,
+            levels: range.mip_levels.len() as u32,
+            samples: image.samples(),
+            bytes: bytes(image.extent(), image.array_layers(), image.format()),
+        }
+    }
+}
+
+/// Bytes of all texels of a level, without gaps between lines and layers.
+fn bytes(extent: [u32; 3], layers: u32, format: Format) -> u64 {
+    let texels: u64 = extent.iter().map(|side| u64::from(*side)).product();
+    texels * u64::from(layers) * format.block_size()
 }
 
 /// The shape of a new image.
@@ -48,6 +87,10 @@ impl Texture {
         self.view.as_ref()
     }
 
+    fn facts(&self) -> Option<Facts> {
+        self.view.as_deref().map(Facts::of).or(self.unmade)
+    }
+
     pub(super) fn belongs_to(&self, gpu: u64) -> bool {
         self.gpu == gpu
     }
@@ -57,7 +100,7 @@ impl Texture {
         if let Some(texels) = &self.texels {
             return texels.serves(kind);
         }
-        let can = |usage: ImageUsage| self.view.as_ref().is_some_and(|view| view.usage().contains(usage));
+        let can = |usage: ImageUsage| self.facts().is_some_and(|image| image.usage.contains(usage));
         match kind {
             BindingKind::StorageImage => can(ImageUsage::STORAGE),
             BindingKind::SampledImage => can(ImageUsage::SAMPLED),
@@ -72,12 +115,13 @@ impl Texture {
 
     /// The same image with a sampler.
     pub(crate) fn with(&self, sampler: &Texture) -> Texture {
-        Texture { gpu: self.gpu, view: self.view.clone(), sampler: sampler.sampler.clone(), texels: None }
+        let (view, unmade) = (self.view.clone(), self.unmade);
+        Texture { gpu: self.gpu, view, unmade, sampler: sampler.sampler.clone(), texels: None }
     }
 
     /// A buffer seen through a format.
     pub(super) fn over_texels(gpu: u64, texels: Texels) -> Texture {
-        Texture { gpu, view: None, sampler: None, texels: Some(texels) }
+        Texture { gpu, view: None, unmade: None, sampler: None, texels: Some(texels) }
     }
 
     /// The view, of a buffer that is seen through a format.
@@ -130,11 +174,8 @@ impl Texture {
             let count = u32::try_from(texels.count()).ok()?;
             return Some(ImageSize { extent: [count, 0, 0], levels: 1, samples: 1 });
         }
-        let view = self.view.as_ref()?;
-        let (image, levels) = (view.image(), &view.subresource_range().mip_levels);
-        let [width, height, depth] = image.extent();
-        let layers = view.subresource_range().array_layers.len() as u32;
-        let extent = match view.view_type() {
+        let Facts { kind, extent: [width, height, depth], layers, levels, samples, .. } = self.facts()?;
+        let extent = match kind {
             ImageViewType::Dim1d => [width, 0, 0],
             ImageViewType::Dim1dArray => [width, layers, 0],
             ImageViewType::Dim2d | ImageViewType::Cube => [width, height, 0],
@@ -143,15 +184,12 @@ impl Texture {
             ImageViewType::Dim3d => [width, height, depth],
             _ => return None,
         };
-        Some(ImageSize { extent, levels: levels.len() as u32, samples: image.samples().into() })
+        Some(ImageSize { extent, levels, samples: samples.into() })
     }
 
     /// Bytes of all texels of the first level, without gaps between lines and layers. 0 for a sampler.
     pub(crate) fn bytes(&self) -> u64 {
-        let Some(view) = &self.view else { return 0 };
-        let image = view.image();
-        let texels: u64 = image.extent().iter().map(|side| u64::from(*side)).product();
-        texels * u64::from(image.array_layers()) * image.format().block_size()
+        self.facts().map_or(0, |image| image.bytes)
     }
 }
 
@@ -182,7 +220,7 @@ impl Texture {
         if let Some(texels) = &self.texels {
             return format_misfit(texels.format(), wanted);
         }
-        let view = self.view.as_ref()?;
+        let image = self.facts()?;
         // `1D`, `2D`, `3D` and `Cube`, as SPIR-V numbers them.
         let kind = match (wanted.dim, wanted.arrayed) {
             (0, false) => ImageViewType::Dim1d,
@@ -194,13 +232,13 @@ impl Texture {
             (3, true) => ImageViewType::CubeArray,
             _ => return Some(format!("it is declared with dimension {} of SPIR-V", wanted.dim)),
         };
-        if view.view_type() != kind {
-            return Some(format!("it is declared as {kind:?}, and the image is {:?}", view.view_type()));
+        if image.kind != kind {
+            return Some(format!("it is declared as {kind:?}, and the image is {:?}", image.kind));
         }
-        if wanted.multisampled != (view.image().samples() != SampleCount::Sample1) {
+        if wanted.multisampled != (image.samples != SampleCount::Sample1) {
             return Some("one of the two is multisampled".to_owned());
         }
-        format_misfit(view.format(), wanted)
+        format_misfit(image.format, wanted)
     }
 }
 
@@ -292,6 +330,12 @@ impl Gpu {
         if can.contains(FormatFeatures::SAMPLED_IMAGE) {
             usage |= ImageUsage::SAMPLED;
         }
+        if self.caps().compile_only.is_some() {
+            let bytes = bytes(extent, layers, format);
+            let samples = SampleCount::Sample1;
+            let unmade = Some(Facts { kind, format, usage, extent, layers, levels: 1, samples, bytes });
+            return Ok(Arc::new(Texture { gpu: self.0.id, view: None, unmade, sampler: None, texels: None }));
+        }
         let image_type = match kind {
             ImageViewType::Dim1d | ImageViewType::Dim1dArray => ImageType::Dim1d,
             ImageViewType::Dim3d => ImageType::Dim3d,
@@ -311,7 +355,7 @@ impl Gpu {
         self.0.counters.allocation();
         let info = ImageViewCreateInfo { view_type: kind, ..ImageViewCreateInfo::from_image(&image) };
         let view = ImageView::new(image, info).map_err(|problem| error(problem.to_string()))?;
-        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None, texels: None }))
+        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), unmade: None, sampler: None, texels: None }))
     }
 
     /// Takes an image of the user's, which is in the layout `GENERAL`.
@@ -335,14 +379,20 @@ impl Gpu {
                 return Err(DeviceError::MissingUsage { usage: name });
             }
         }
-        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), sampler: None, texels: None }))
+        Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), unmade: None, sampler: None, texels: None }))
     }
 
     /// A new sampler.
     pub(crate) fn make_sampler(&self, info: SamplerCreateInfo) -> Result<Arc<Texture>, DeviceError> {
         let sampler = Sampler::new(self.device().clone(), info);
         let sampler = sampler.map_err(|problem| DeviceError::Image { reason: problem.to_string() })?;
-        Ok(Arc::new(Texture { gpu: self.0.id, view: None, sampler: Some(sampler), texels: None }))
+        Ok(Arc::new(Texture {
+            gpu: self.0.id,
+            view: None,
+            unmade: None,
+            sampler: Some(sampler),
+            texels: None,
+        }))
     }
 }
 

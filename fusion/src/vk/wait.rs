@@ -86,7 +86,7 @@ impl Gpu {
     /// Waits for everything submitted so far on every queue.
     pub(crate) fn wait_idle(&self) -> Result<(), DeviceError> {
         for index in 0..self.queues() {
-            self.wait(self.queue(index).last(), None)?;
+            self.wait(self.queue(index)?.last(), None)?;
         }
         Ok(())
     }

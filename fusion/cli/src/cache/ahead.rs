@@ -265,7 +265,7 @@ fn unrun<T>(
 ) -> Result<T, Stop> {
     let pipeline = pipeline::load(file)?;
     let checked = check::check(&pipeline, &None)?;
-    let list = session::unrun(context, &pipeline, &checked)?;
+    let list = session::unrun(context, &pipeline, &checked, None)?;
     work(&list).map_err(|error| Stop::running(&error))
 }
 

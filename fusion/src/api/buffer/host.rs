@@ -176,7 +176,7 @@ impl<T: Pod> Buffer<T> {
         let context = &self.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;
-        Ok(context.gpu.queue(lane as usize).download(memory, range.start, out, points)?)
+        Ok(context.gpu.queue(lane as usize)?.download(memory, range.start, out, points)?)
     }
 
     pub(crate) fn write_bytes(
@@ -189,7 +189,7 @@ impl<T: Pod> Buffer<T> {
         let context = &self.context;
         let lane = points.first().map_or(0, |point| point.queue);
         let memory = self.inner.allocate()?;
-        let queue = context.gpu.queue(lane as usize);
+        let queue = context.gpu.queue(lane as usize)?;
         let touch = self.inner.touch(range.clone(), false, true);
         let span = self.inner.span(range.clone());
         // The host's own writes are no work in the graph where memory is mapped, so they forget here what they write.

@@ -1,15 +1,93 @@
 //! Lists of which nothing runs: their code is built ahead of time, or looked for.
 
-use std::{mem, sync::Arc};
+use std::{mem, sync::Arc, time::Instant};
 
 use super::{FusedList, FusionWrapper};
 use crate::{
-    code::ahead::{Explanation, Labelled, plan_only},
-    error::{Error, FusionError},
+    api::context::Context,
+    code::{
+        ahead::{Explanation, Labelled, alone, plan_only},
+        programs::micros,
+    },
+    error::{BuildError, Error, FusionError},
+    jit::{self, BufferId},
     options::fusion::FusionProperties,
-    report::{list::StepReport, outcome::Outcome},
-    runtime::{context::ContextInner, event::Settled, schedule::Mode},
+    report::{
+        list::{FusionReport, StepReport, SubmissionReport},
+        outcome::Outcome,
+    },
+    runtime::{context::ContextInner, event::Settled, prepare::names, schedule::Mode},
+    submission::entry::Entry,
 };
+
+/// A list that was planned and built, and not run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PlannedList {
+    /// What would become of the list.
+    pub report: FusionReport,
+    /// The submissions that have work-groups, each by itself.
+    pub alone: Vec<StepReport>,
+}
+
+impl PlannedList {
+    /// Plans and builds a list.
+    pub(crate) fn of(
+        context: &ContextInner,
+        submissions: &[jit::Submission],
+        options: &jit::FuseOptions,
+        (kernels, names): (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
+    ) -> Result<PlannedList, Error> {
+        let start = Instant::now();
+        let (plan, steps) = plan_only(submissions, options, &context.limits)?;
+        let plan_us = micros(start);
+        let alone = context.programs.warm(&alone(submissions, options.float, &context.limits)?)?;
+        let steps = context.programs.warm(&steps)?;
+        Ok(PlannedList { report: FusionReport::unrun(plan, kernels, steps, plan_us, names), alone })
+    }
+
+    /// As [`FusedList::plan`], of submissions that were put together by hand.
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on this device; code that cannot be built.
+    #[doc(hidden)]
+    pub fn on(
+        context: &Context,
+        submissions: &[jit::Submission],
+        options: &jit::FuseOptions,
+    ) -> Result<PlannedList, Error> {
+        let kernels = submissions.iter().map(SubmissionReport::of_kernel).collect();
+        PlannedList::of(&context.inner, submissions, options, (kernels, Vec::new()))
+    }
+
+    /// As [`FusedList::plan`], for a device that is elsewhere: with the code of each dispatch, and nothing that a driver says of it.
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on such a device; code that cannot be made.
+    #[doc(hidden)]
+    pub fn elsewhere(
+        submissions: &[jit::Submission],
+        options: &jit::FuseOptions,
+        limits: &jit::Limits,
+        names: Vec<(BufferId, Arc<str>)>,
+    ) -> Result<(PlannedList, Vec<Arc<[u32]>>), Error> {
+        let start = Instant::now();
+        let (plan, steps) = plan_only(submissions, options, limits)?;
+        let plan_us = micros(start);
+        let alone = alone(submissions, options.float, limits)?;
+        let unmade = |steps: &[Labelled]| steps.iter().map(|(_, step)| StepReport::unmade(step)).collect();
+        let code = steps.iter().map(|(label, step)| {
+            let failed = |error| Error::Build { kernel: label.to_string(), source: BuildError::Jit(error) };
+            step.build().map_err(failed)
+        });
+        let code = code.collect::<Result<Vec<_>, Error>>()?;
+        let kernels = submissions.iter().map(SubmissionReport::of_kernel).collect();
+        let report = FusionReport::unrun(plan, kernels, unmade(&steps), plan_us, names);
+        Ok((PlannedList { report, alone: unmade(&alone) }, code))
+    }
+}
 
 impl FusionWrapper {
     /// Leaves fusion mode and keeps the list; nothing of it runs. The events of its submissions say so.
@@ -67,14 +145,36 @@ impl FusedList {
         Ok(context.programs.explain(&steps))
     }
 
+    /// Plans the list, builds what it would run and what its submissions would run by themselves, and runs nothing. Says what is planned,
+    /// and what the driver says of both: its registers, spills and the like, where the context [takes
+    /// profiles](crate::ContextOptions::profiling) or [compiles only](crate::ContextOptions::compile_only).
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on this device; code that cannot be built.
+    pub fn plan(&self) -> Result<PlannedList, Error> {
+        let (context, entries) = self.entries();
+        let properties = &self.inner.properties;
+        let names = names(&entries);
+        let kernels = entries.iter().map(Entry::report).collect();
+        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
+        PlannedList::of(context, &submissions, &properties.options(), (kernels, names))
+    }
+
     fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
+        let (context, entries) = self.entries();
+        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
+        let (_, steps) = plan_only(&submissions, &self.inner.properties.options(), &context.limits)?;
+        Ok((context, steps))
+    }
+
+    fn entries(&self) -> (&Arc<ContextInner>, Vec<Entry>) {
         let kept = &*self.inner;
         let context = &kept.queue.inner.context;
         let mut entries = kept.entries();
         let schedule = context.lock();
         entries.iter_mut().for_each(|entry| entry.learn(&schedule.graph));
         drop(schedule);
-        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
-        Ok((context, plan_only(&submissions, &kept.properties.options(), &context.limits)?))
+        (context, entries)
     }
 }

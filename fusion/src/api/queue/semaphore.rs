@@ -26,7 +26,7 @@ impl Queue {
     pub fn wait_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
         let _schedule = context.lock();
-        let submitted = context.gpu.queue(self.inner.lane as usize).wait_for(semaphore)?;
+        let submitted = context.gpu.queue(self.inner.lane as usize)?.wait_for(semaphore)?;
         self.inner.state().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
@@ -41,7 +41,7 @@ impl Queue {
         let context = &self.inner.context;
         context.end_list(&self.inner.queue, &End::Cancel(CancelCause::Semaphore))?;
         let _schedule = context.lock();
-        let submitted = context.gpu.queue(self.inner.lane as usize).signal(semaphore)?;
+        let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
         self.inner.state().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }

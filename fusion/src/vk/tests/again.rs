@@ -52,7 +52,7 @@ fn run(
     memories: &[&Arc<Memory>],
 ) -> Point {
     let played = Played { script, first, pushes };
-    gpu.queue(0).submit_script(played, &mut on(memories), &[], false).unwrap().point
+    gpu.queue(0).unwrap().submit_script(played, &mut on(memories), &[], false).unwrap().point
 }
 
 /// Has everything that was submitted seen complete, and its frames idle.
@@ -104,7 +104,7 @@ fn pending_runs_have_sets_of_their_own() {
         settle(&gpu);
         let recorded = recordings(&gpu);
         // Nothing of what follows is done before this is.
-        gpu.queue(0).submit(&[busy(&busy_one, &slow, LONG)], &[], false).unwrap();
+        gpu.queue(0).unwrap().submit(&[busy(&busy_one, &slow, LONG)], &[], false).unwrap();
         let full = Some(Barrier::Full);
         let points: Vec<_> =
             all.iter().map(|(src, dst)| run(&gpu, (&script, full, None), &[src, dst])).collect();
@@ -114,7 +114,7 @@ fn pending_runs_have_sets_of_their_own() {
             assert_eq!(read(&gpu, dst, last), counting(1000 * at + 5), "round {round}, {at}");
         }
         for (_, dst) in &all {
-            let point = gpu.queue(0).upload(dst, 0, &[0; 4 * N], &[]).unwrap();
+            let point = gpu.queue(0).unwrap().upload(dst, 0, &[0; 4 * N], &[]).unwrap();
             gpu.wait(point, None).unwrap();
         }
     }
@@ -264,7 +264,7 @@ fn times_are_taken_of_what_is_submitted_again() {
     for _ in 0..3 {
         settle(&gpu);
         let played = Played { script: &script, first: None, pushes: None };
-        let submitted = gpu.queue(0).submit_script(played, &mut on(&[&memory]), &[], true).unwrap();
+        let submitted = gpu.queue(0).unwrap().submit_script(played, &mut on(&[&memory]), &[], true).unwrap();
         gpu.wait(submitted.point, None).unwrap();
         assert!(submitted.profile.is_some() || gpu.caps().timestamp_period == 0.0);
     }
@@ -282,7 +282,7 @@ fn a_lost_device_lets_go_of_what_was_recorded() {
     gpu.wait_idle().unwrap();
     gpu.inject_loss();
     let played = Played { script: &script, first: None, pushes: None };
-    let lost = gpu.queue(0).submit_script(played, &mut on(&[&src, &dst]), &[], false).unwrap_err();
+    let lost = gpu.queue(0).unwrap().submit_script(played, &mut on(&[&src, &dst]), &[], false).unwrap_err();
     assert_eq!(lost, DeviceError::Lost);
 }
 

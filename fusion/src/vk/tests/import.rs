@@ -82,12 +82,14 @@ fn a_users_device_queue_and_buffer_work() {
     let dst = zeroed(&gpu, 128);
     let point = gpu
         .queue(0)
+        .unwrap()
         .submit(&[Command::Dispatch(add(&pipeline, &memory, &dst, 1000))], &[], false)
         .unwrap()
         .point;
     assert_eq!(read(&gpu, &dst, point), (1064..1192).collect::<Vec<_>>());
     let point = gpu
         .queue(0)
+        .unwrap()
         .submit(&[Command::Dispatch(add(&pipeline, &dst, &memory, 1))], &[point], false)
         .unwrap()
         .point;
@@ -119,9 +121,9 @@ fn copies_between_aliases_of_one_buffer_are_seen_to_overlap() {
         dst_offset: 0,
         len: 64,
     };
-    let error = gpu.queue(0).submit(&[copy(64)], &[], false).unwrap_err();
+    let error = gpu.queue(0).unwrap().submit(&[copy(64)], &[], false).unwrap_err();
     assert!(matches!(error, DeviceError::OverlappingCopy { .. }));
-    let point = gpu.queue(0).submit(&[copy(0)], &[], false).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[copy(0)], &[], false).unwrap().point;
     gpu.wait(point, None).unwrap();
 }
 

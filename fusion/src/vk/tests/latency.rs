@@ -14,7 +14,7 @@ fn latency_of_a_small_dispatch() {
     println!("{} ({})", gpu.caps().info.name, gpu.caps().info.driver_info);
     let pipeline = add_pipeline(&gpu);
     let (a, b) = (zeroed(&gpu, 1024), zeroed(&gpu, 1024));
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let commands =
         [Command::Barrier(Barrier::ComputeToCompute), Command::Dispatch(add(&pipeline, &a, &b, 1))];
     let (mut submits, mut rounds) = (Vec::new(), Vec::new());

@@ -11,7 +11,7 @@ use super::*;
 fn waiters_get_an_error_at_once() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-    let point = gpu.queue(0).submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point;
     let started = Instant::now();
     thread::scope(|scope| {
         let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| gpu.wait(point, None))).collect();
@@ -30,7 +30,7 @@ fn waiters_get_an_error_at_once() {
 fn what_was_pending_is_kept_and_nothing_more_is_taken() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let done = queue.submit(&[], &[], false).unwrap().point;
     gpu.wait(done, None).unwrap();
     let point = queue.submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point;

@@ -11,7 +11,7 @@ fn longer_work_takes_longer() {
     }
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
     let time = |rounds| {
-        let submitted = gpu.queue(0).submit(&[busy(&pipeline, &data, rounds)], &[], true).unwrap();
+        let submitted = gpu.queue(0).unwrap().submit(&[busy(&pipeline, &data, rounds)], &[], true).unwrap();
         let profile = submitted.profile.unwrap();
         gpu.wait(submitted.point, None).unwrap();
         profile.gpu_time().expect("known once the wait is over")
@@ -25,5 +25,5 @@ fn longer_work_takes_longer() {
 #[test]
 fn nobody_pays_for_a_profile_not_asked_for() {
     let Some(gpu) = open(false) else { return };
-    assert!(gpu.queue(0).submit(&[], &[], false).unwrap().profile.is_none());
+    assert!(gpu.queue(0).unwrap().submit(&[], &[], false).unwrap().profile.is_none());
 }

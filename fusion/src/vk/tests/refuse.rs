@@ -5,12 +5,12 @@ use crate::vk::{DeviceSelector, Point};
 
 /// Submits one command and returns its error, checking that nothing reached the queue.
 fn refused(gpu: &Gpu, command: Command) -> DeviceError {
-    let (before, last) = (gpu.stats(), gpu.queue(0).last());
-    let error = gpu.queue(0).submit(&[command], &[], false).unwrap_err();
+    let (before, last) = (gpu.stats(), gpu.queue(0).unwrap().last());
+    let error = gpu.queue(0).unwrap().submit(&[command], &[], false).unwrap_err();
     // The command, and what it held, is gone by now.
     let live = before.live;
     assert_eq!(crate::vk::GpuStats { live, ..gpu.stats() }, before);
-    assert_eq!(gpu.queue(0).last(), last);
+    assert_eq!(gpu.queue(0).unwrap().last(), last);
     error
 }
 
@@ -102,8 +102,8 @@ fn an_error_in_the_last_command_submits_none() {
     let memory = memory_of(&gpu, &[5; 16]);
     let good = Command::Fill { dst: memory.clone(), offset: 0, len: 64, word: 1 };
     let bad = Command::Fill { dst: memory.clone(), offset: 64, len: 4, word: 1 };
-    gpu.queue(0).submit(&[good, bad], &[], false).unwrap_err();
-    assert_eq!(read(&gpu, &memory, gpu.queue(0).last()), vec![5; 16]);
+    gpu.queue(0).unwrap().submit(&[good, bad], &[], false).unwrap_err();
+    assert_eq!(read(&gpu, &memory, gpu.queue(0).unwrap().last()), vec![5; 16]);
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn a_fill_may_round_the_size_up_to_a_word() {
     let Some(gpu) = open(false) else { return };
     let memory = gpu.allocate(5, MemoryKind::Device).unwrap();
     let fill = Command::Fill { dst: memory.clone(), offset: 0, len: 8, word: 0x0101_0101 };
-    let point = gpu.queue(0).submit(&[fill], &[], false).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[fill], &[], false).unwrap().point;
     let mut bytes = [0; 5];
-    gpu.queue(0).download(&memory, 0, &mut bytes, &[point]).unwrap();
+    gpu.queue(0).unwrap().download(&memory, 0, &mut bytes, &[point]).unwrap();
     assert_eq!(bytes, [1; 5]);
     let too_far = Command::Fill { dst: memory, offset: 0, len: 12, word: 0 };
     assert!(matches!(refused(&gpu, too_far), DeviceError::OutOfRange { .. }));
@@ -166,9 +166,9 @@ fn objects_of_another_context() {
     let theirs = zeroed(&two, 16);
     let dispatch = Command::Dispatch(add(&pipeline, &theirs, &theirs, 0));
     assert_eq!(refused(&two, dispatch), DeviceError::Foreign { what: "pipeline" });
-    let error = two.queue(0).download(&mine, 0, &mut [0; 4], &[]).unwrap_err();
+    let error = two.queue(0).unwrap().download(&mine, 0, &mut [0; 4], &[]).unwrap_err();
     assert_eq!(error, DeviceError::Foreign { what: "memory object" });
-    let error = two.queue(0).upload(&mine, 0, &[0; 4], &[]).unwrap_err().error;
+    let error = two.queue(0).unwrap().upload(&mine, 0, &[0; 4], &[]).unwrap_err().error;
     assert_eq!(error, DeviceError::Foreign { what: "memory object" });
 }
 
@@ -178,7 +178,7 @@ fn points_nobody_gave_out() {
     for point in [Point { queue: 0, value: 1000 }, Point { queue: 77, value: 1 }] {
         let expected = DeviceError::Foreign { what: "event" };
         assert_eq!(gpu.wait(point, None).unwrap_err(), expected);
-        assert_eq!(gpu.queue(0).submit(&[], &[point], false).unwrap_err(), expected);
+        assert_eq!(gpu.queue(0).unwrap().submit(&[], &[point], false).unwrap_err(), expected);
         assert!(!gpu.is_done(point));
     }
 }
@@ -202,6 +202,6 @@ fn devices_nobody_has() {
 #[test]
 fn a_list_of_nothing_is_fine() {
     let Some(gpu) = open(false) else { return };
-    let point = gpu.queue(0).submit(&[], &[], true).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[], &[], true).unwrap().point;
     assert!(gpu.wait(point, None).unwrap());
 }

@@ -14,7 +14,7 @@ fn chain_of_dispatches(plain: bool) {
     let a = memory_of(&gpu, &source);
     let (b, c) = (zeroed(&gpu, 1000), zeroed(&gpu, 1000));
     let before = gpu.stats();
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let submitted = queue
         .submit(
             &[
@@ -85,7 +85,7 @@ fn uniform_buffers_and_sets_with_a_gap_work() {
             Command::Dispatch(dispatch),
         ];
         for _ in 0..3 {
-            let point = gpu.queue(0).submit(&commands, &[], false).unwrap().point;
+            let point = gpu.queue(0).unwrap().submit(&commands, &[], false).unwrap().point;
             let expected: Vec<u32> = (0..500).map(|v| v * 3).collect();
             assert_eq!(read(&gpu, &dst, point), expected);
         }
@@ -103,7 +103,7 @@ fn an_offset_binding_touches_its_range_only() {
     dispatch.bindings[1] =
         BoundMemory { at: at(0, 1), resource: Resource::Buffer(dst.clone()), offset: align, len: 64 };
     dispatch.push = push(&[16, 9]);
-    let point = gpu.queue(0).submit(&[Command::Dispatch(dispatch)], &[], false).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[Command::Dispatch(dispatch)], &[], false).unwrap().point;
     let got = read(&gpu, &dst, point);
     let start = align as usize / 4;
     assert!(got[..start].iter().all(|v| *v == 0));
@@ -119,6 +119,7 @@ fn transfers_and_their_barriers() {
     let update: Arc<[u8]> = push(&[41, 42]).to_vec().into();
     let point = gpu
         .queue(0)
+        .unwrap()
         .submit(
             &[
                 Command::Fill { dst: a.clone(), offset: 0, len: 1024, word: 7 },
@@ -146,7 +147,7 @@ fn a_wait_on_the_same_queue_is_a_barrier() {
     let pipeline = add_pipeline(&gpu);
     let memory: Vec<_> = (0..9).map(|_| zeroed(&gpu, 300)).collect();
     gpu.set_recording(true);
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let mut last = Point { queue: 0, value: 0 };
     for pair in memory.windows(2) {
         let dispatch = Command::Dispatch(add(&pipeline, &pair[0], &pair[1], 1));
@@ -170,7 +171,7 @@ fn queues_wait_for_each_other() {
     for (at, pair) in memory.windows(2).enumerate() {
         let dispatch = Command::Dispatch(add(&pipeline, &pair[0], &pair[1], 1));
         let waits: Vec<Point> = last.into_iter().collect();
-        last = Some(gpu.queue(at).submit(&[dispatch], &waits, false).unwrap().point);
+        last = Some(gpu.queue(at).unwrap().submit(&[dispatch], &waits, false).unwrap().point);
     }
     assert_eq!(read(&gpu, &memory[8], last.unwrap()), vec![8; 300]);
 }
@@ -187,7 +188,8 @@ fn many_threads_submit_to_one_queue() {
                 for round in 0..100_u32 {
                     let dispatch = Command::Dispatch(add(pipeline, &a, &b, round));
                     let full = Command::Barrier(Barrier::Full);
-                    let point = gpu.queue(0).submit(&[full, dispatch], &[], round % 7 == 0).unwrap().point;
+                    let point =
+                        gpu.queue(0).unwrap().submit(&[full, dispatch], &[], round % 7 == 0).unwrap().point;
                     if round % 10 == 9 {
                         assert_eq!(read(gpu, &b, point), vec![t + round; 128]);
                     }
@@ -201,7 +203,7 @@ fn many_threads_submit_to_one_queue() {
 #[test]
 fn what_is_dropped_while_pending_lives_until_it_is_done() {
     let Some(gpu) = open(false) else { return };
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let point = {
         let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
         queue.submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap().point
@@ -214,7 +216,7 @@ fn what_is_dropped_while_pending_lives_until_it_is_done() {
 fn a_context_dropped_with_work_pending_waits_for_it() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
-    gpu.queue(0).submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap();
+    gpu.queue(0).unwrap().submit(&[busy(&pipeline, &data, 60_000)], &[], false).unwrap();
     drop((pipeline, data));
     drop(gpu);
 }
@@ -224,7 +226,7 @@ fn a_wait_can_time_out_and_be_repeated() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, data) = (busy_pipeline(&gpu), zeroed(&gpu, 64));
     let rounds = 60_000;
-    let point = gpu.queue(0).submit(&[busy(&pipeline, &data, rounds)], &[], false).unwrap().point;
+    let point = gpu.queue(0).unwrap().submit(&[busy(&pipeline, &data, rounds)], &[], false).unwrap().point;
     assert!(!gpu.wait(point, Some(Duration::ZERO)).unwrap());
     assert!(!gpu.wait(point, Some(Duration::from_millis(1))).unwrap());
     assert!(!gpu.is_done(point));
@@ -237,7 +239,7 @@ fn frames_are_used_again() {
     let Some(gpu) = open(false) else { return };
     let pipeline = add_pipeline(&gpu);
     let (a, b) = (zeroed(&gpu, 64), zeroed(&gpu, 64));
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     for _ in 0..3000 {
         let full = Command::Barrier(Barrier::Full);
         queue.submit(&[full, Command::Dispatch(add(&pipeline, &a, &b, 1))], &[], false).unwrap();

@@ -9,7 +9,7 @@ fn pattern(len: usize) -> Vec<u8> {
 fn round_trip(plain: bool, size: usize, offset: usize) {
     let Some(gpu) = open(plain) else { return };
     let memory = gpu.allocate((size + offset + 3) as u64, MemoryKind::Device).unwrap();
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     let fill = Command::Fill {
         dst: memory.clone(),
         offset: 0,
@@ -60,7 +60,7 @@ fn out_of_range() {
     for plain in [false, true] {
         let Some(gpu) = open(plain) else { return };
         let memory = zeroed(&gpu, 4);
-        let queue = gpu.queue(0);
+        let queue = gpu.queue(0).unwrap();
         let error = queue.upload(&memory, 8, &[0; 9], &[]).unwrap_err().error;
         assert!(matches!(error, DeviceError::OutOfRange { offset: 8, len: 9, size: 16, .. }));
         let error = queue.download(&memory, u64::MAX, &mut [0; 1], &[]).unwrap_err();
@@ -73,7 +73,7 @@ fn uploads_order_themselves_between_dispatches() {
     let Some(gpu) = open(true) else { return };
     let pipeline = add_pipeline(&gpu);
     let (a, b, c) = (memory_of(&gpu, &[1; 64]), zeroed(&gpu, 64), zeroed(&gpu, 64));
-    let queue = gpu.queue(0);
+    let queue = gpu.queue(0).unwrap();
     queue.submit(&[Command::Dispatch(add(&pipeline, &a, &b, 1))], &[], false).unwrap();
     let bytes: Vec<u8> = push(&[10; 64]).to_vec();
     queue.upload(&a, 0, &bytes, &[]).unwrap();
