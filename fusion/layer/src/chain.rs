@@ -90,9 +90,14 @@ unsafe fn key(dispatchable: u64) -> usize {
     *(dispatchable as *const usize)
 }
 
+/// An instance of the program, with functions of the next layer. They are asked for when it is made: later the loader
+/// answers with those of its first layer.
 struct Instance {
     handle: vk::Instance,
     instance_proc: GetInstanceProcAddr,
+    destroy: Option<vk::PFN_vkDestroyInstance>,
+    memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
+    properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
 }
 
 /// A device of the program.
@@ -228,9 +233,7 @@ unsafe extern "system" fn create_instance(
     instance: *mut vk::Instance,
 ) -> vk::Result {
     let failed = vk::Result::ERROR_INITIALIZATION_FAILED;
-    let Some(link) =
-        loader_info((*info).p_next, vk::StructureType::LOADER_INSTANCE_CREATE_INFO, LINK)
-    else {
+    let Some(link) = loader_info((*info).p_next, vk::StructureType::LOADER_INSTANCE_CREATE_INFO, LINK) else {
         return failed;
     };
     let own = (*link).content.cast::<InstanceLink>();
@@ -243,9 +246,14 @@ unsafe extern "system" fn create_instance(
         return result;
     }
     let handle = *instance;
-    change(|known| {
-        known.instances.insert(key(handle.as_raw()), Arc::new(Instance { handle, instance_proc: next }))
-    });
+    let made = Instance {
+        handle,
+        instance_proc: next,
+        destroy: of_instance(next, handle, c"vkDestroyInstance"),
+        memory: of_instance(next, handle, c"vkGetPhysicalDeviceMemoryProperties"),
+        properties: of_instance(next, handle, c"vkGetPhysicalDeviceProperties"),
+    };
+    change(|known| known.instances.insert(key(handle.as_raw()), Arc::new(made)));
     noted("vkCreateInstance", || {
         let application = (*info).p_application_info.as_ref();
         let text = |at: *const c_char| {
@@ -271,9 +279,7 @@ unsafe extern "system" fn destroy_instance(
     }
     let key = key(instance.as_raw());
     let Some(known) = change(|known| known.instances.remove(&key)) else { return };
-    let destroy =
-        of_instance::<vk::PFN_vkDestroyInstance>(known.instance_proc, instance, c"vkDestroyInstance");
-    if let Some(destroy) = destroy {
+    if let Some(destroy) = known.destroy {
         destroy(instance, allocator);
     }
     noted("vkDestroyInstance", sink::flush);
@@ -293,18 +299,8 @@ unsafe extern "system" fn create_device(
     (*link).content = (*own).next.cast();
     let instance_key = key(physical.as_raw());
     let Some(instance) = known(|known| known.instances.get(&instance_key).cloned()) else { return failed };
-    let ask = instance.handle;
-    let create = of_instance::<vk::PFN_vkCreateDevice>(instance_proc, ask, c"vkCreateDevice");
-    let memory = of_instance::<vk::PFN_vkGetPhysicalDeviceMemoryProperties>(
-        instance_proc,
-        ask,
-        c"vkGetPhysicalDeviceMemoryProperties",
-    );
-    let properties = of_instance::<vk::PFN_vkGetPhysicalDeviceProperties>(
-        instance_proc,
-        ask,
-        c"vkGetPhysicalDeviceProperties",
-    );
+    let create = of_instance::<vk::PFN_vkCreateDevice>(instance_proc, instance.handle, c"vkCreateDevice");
+    let (memory, properties) = (instance.memory, instance.properties);
     let (Some(create), Some(get_memory), Some(get_properties)) = (create, memory, properties) else {
         return failed;
     };

@@ -7,7 +7,7 @@
 //! - copies wait for what is before them in the queue, and what is behind them waits for copies
 //! - no call waits for ever: contents that are not there in time are asked for again later (`finish`)
 
-use crate::chain::{Device, chained};
+use crate::chain::Device;
 use crate::objects::Objects;
 use crate::recording::Part;
 use crate::sink::{self, lock};
@@ -133,8 +133,7 @@ impl Staging {
                 };
                 (0..).zip(types).find(fits).map(|(index, _)| index)
             };
-            let index =
-                find(cached).or_else(|| find(wanted)).ok_or(vk::Result::ERROR_OUT_OF_HOST_MEMORY)?;
+            let index = find(cached).or_else(|| find(wanted)).ok_or(vk::Result::ERROR_OUT_OF_HOST_MEMORY)?;
             let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size).memory_type_index(index);
             self.memory = own.allocate_memory(&info, None)?;
             own.bind_buffer_memory(self.buffer, self.memory, 0)?;
@@ -159,13 +158,8 @@ pub(crate) fn take(
         if sink::contents() == Contents::Both { &[When::Before, When::After] } else { &[When::Before] };
     let (mut copies, mut bytes) = (Vec::new(), 0u64);
     for (batch, (given, pieces)) in given.iter().zip(ranges).enumerate() {
-        // A batch for several devices has a mask for each command buffer.
-        // SAFETY: the chain is the program's, as it gave it to Vulkan.
-        let groups = unsafe {
-            chained::<vk::BaseInStructure<'_>>(given.extended, vk::StructureType::DEVICE_GROUP_SUBMIT_INFO)
-        };
-        if groups.is_some() {
-            sink::missing(call, "contents of a batch for several devices");
+        if !given.is_plain {
+            sink::missing(call, "contents of a batch that is protected, or for several devices");
             continue;
         }
         for when in sides {
@@ -219,8 +213,7 @@ fn record(device: &Device, staging: &Staging, copies: &[Copy]) -> Result<Vec<vk:
         .command_pool(staging.pool)
         .level(vk::CommandBufferLevel::PRIMARY)
         .command_buffer_count(copies.len() as u32);
-    let begin =
-        vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+    let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
     let all = vk::PipelineStageFlags::ALL_COMMANDS;
     let transfer = vk::PipelineStageFlags::TRANSFER;
     let before = vk::MemoryBarrier::default()
@@ -238,8 +231,7 @@ fn record(device: &Device, staging: &Staging, copies: &[Copy]) -> Result<Vec<vk:
             own.begin_command_buffer(*buffer, &begin)?;
             own.cmd_pipeline_barrier(*buffer, all, transfer, none, &[before], &[], &[]);
             for (piece, at) in &copy.pieces {
-                let region =
-                    vk::BufferCopy { src_offset: piece.offset, dst_offset: *at, size: piece.len };
+                let region = vk::BufferCopy { src_offset: piece.offset, dst_offset: *at, size: piece.len };
                 own.cmd_copy_buffer(*buffer, piece.buffer, staging.buffer, &[region]);
             }
             let behind = all | vk::PipelineStageFlags::HOST;
@@ -286,7 +278,8 @@ pub(crate) fn finish(device: &Device, is_end: bool) {
     // SAFETY: the fences are the layer's own.
     let is_done =
         |pending: &Pending| is_end || unsafe { device.own.get_fence_status(pending.fence) } == Ok(true);
-    let (done, rest): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut *waiting).into_iter().partition(is_done);
+    let (done, rest): (Vec<Pending>, Vec<Pending>) =
+        std::mem::take(&mut *waiting).into_iter().partition(is_done);
     *waiting = rest;
     drop(waiting);
     for Pending { taken, fence } in done {
@@ -294,15 +287,24 @@ pub(crate) fn finish(device: &Device, is_end: bool) {
             let held = copy.pieces.iter().map(|(piece, at)| {
                 // SAFETY: as many bytes are mapped, and the device has written them.
                 let bytes = unsafe {
-                    std::slice::from_raw_parts((taken.staging.mapped as *const u8).add(*at as usize), piece.len as usize)
+                    std::slice::from_raw_parts(
+                        (taken.staging.mapped as *const u8).add(*at as usize),
+                        piece.len as usize,
+                    )
                 };
                 Held { memory: piece.memory, at: piece.at, len: piece.len, hash: sink::bytes(bytes) }
             });
             let held = held.collect();
-            sink::emit(&Event::Contents { submission: taken.number, batch: copy.batch, when: copy.when, held });
+            sink::emit(&Event::Contents {
+                submission: taken.number,
+                batch: copy.batch,
+                when: copy.when,
+                held,
+            });
         }
         // SAFETY: it has been signalled, or the device is idle.
         unsafe { device.own.destroy_fence(fence, None) };
         taken.staging.destroy(device);
     }
+    sink::flush();
 }

@@ -61,10 +61,7 @@ impl Layout {
 
 /// Whether an offset is given when it is bound.
 pub(crate) fn is_dynamic(kind: vk::DescriptorType) -> bool {
-    matches!(
-        kind,
-        vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC
-    )
+    matches!(kind, vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC)
 }
 
 /// An array that a program passes.
@@ -139,13 +136,7 @@ pub(crate) fn copy(
 
 impl Template {
     /// Writes the descriptors that are at `data`.
-    pub(crate) unsafe fn apply(
-        &self,
-        call: &str,
-        set: &mut Contents,
-        layout: &Layout,
-        data: *const c_void,
-    ) {
+    pub(crate) unsafe fn apply(&self, call: &str, set: &mut Contents, layout: &Layout, data: *const c_void) {
         for entry in &self.0 {
             let kind = entry.descriptor_type;
             if is_inline(call, kind) {

@@ -162,7 +162,10 @@ mod tests {
         let both = [hook(c"vkQueueSubmit2"), hook(c"vkQueueSubmit2KHR")];
         assert!(both[0].is_some() && both[0].map(|f| f as usize) == both[1].map(|f| f as usize));
         assert!(hook(c"vkCmdDraw").is_none());
-        let next = Next::load(|name| if name == c"vkQueueSubmit2KHR" { 8 as *const c_void } else { std::ptr::null() });
+        let next =
+            Next::load(
+                |name| if name == c"vkQueueSubmit2KHR" { 8 as *const c_void } else { std::ptr::null() },
+            );
         assert_eq!(next.queue_submit2.map(|f| f as usize), Some(8));
         assert!(next.queue_submit.is_none());
     }

@@ -153,13 +153,9 @@ fn collect(
                 Command::Fill { to: Range { len: to.len / 4 * 4, ..to }, value: *value }
             }
             Recorded::Update { to, bytes } => Command::Update { to: range(to), bytes: sink::hex(bytes) },
-            Recorded::Barrier { from, to, counts: [memory, buffers, images] } => Command::Barrier {
-                from: *from,
-                to: *to,
-                memory: *memory,
-                buffers: *buffers,
-                images: *images,
-            },
+            Recorded::Barrier { from, to, counts: [memory, buffers, images] } => {
+                Command::Barrier { from: *from, to: *to, memory: *memory, buffers: *buffers, images: *images }
+            }
             Recorded::Other { call, writes } => Command::Other { call: (*call).to_owned(), writes: *writes },
             Recorded::Execute(others) => {
                 has_others = true;

@@ -76,6 +76,8 @@ struct Output {
     seen: HashSet<[u8; 32]>,
     held: u64,
     missing: HashSet<String>,
+    /// The last event, where that is a wait: a program may ask all the time.
+    waited: Option<(&'static str, i32)>,
 }
 
 static OUTPUT: LazyLock<Mutex<Option<Output>>> = LazyLock::new(|| Mutex::new(None));
@@ -95,25 +97,33 @@ impl Output {
     fn open(process: u32) -> Output {
         let folder = &SETTINGS.folder;
         let path = folder.join(format!("events.{process}.jsonl"));
-        let made = ["modules", "bytes"].iter().try_for_each(|part| std::fs::create_dir_all(folder.join(part)));
+        let made =
+            ["modules", "bytes"].iter().try_for_each(|part| std::fs::create_dir_all(folder.join(part)));
         let file = made.and_then(|()| File::options().create(true).append(true).open(&path));
         if let Err(error) = &file {
             let _ = writeln!(std::io::stderr(), "vkfuse: cannot write {}: {error}", path.display());
         }
         let file = file.ok().map(BufWriter::new);
         let mut output =
-            Output { process, file, seen: HashSet::new(), held: 0, missing: HashSet::new() };
+            Output { process, file, seen: HashSet::new(), held: 0, missing: HashSet::new(), waited: None };
         let program = std::env::current_exe().unwrap_or_default().display().to_string();
         output.write(&Event::Start { format: FORMAT, program, contents: SETTINGS.contents });
         output
     }
 
     fn write(&mut self, event: &Event) {
+        self.waited = None;
         let Some(file) = &mut self.file else { return };
         let line = serde_json::to_string(event).unwrap_or_default();
         if let Err(error) = file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")) {
             let _ = writeln!(std::io::stderr(), "vkfuse: the capture ends: {error}");
             self.file = None;
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(file) = &mut self.file {
+            let _ = file.flush();
         }
     }
 
@@ -138,13 +148,20 @@ pub(crate) fn emit(event: &Event) {
     with_output(|output| output.write(event));
 }
 
-/// Brings everything into the files: a process may end without a word.
-pub(crate) fn flush() {
+/// Writes that the host waited or asked; once where it does the same again.
+pub(crate) fn waited(call: &'static str, result: i32) {
     with_output(|output| {
-        if let Some(file) = &mut output.file {
-            let _ = file.flush();
+        if output.waited != Some((call, result)) {
+            output.write(&Event::Wait { call: call.to_owned(), result });
+            output.waited = Some((call, result));
+            output.flush();
         }
     });
+}
+
+/// Brings everything into the files: a process may end without a word.
+pub(crate) fn flush() {
+    with_output(Output::flush);
 }
 
 /// Says what is not captured, once for each call and detail.
@@ -204,9 +221,37 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace;
+    use std::process::Command;
 
     #[test]
     fn numbers_in_hexadecimal() {
         assert_eq!(hex(&[0, 0x1f, 0xff]), "001fff");
+    }
+
+    /// In a process of its own, which writes a capture: itself, again.
+    #[test]
+    fn a_panic_ends_the_capture_and_not_the_program() {
+        if std::env::var_os("VKFUSE_TEST_PANICS").is_some() {
+            noted("vkCmdFirst", || missing("vkCmdFirst", "before"));
+            let result: u32 = noted("vkCmdSecond", || panic!("a fault of the layer"));
+            noted("vkCmdThird", || missing("vkCmdThird", "after"));
+            flush();
+            assert_eq!((result, is_stopped()), (0, true));
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = std::env::current_exe().expect("this program");
+        let mut program = Command::new(own);
+        program.args(["--exact", "sink::tests::a_panic_ends_the_capture_and_not_the_program"]);
+        program.env("VKFUSE_TEST_PANICS", "1").env(crate::FOLDER, folder.path());
+        assert!(program.output().expect("it starts").status.success());
+        let files = trace::files(folder.path()).expect("a folder");
+        let events = trace::read(&files[0]).expect("events");
+        assert!(matches!(&events[1], Event::Missing { call, .. } if call == "vkCmdFirst"), "{events:?}");
+        assert!(
+            matches!(&events[2], Event::Stopped { reason } if reason == "vkCmdSecond: a fault of the layer")
+        );
+        assert_eq!(events.len(), 3);
     }
 }

@@ -6,7 +6,6 @@ use crate::recording::{Part, resolved};
 use crate::sink::{self, lock};
 use crate::trace::{Batch, Event};
 use ash::vk;
-use std::ffi::c_void;
 use std::sync::Arc;
 
 /// One `VkSubmitInfo` as the program gave it.
@@ -14,8 +13,8 @@ pub(crate) struct Given {
     pub(crate) buffers: Vec<vk::CommandBuffer>,
     pub(crate) waits: usize,
     pub(crate) signals: usize,
-    /// The structures that extend it.
-    pub(crate) extended: *const c_void,
+    /// Whether command buffers can be added to it: it is neither protected nor for several devices.
+    pub(crate) is_plain: bool,
 }
 
 /// Writes a submission, and makes the copies that take contents around it, if they are asked for.
@@ -31,8 +30,7 @@ pub(crate) fn submit(
     let mut objects = lock(&device.objects);
     for batch in &given {
         let known = batch.buffers.iter().filter_map(|buffer| chain::command_buffer(*buffer));
-        let found: Vec<(u64, Arc<[Part]>)> =
-            known.map(|buffer| resolved(&mut objects, &buffer)).collect();
+        let found: Vec<(u64, Arc<[Part]>)> = known.map(|buffer| resolved(&mut objects, &buffer)).collect();
         batches.push(Batch {
             commands: found.iter().map(|(id, _)| *id).collect(),
             waits: batch.waits,

@@ -4,7 +4,6 @@
 //! BLAKE3 of what is in them. Objects have numbers, which are never used again.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -37,8 +36,8 @@ pub enum Event {
     Device { name: String, extensions: Vec<String>, robust: bool },
     /// A module, the first time that its bytes are seen.
     Module { hash: String, bytes: usize },
-    /// A compute pipeline. Values of specialization constants are bytes in hexadecimal.
-    Pipeline { id: u64, module: String, entry: String, subgroup_size: u32, spec: BTreeMap<u32, String> },
+    /// A compute pipeline. Specialization constants are ids with bytes in hexadecimal.
+    Pipeline { id: u64, module: String, entry: String, subgroup_size: u32, spec: Vec<(u32, String)> },
     /// The name that a program gave to a pipeline.
     Name { pipeline: u64, name: String },
     /// Memory. `visible`: the host may map it.
@@ -59,7 +58,7 @@ pub enum Event {
     Submit { number: u64, call: String, queue: u64, thread: u64, batches: Vec<Batch>, fence: bool },
     /// Contents of buffers before or after the batch of a submission.
     Contents { submission: u64, batch: usize, when: When, held: Vec<Held> },
-    /// The host waited, or asked whether it has to.
+    /// The host waited, or asked whether it has to; once where it did the same again and again.
     Wait { call: String, result: i32 },
     /// What was not captured: the Vulkan call, and what of it.
     Missing { call: String, detail: String },
@@ -159,7 +158,7 @@ impl Command {
     }
 }
 
-/// The files of events in a folder, the largest first: a program may start others that use no device.
+/// The files of events in a folder, one for each process: a program may start others.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -170,11 +169,11 @@ pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with("events.") && name.ends_with(".jsonl") {
-            found.push((entry.metadata()?.len(), entry.path()));
+            found.push(entry.path());
         }
     }
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+    found.sort();
+    Ok(found)
 }
 
 /// The events of a file. A last line that was cut off, as by the end of a process, is left out.
@@ -208,6 +207,13 @@ mod tests {
         let events = [
             Event::Start { format: FORMAT, program: "p".to_owned(), contents: Contents::Both },
             Event::Commands { id: 1, commands: vec![Command::Fill { to: range, value: 7 }] },
+            Event::Pipeline {
+                id: 2,
+                module: "m".to_owned(),
+                entry: "main".to_owned(),
+                subgroup_size: 0,
+                spec: vec![(3, "07000000".to_owned())],
+            },
         ];
         let mut text: String =
             events.iter().map(|event| serde_json::to_string(event).expect("JSON") + "\n").collect();

@@ -168,7 +168,8 @@ unsafe fn push_template(
     data: *const c_void,
 ) {
     // Kept as its entries, for what follows takes the lock again.
-    let template = lock(&buffer.device.objects).templates.get(&template).map(|it| descriptors::Template(it.0.clone()));
+    let template =
+        lock(&buffer.device.objects).templates.get(&template).map(|it| descriptors::Template(it.0.clone()));
     let Some(template) = template else { return };
     push_set(buffer, layout, set, |contents, layout| template.apply(call, contents, layout, data));
 }

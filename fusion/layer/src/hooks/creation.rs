@@ -10,7 +10,6 @@ use crate::objects::Buffer;
 use crate::sink::{self, lock, noted};
 use crate::trace::Event;
 use ash::vk::{self, Handle};
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
@@ -127,8 +126,8 @@ pub(super) unsafe extern "system" fn create_compute_pipelines(
     )
 }
 
-unsafe fn specialization(info: Option<&vk::SpecializationInfo<'_>>) -> BTreeMap<u32, String> {
-    let Some(info) = info else { return BTreeMap::new() };
+unsafe fn specialization(info: Option<&vk::SpecializationInfo<'_>>) -> Vec<(u32, String)> {
+    let Some(info) = info else { return Vec::new() };
     let data = slice(info.p_data.cast::<u8>(), u32::try_from(info.data_size).unwrap_or(0));
     let entries = slice(info.p_map_entries, info.map_entry_count).iter();
     let value = |entry: &vk::SpecializationMapEntry| {
@@ -153,11 +152,15 @@ pub(super) unsafe extern "system" fn create_pipeline_layout(
     })
 }
 
+/// Of an extension of the instance: a layer may be the last that has it.
 pub(super) unsafe extern "system" fn set_debug_utils_object_name(
     device: vk::Device,
     info: *const vk::DebugUtilsObjectNameInfoEXT<'_>,
 ) -> vk::Result {
-    made!("vkSetDebugUtilsObjectNameEXT", device.set_debug_utils_object_name(info), |known| {
+    let Some(known) = device_of(device) else { return UNREACHED };
+    let result =
+        known.next.set_debug_utils_object_name.map_or(vk::Result::SUCCESS, |next| next(device, info));
+    noted("vkSetDebugUtilsObjectNameEXT", || {
         if (*info).object_type == vk::ObjectType::PIPELINE && !(*info).p_object_name.is_null() {
             let pipeline = vk::Pipeline::from_raw((*info).object_handle);
             let id = lock(&known.objects).pipelines.get(&pipeline).copied();
@@ -166,7 +169,8 @@ pub(super) unsafe extern "system" fn set_debug_utils_object_name(
                 sink::emit(&Event::Name { pipeline, name });
             }
         }
-    })
+    });
+    result
 }
 
 pub(super) unsafe extern "system" fn allocate_memory(

@@ -96,4 +96,3 @@ others! {
         info: *const vk::ConditionalRenderingBeginInfoEXT<'_>
     );
 }
-

@@ -5,12 +5,11 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use super::creation::{UNREACHED, made};
-use crate::chain::{Device, device_of};
+use crate::chain::{Device, chained, device_of};
 use crate::contents;
 use crate::descriptors::slice;
 use crate::sink::{self, noted};
 use crate::submission::{self, Given};
-use crate::trace::Event;
 use ash::vk::{self, Handle};
 
 pub(super) unsafe extern "system" fn queue_submit(
@@ -22,11 +21,15 @@ pub(super) unsafe extern "system" fn queue_submit(
     let Some(known) = device_of(queue) else { return UNREACHED };
     let Some(next) = known.next.queue_submit else { return UNREACHED };
     let taken = noted("vkQueueSubmit", || {
+        let has = |batch: &vk::SubmitInfo<'_>, kind| {
+            chained::<vk::BaseInStructure<'_>>(batch.p_next, kind).is_some()
+        };
         let batches = slice(submits, count).iter().map(|batch| Given {
             buffers: slice(batch.p_command_buffers, batch.command_buffer_count).to_vec(),
             waits: batch.wait_semaphore_count as usize,
             signals: batch.signal_semaphore_count as usize,
-            extended: batch.p_next,
+            is_plain: !has(batch, vk::StructureType::DEVICE_GROUP_SUBMIT_INFO)
+                && !has(batch, vk::StructureType::PROTECTED_SUBMIT_INFO),
         });
         submission::submit(&known, "vkQueueSubmit", queue, batches.collect(), !fence.is_null())
     });
@@ -56,7 +59,7 @@ pub(super) unsafe extern "system" fn queue_submit2(
                 buffers: buffers.map(|info| info.command_buffer).collect(),
                 waits: batch.wait_semaphore_info_count as usize,
                 signals: batch.signal_semaphore_info_count as usize,
-                extended: batch.p_next,
+                is_plain: batch.flags.is_empty(),
             }
         });
         submission::submit(&known, "vkQueueSubmit2", queue, batches.collect(), !fence.is_null())
@@ -95,10 +98,9 @@ pub(super) unsafe extern "system" fn queue_bind_sparse(
     })
 }
 
-fn waited(device: &Device, call: &str, result: vk::Result) {
+fn waited(device: &Device, call: &'static str, result: vk::Result) {
     contents::finish(device, false);
-    sink::emit(&Event::Wait { call: call.to_owned(), result: result.as_raw() });
-    sink::flush();
+    sink::waited(call, result.as_raw());
 }
 
 /// Functions that wait, or ask.

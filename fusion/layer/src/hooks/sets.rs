@@ -18,10 +18,14 @@ pub(super) unsafe extern "system" fn create_descriptor_set_layout(
     allocator: *const vk::AllocationCallbacks<'_>,
     layout: *mut vk::DescriptorSetLayout,
 ) -> vk::Result {
-    made!("vkCreateDescriptorSetLayout", device.create_descriptor_set_layout(info, allocator, layout), |known| {
-        let made = Arc::new(Layout::of(&*info));
-        lock(&known.objects).set_layouts.insert(*layout, made);
-    })
+    made!(
+        "vkCreateDescriptorSetLayout",
+        device.create_descriptor_set_layout(info, allocator, layout),
+        |known| {
+            let made = Arc::new(Layout::of(&*info));
+            lock(&known.objects).set_layouts.insert(*layout, made);
+        }
+    )
 }
 
 pub(super) unsafe extern "system" fn allocate_descriptor_sets(
