@@ -23,6 +23,8 @@ pub(super) struct Section {
     /// Its number in it.
     pub(super) part: usize,
     pub(super) commands: Vec<Command>,
+    /// Whether it begins where a batch does: contents were taken there, and not in the middle of one.
+    begins_batch: bool,
     /// What was in memory before it, where that was asked for: the first that has a byte counts.
     pub(super) before: Vec<Held>,
     /// And after it, where the last counts.
@@ -172,7 +174,10 @@ impl Reader {
             Event::Contents { submission, batch, when, held } => {
                 if let Some((first, last)) = self.places.get(&(submission, batch)) {
                     match when {
-                        When::Before => program.sections[*first].before.extend(held),
+                        When::Before if program.sections[*first].begins_batch => {
+                            program.sections[*first].before.extend(held);
+                        }
+                        When::Before => {}
                         When::After => program.sections[*last].after.extend(held),
                     }
                 }
@@ -209,18 +214,19 @@ impl Reader {
         let first = self.program.sections.len();
         let submission = self.program.submissions;
         self.program.submissions += 1;
-        let new = |part: usize| Section {
+        let new = |part: usize, begins_batch: bool| Section {
             submission,
             part,
             commands: Vec::new(),
+            begins_batch,
             before: Vec::new(),
             after: Vec::new(),
         };
-        self.program.sections.push(new(0));
+        self.program.sections.push(new(0, true));
         for (index, batch) in batches.iter().enumerate() {
             if index > 0 && batch.waits > 0 {
                 let part = self.program.sections.len() - first;
-                self.program.sections.push(new(part));
+                self.program.sections.push(new(part, true));
             }
             let start = self.program.sections.len() - 1;
             for command in batch.commands.iter().filter_map(|id| self.commands.get(id)).flatten() {
@@ -230,7 +236,7 @@ impl Reader {
                 }
                 if matches!(command, Command::Other { writes: true, .. }) {
                     let part = sections.len() - first;
-                    sections.push(new(part));
+                    sections.push(new(part, false));
                 }
             }
             self.places.insert((number, index), (start, self.program.sections.len() - 1));
@@ -277,5 +283,48 @@ impl Program {
             text.push_str(&format!("\nvkfuse: {} more processes used Vulkan", self.others));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vkfuse_layer::trace::{Batch, Range};
+
+    fn fill() -> Command {
+        Command::Fill { to: Range { buffer: 1, offset: 0, len: 4, memory: 2, at: 0 }, value: 0 }
+    }
+
+    fn other(writes: bool) -> Command {
+        Command::Other { call: "vkCmdOther".to_owned(), writes }
+    }
+
+    #[test]
+    fn a_submission_is_cut_where_a_batch_waits_and_behind_what_is_not_captured() {
+        let mut reader = Reader::new(Path::new(""), 0);
+        let commands = [(1, vec![fill(), other(false), fill()]), (2, vec![fill(), other(true), fill()])];
+        let batch = |commands: u64, waits| Batch { commands: vec![commands], waits, signals: 0 };
+        let batches = vec![batch(1, 1), batch(1, 0), batch(2, 1), batch(1, 0)];
+        let count = batches.len();
+        let submit =
+            Event::Submit { number: 9, call: String::new(), queue: 1, thread: 1, batches, fence: false };
+        let commands = commands.map(|(id, commands)| Event::Commands { id, commands });
+        let contents = (0..count).map(|batch| {
+            let held = vec![Held { memory: 2, at: 0, len: 4, hash: batch.to_string() }];
+            Event::Contents { submission: 9, batch, when: When::Before, held }
+        });
+        for event in commands.into_iter().chain([submit]).chain(contents) {
+            assert!(reader.add(event).is_ok());
+        }
+        let sections = reader.program.sections.iter();
+        let found: Vec<(usize, bool, Vec<&str>)> = sections
+            .map(|section| {
+                let before = section.before.iter().map(|held| &*held.hash).collect();
+                (section.commands.len(), section.is_open(), before)
+            })
+            .collect();
+        // What is in memory in the middle of a batch is not known.
+        assert_eq!(found, [(6, false, vec!["0", "1"]), (2, true, vec!["2"]), (4, false, vec![])]);
+        assert_eq!(reader.program.submissions, 1);
     }
 }
