@@ -224,6 +224,6 @@ mod tests {
         assert_eq!(files(folder.path()).expect("a folder"), std::slice::from_ref(&file));
         assert_eq!(read(&file).expect("events"), events);
         std::fs::write(&file, text + "\n{}\n").expect("it is written");
-        assert!(read(&file).expect_err("no event").to_string().contains("line 3"));
+        assert!(read(&file).expect_err("no event").to_string().contains("line 4"));
     }
 }
