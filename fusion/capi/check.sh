@@ -25,6 +25,9 @@ printf 'leak:libvulkan_lvp\nleak:libLLVM\nleak:libvulkan.so\nleak:libVkLayer\n' 
 export ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$prefix/leaks:print_suppressions=0
 export LD_LIBRARY_PATH=$prefix/lib VKFUSE_CACHE_PERSISTENT=0
 export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
+# The layer is found where it was installed, in a folder of the loader's own order.
+found=$(XDG_DATA_DIRS=$prefix/share:/usr/local/share:/usr/share vulkaninfo --summary 2>/dev/null || true)
+grep -q VK_LAYER_VKFUSE_capture <<<"$found" || { echo "the loader does not find the layer" && exit 1; }
 for program in c cpp c-static; do
   said=$("$prefix/$program" shaders/chain 2>&1) || { echo "$program: $said" && exit 1; }
   echo "$program: $said"

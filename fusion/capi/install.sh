@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the C libraries and puts them, the headers and the pkg-config file into a folder: fusion/capi/install.sh PREFIX
+# Builds the C libraries and puts them, the headers, the pkg-config file and the Vulkan layer into a folder: fusion/capi/install.sh PREFIX
 #
 # libvkfuse.so has the soname libvkfuse.so.MAJOR, or libvkfuse.so.0.MINOR while the major version is 0, and libvkfuse.a is the
 # same as a static library. PROFILE=dev builds without optimisation; FEATURES is what Cargo gets; BUILT is a folder with
-# both libraries, as Cargo named them, that are taken as they are.
+# the libraries, as Cargo named them, that are taken as they are.
 set -euo pipefail
 prefix=$(realpath -m "${1:?a folder to install to}")
 cd "$(dirname "$0")/../.."
@@ -23,6 +23,7 @@ if [ -n "${BUILT:-}" ]; then
   out=$BUILT
 else
   cargo build -p vkfuse-capi --profile "$profile" "${features[@]}"
+  cargo build -p vkfuse-layer --profile "$profile" --locked
   folder=$profile
   [ "$folder" = dev ] && folder=debug
   out=${CARGO_TARGET_DIR:-target}/$folder
@@ -39,6 +40,10 @@ ln -sf "libvkfuse.so.$version" "$prefix/lib/libvkfuse.so.$abi"
 ln -sf "libvkfuse.so.$abi" "$prefix/lib/libvkfuse.so"
 install -m 644 "$out/libvkfuse_c.a" "$prefix/lib/libvkfuse.a"
 install -m 644 fusion/capi/include/vkfuse.h fusion/capi/include/vkfuse.hpp "$prefix/include/"
+manifests=$prefix/share/vulkan/explicit_layer.d
+mkdir -p "$manifests"
+install -m 755 "$out/libvkfuse_layer.so" "$prefix/lib/"
+sed 's|"\./|"../../../lib/|' fusion/layer/VkLayer_vkfuse_capture.json >"$manifests/VkLayer_vkfuse_capture.json"
 cat >"$prefix/lib/pkgconfig/vkfuse.pc" <<END
 prefix=$prefix
 libdir=\${prefix}/lib

@@ -3,6 +3,7 @@
 Writes the net, with random weights, into the folder first.
 """
 
+import hashlib
 import sys
 
 import ncnn
@@ -108,6 +109,8 @@ def transformer_block():
 
 
 sample = convolutional_net() if kind == "cnn" else transformer_block()
+# A `Mat` of an array does not keep it alive.
+sample = sample.astype(np.float32)
 blobs = {name for _, _, _, outputs, _ in layers for name in outputs}
 lines = ["7767517", f"{len(layers)} {len(blobs)}"]
 for type_, name, inputs, outputs, parameters in layers:
@@ -127,8 +130,9 @@ if net.load_param(stem + ".param") or net.load_model(stem + ".bin"):
     sys.exit("ncnn does not load the net")
 for _ in range(2):
     extractor = net.create_extractor()
-    extractor.input("x", ncnn.Mat(sample.astype(np.float32)).clone())
+    extractor.input("x", ncnn.Mat(sample).clone())
     failed, out = extractor.extract("out")
     if failed:
         sys.exit("ncnn does not run the net")
-    print(np.array(out).shape, np.array(out).ravel()[:4])
+    out = np.array(out)
+    print(out.shape, out.ravel()[:4], hashlib.sha256(out.tobytes()).hexdigest()[:16])

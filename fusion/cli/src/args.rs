@@ -2,13 +2,14 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Run-time kernel fusion for Vulkan compute.
 ///
 /// Exit status: 0 ran and all outputs are equal; 1 an output differs, or `check` found something; 2 the file, a module or the
 /// command line is wrong; 3 no usable Vulkan device; 4 fusion was forced and the list is not one
-/// group; 5 the device failed; 130 Ctrl-C ended `bench`, `check` or `cache warm` or `verify`, which print what they did until then.
+/// group; 5 the device failed; `capture` ends as its program does; 130 Ctrl-C ended `bench`, `check` or `cache warm` or `verify`, which print what they did until then.
 #[derive(Parser)]
 #[command(name = "vkfuse", version, about, long_about, propagate_version = true)]
 pub(crate) struct CommandLine {
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the Vulkan devices.
     Devices(DevicesArgs),
+    /// Run a program under a Vulkan layer that writes down what it submits for compute; and look into what it wrote.
+    Capture(CaptureArgs),
     /// Look into the cache on disk, or tidy it.
     Cache(CacheArgs),
     /// Compile what a process asks for on the standard input, in its stead.
@@ -181,6 +184,79 @@ pub(crate) struct InspectArgs {
 
 #[derive(Args)]
 pub(crate) struct DevicesArgs {
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct CaptureArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<CaptureAction>,
+    /// The folder that is written.
+    #[arg(long, value_name = "DIR", default_value = "vkfuse-capture")]
+    pub(crate) to: PathBuf,
+    /// Which contents of buffers are taken around each submission, which then waits for them.
+    #[arg(long, value_enum, default_value_t = ContentsArg::None)]
+    pub(crate) contents: ContentsArg,
+    /// How many bytes of contents are written at most; 2 GiB otherwise.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) limit: Option<u64>,
+    /// The program, with its arguments, behind `--`.
+    #[arg(value_name = "PROGRAM", last = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ContentsArg {
+    None,
+    Before,
+    /// Before and after.
+    Both,
+}
+
+impl ContentsArg {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ContentsArg::None => "none",
+            ContentsArg::Before => "before",
+            ContentsArg::Both => "both",
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum CaptureAction {
+    /// Write a pipeline file for each submission that is unlike the ones before.
+    ToLists {
+        /// The folder of the capture.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+        /// The folder of the files; `lists` in that of the capture otherwise.
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+        /// Print one JSON object and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what fusion would gain, and which reasons for splits cost most.
+    Report(CaptureReportArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct CaptureReportArgs {
+    /// The folder of the capture.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// Time each list this many times on the device, unfused and fused.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) measure: u32,
+    /// Write a page with pictures of the lists, which needs nothing beside it.
+    #[arg(long, value_name = "PAGE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,

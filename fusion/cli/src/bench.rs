@@ -1,6 +1,6 @@
 //! `vkfuse bench`: how long lists take warm, unfused and fused.
 
-mod predicted;
+pub(crate) mod predicted;
 
 use crate::args::BenchArgs;
 use crate::bench_page;

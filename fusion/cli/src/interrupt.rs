@@ -10,7 +10,7 @@ static IS_ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// From now on Ctrl-C asks instead of ending the process. Where that cannot be had it does as before.
 pub(crate) fn listen() {
-    let status = Status::Interrupted as i32;
+    let status = i32::from(Status::Interrupted.number());
     // In this order: the first Ctrl-C finds nothing that was asked before.
     let second = flag::register_conditional_shutdown(SIGINT, status, IS_ASKED.clone());
     if let Err(error) = second.and_then(|_| flag::register(SIGINT, IS_ASKED.clone())) {

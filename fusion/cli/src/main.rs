@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod bench_page;
 mod cache;
+mod capture;
 mod check;
 mod compare;
 mod devices;
@@ -79,6 +80,7 @@ fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
         Command::Bench(args) => bench::bench(args, out),
         Command::Inspect(args) => inspect::inspect(args, out),
         Command::Devices(args) => devices::devices(args, out),
+        Command::Capture(args) => capture::capture(args, out),
         Command::Cache(args) => cache::cache(args, out),
         Command::CompileGuard => Ok(Status::Success),
         Command::Completions { shell } => manual::completions(*shell, out),

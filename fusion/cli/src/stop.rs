@@ -9,24 +9,42 @@ use vkfuse::{DeviceError, Error};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Ran, and nothing differs.
-    Success = 0,
+    Success,
     /// Ran, and an output differs, or something was found.
-    Different = 1,
+    Different,
     /// The file, a module or the command line is wrong.
-    Wrong = 2,
+    Wrong,
     /// No usable Vulkan device.
-    NoDevice = 3,
+    NoDevice,
     /// Fusion was forced, and the list is not one group.
-    NotFused = 4,
+    NotFused,
     /// The device failed.
-    DeviceFailed = 5,
+    DeviceFailed,
     /// Somebody pressed Ctrl-C; what was done until then was printed.
-    Interrupted = 130,
+    Interrupted,
+    /// That of a program that was captured.
+    Program(u8),
+}
+
+impl Status {
+    /// The exit status.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Status::Success => 0,
+            Status::Different => 1,
+            Status::Wrong => 2,
+            Status::NoDevice => 3,
+            Status::NotFused => 4,
+            Status::DeviceFailed => 5,
+            Status::Interrupted => 130,
+            Status::Program(own) => own,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
-        ExitCode::from(status as u8)
+        ExitCode::from(status.number())
     }
 }
 

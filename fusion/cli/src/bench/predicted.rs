@@ -22,9 +22,9 @@ const TOLERANCE: f64 = 1.05;
 
 /// Numbers of a device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Model {
-    dispatch_us: f64,
-    bytes_per_us: f64,
+pub(crate) struct Model {
+    pub(crate) dispatch_us: f64,
+    pub(crate) bytes_per_us: f64,
     vector_bytes_per_us: f64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Summary {
 
 impl Model {
     /// Measures a device; nothing if it does not tell times, or has no memory left for that.
-    pub(super) fn of(context: &Context) -> Option<Model> {
+    pub(crate) fn of(context: &Context) -> Option<Model> {
         let copies = |code: &[u8], words: u32, at_once: u32| -> Result<Option<f64>, Error> {
             let module = Module::from_bytes("copy", code)?;
             let kernel = context.kernel(&module, None)?;
@@ -99,7 +99,7 @@ impl Model {
     }
 
     /// What it says of a list.
-    pub(super) fn predict(self, report: &FusionReport) -> Predicted {
+    pub(crate) fn predict(self, report: &FusionReport) -> Predicted {
         let Model { dispatch_us, bytes_per_us, vector_bytes_per_us } = self;
         let arguments = report.kernels.iter().flat_map(|one| &one.arguments);
         let unfused_bytes: u64 =

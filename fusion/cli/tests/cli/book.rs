@@ -325,7 +325,9 @@ fn commands_do_what_the_pages_say() {
         let Some(arguments) = vkfuse_arguments(&words) else { continue };
         // The reader's own, and lists that are written first and take their time.
         let is_there = |word: &String| {
-            !(word.ends_with(".toml") || word.ends_with(".spv")) || folder.path().join(word).exists()
+            let is_file =
+                word.ends_with(".toml") || word.ends_with(".spv") || word.starts_with("vkfuse-capture");
+            word != "./app" && (!is_file || folder.path().join(word).exists())
         };
         if !arguments.iter().all(is_there) || !ran.insert(arguments.to_vec()) {
             continue;
@@ -349,6 +351,7 @@ fn commands_name_what_there_is() {
     let manifests = [
         "fusion",
         "fusion/cli",
+        "fusion/layer",
         "fusion/capi",
         "fusion/python",
         "jit",

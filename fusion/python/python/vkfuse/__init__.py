@@ -19,6 +19,7 @@ Objects may be used from any thread. What waits or compiles lets other threads r
 from ._buffer import Access, Buffer, Promotion, View
 from ._context import Context, devices
 from ._kernel import Kernel
+from ._layer import layer_folder
 from ._native import (
     BufferError,
     BuildError,
@@ -65,4 +66,5 @@ __all__ = [
     "View",
     "__version__",
     "devices",
+    "layer_folder",
 ]

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Programs from registries under the capture layer: check.py VKFUSE WORK
+
+Fetches ncnn (PyPI) and llama.cpp's Vulkan back end (npm) into WORK with the registries' clients, runs each on a tiny net with random
+weights alone and under `vkfuse capture`, and fails unless what they print is the same, the capture has the expected counts, and the
+lists that are run leave the bytes that the program left. Nets and their sources are those of benches/streams.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+NETS = pathlib.Path(__file__).resolve().parents[2] / "benches/streams/nets"
+PYTHON = ["ncnn==1.0.20261020", "numpy==2.4.6", "gguf==0.19.0"]
+# Without the binaries for other machines, which are hundreds of megabytes.
+NODE = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64-vulkan@3.22.1"]
+SECONDS = 120
+
+
+def call(command, log, **options):
+    """Runs a command to its end, with what it says on the standard error in a file, and returns what it prints."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "w") as errors:
+        done = subprocess.run(
+            [str(part) for part in command], stdout=subprocess.PIPE, stderr=errors, text=True, timeout=SECONDS, **options
+        )
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{log.read_text()[-4000:]}")
+    return done.stdout
+
+
+def environment(**more):
+    """ncnn opens a driver that is named in the environment past the loader and its layers."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")}
+    return {**kept, **more}
+
+
+def fetch(work):
+    """The packages, and the models that programs load."""
+    python = work / "python/bin/python"
+    if not python.exists():
+        call([sys.executable, "-m", "venv", work / "python"], work / "logs/venv.log")
+    call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PYTHON], work / "logs/pip.log")
+    node = work / "node"
+    node.mkdir(parents=True, exist_ok=True)
+    shutil.copy(NETS / "llama.mjs", node)
+    if not (node / "node_modules/@node-llama-cpp/linux-x64-vulkan").exists():
+        install = ["npm", "install", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *NODE]
+        call(install, work / "logs/npm.log", cwd=node)
+    (work / "models").mkdir(exist_ok=True)
+    model = work / "models/llama-f16.gguf"
+    if not model.exists():
+        call([python, NETS / "llama_model.py", model, "f16"], work / "logs/model.log")
+    return python, node, model
+
+
+def check(name, command, vkfuse, work, variables, counts, runs, fused=None):
+    """One program. Lists of at most `runs` dispatches run on the device, and are compared with what it left; with `fused`, the report
+    has to come to no more dispatches than that."""
+    logs, folder = work / "logs", work / "captures" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    given = environment(**variables)
+    alone = call(command, logs / f"{name}.alone.log", env=given)
+    capture = [vkfuse, "capture", "--contents", "both", "--to", folder, "--"]
+    captured = call([*capture, *command], logs / f"{name}.captured.log", env=given)
+    if alone != captured or not alone.strip():
+        sys.exit(f"{name} prints under the layer\n{captured}and alone\n{alone}")
+    written = json.loads(call([vkfuse, "capture", "to-lists", folder, "--json"], logs / f"{name}.lists.log"))
+    found = {key: written[key] for key in ("submissions", "dispatches")}
+    found |= {"lists": len(written["lists"]), "skipped": len(written["skipped"])}
+    if found != counts:
+        sys.exit(f"{name}: {found}, and {counts} were expected: {json.dumps(written['skipped'][:4])}")
+    compared = sum(compare(one, vkfuse, logs / f"{name}.run.log") for one in written["lists"] if one["dispatches"] <= runs)
+    if not compared:
+        sys.exit(f"{name}: no buffer was compared")
+    if fused is not None:
+        report = json.loads(call([vkfuse, "capture", "report", folder, "--no-cache", "--json"], logs / f"{name}.report.log"))
+        if report["failed"] or report["steps"] < counts["dispatches"] or report["dispatches"] > fused:
+            sys.exit(f"{name}: {report['steps']} steps, {report['dispatches']} dispatches; {report['failed']}")
+        found["fused"] = report["dispatches"]
+    print(f"{name}: prints the same; {found}; {compared} buffers as the program left them", flush=True)
+
+
+def compare(one, vkfuse, log):
+    """Runs a list, and returns how many buffers are as the program left them; all others are an error, but those that stay inside."""
+    compared = 0
+    outputs = json.loads(call([vkfuse, "run", one["file"], "--no-cache", "--json"], log))["outputs"]
+    for buffer, left in one["after"].items():
+        output = outputs[buffer]
+        if output["equal"] is False:
+            sys.exit(f"{one['file']}: {buffer} differs between the fused and the unfused run")
+        if output["blake3"] not in (None, left):
+            sys.exit(f"{one['file']}: {buffer} is not what the program left: {output}")
+        compared += output["blake3"] is not None
+    return compared
+
+
+def main():
+    vkfuse, work = (pathlib.Path(given).resolve() for given in sys.argv[1:3])
+    python, node, model = fetch(work)
+    ncnn = [python, NETS / "ncnn_net.py", work / "models"]
+    counts = dict(submissions=2, dispatches=54, lists=1, skipped=0)
+    check("ncnn-cnn", [*ncnn, "cnn"], vkfuse, work, {}, counts, 40, fused=30)
+    counts = dict(submissions=2, dispatches=74, lists=1, skipped=0)
+    check("ncnn-transformer", [*ncnn, "former"], vkfuse, work, {}, counts, 40, fused=50)
+    llama = ["node", node / "llama.mjs", model, "3"]
+    variables = {"GGML_VK_DEBUG_MARKERS": "1", "GGML_VK_VISIBLE_DEVICES": "0"}
+    counts = dict(submissions=47, dispatches=178, lists=14, skipped=0)
+    check("llama", llama, vkfuse, work, variables, counts, 5)
+
+
+main()
