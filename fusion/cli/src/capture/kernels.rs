@@ -51,7 +51,7 @@ fn load(program: &Program, pipeline: &Pipeline) -> Result<Used, String> {
 
 /// Bytes in hexadecimal as a number, the lowest first.
 fn bits(hex: &str) -> Option<u64> {
-    if hex.len() > 16 || hex.len() % 2 != 0 {
+    if hex.len() > 16 || !hex.len().is_multiple_of(2) {
         return None;
     }
     let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());

@@ -154,10 +154,10 @@ pub(super) fn write(program: &Program, folder: &Path) -> Result<Written, Stop> {
             let before = bytes.of(*piece, &section.before, false);
             contents.push(before.map(|bytes| file::keep(folder, &bytes)).transpose().map_err(failed)?);
             let is_written = |access: &Access| access.writes && piece.contains(access.span);
-            if own.iter().flat_map(|step| &step.accesses).any(is_written) {
-                if let Some(bytes) = bytes.of(*piece, &section.after, true) {
-                    after.insert(file::name(index), blake3::hash(&bytes).to_hex().to_string());
-                }
+            if own.iter().flat_map(|step| &step.accesses).any(is_written)
+                && let Some(bytes) = bytes.of(*piece, &section.after, true)
+            {
+                after.insert(file::name(index), blake3::hash(&bytes).to_hex().to_string());
             }
         }
         bytes.forget();

@@ -107,7 +107,7 @@ fn rows(name: &str, family: &str, file: &Path) -> Vec<Row> {
                 ("spills", own("spills") > 0.0 && most("spills") == 0.0),
                 ("scratch", own("scratch_bytes") > 0.0 && most("scratch_bytes") == 0.0),
                 ("occupancy", own("subgroups_per_simd") < if cycles < all { ENOUGH * least } else { least }),
-                ("inverse throughput", cycles > all && !(plain <= ADDED * all) && !again),
+                ("inverse throughput", cycles > all && (plain.is_nan() || plain > ADDED * all) && !again),
             ] {
                 if is {
                     worse.push(what.to_owned());

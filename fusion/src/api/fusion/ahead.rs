@@ -30,6 +30,9 @@ pub struct PlannedList {
     pub alone: Vec<StepReport>,
 }
 
+/// The code of a dispatch.
+type Words = Arc<[u32]>;
+
 impl PlannedList {
     /// Plans and builds a list.
     pub(crate) fn of(
@@ -72,7 +75,7 @@ impl PlannedList {
         options: &jit::FuseOptions,
         limits: &jit::Limits,
         names: Vec<(BufferId, Arc<str>)>,
-    ) -> Result<(PlannedList, Vec<Arc<[u32]>>), Error> {
+    ) -> Result<(PlannedList, Vec<Words>), Error> {
         let start = Instant::now();
         let (plan, steps) = plan_only(submissions, options, limits)?;
         let plan_us = micros(start);

@@ -76,6 +76,9 @@ fn find(f: &Function, round: Global) -> Option<(Position, Construct)> {
     })
 }
 
+/// Values, and what they become.
+type Renames = Vec<(Value, Value)>;
+
 /// The parts of a loop.
 struct Parts {
     /// Values of the body before the first iteration, and what they are in it.
@@ -89,7 +92,7 @@ struct Parts {
     /// Results of the loop where it ends.
     leaves: EdgeArgs,
     /// What an iteration does: nodes, and what becomes of values behind them.
-    rest: Vec<(Vec<Node>, Vec<(Value, Value)>)>,
+    rest: Vec<(Vec<Node>, Renames)>,
     /// Values of the body in the next iteration.
     next: EdgeArgs,
 }
