@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use vkfuse::{Buffer, Context, Event, FusionReport, Kernel, Outcome, Promote, Queue, QueueOptions};
+use vkfuse::{Buffer, Context, Event, Kernel, Outcome, Promote, Queue, QueueOptions};
 
 /// Not a multiple of anything: the last work-group is partly empty.
 const ELEMENTS: usize = 1_000_003;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("the chain was not fused: {}", done.outcome()).into());
     }
     let report = done.report().ok_or("a completed list has a report")?;
-    in_words(&report);
+    println!("\n{report}");
     Ok(())
 }
 
@@ -145,31 +145,6 @@ fn measure(
 
 fn milliseconds(time: Duration) -> f64 {
     1e3 * time.as_secs_f64()
-}
-
-/// What fusion did, for people.
-fn in_words(report: &FusionReport) {
-    println!();
-    for group in &report.plan.groups {
-        let how = if group.fused { "became one dispatch" } else { "ran on their own" };
-        println!("{} kernels {how}", group.members.len());
-        for barrier in &group.barriers {
-            let kept = if barrier.kept { "a barrier" } else { "no barrier" };
-            println!("  {kept} after kernel {}: {}", barrier.after, barrier.reason);
-        }
-    }
-    for split in &report.plan.splits {
-        println!("split after kernel {}: {}", split.after, split.reason);
-    }
-    for buffer in &report.plan.buffers {
-        let name = report.buffer_name(buffer.buffer).unwrap_or("a buffer");
-        let words = format!("asked {:?}, got {:?}", buffer.asked, buffer.got).to_lowercase();
-        print!("{name}: {words}");
-        match &buffer.reason {
-            Some(reason) => println!(", because {reason}"),
-            None => println!(),
-        }
-    }
 }
 
 /// The chain on the host, each operation rounded to f32.

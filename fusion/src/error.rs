@@ -3,7 +3,7 @@
 //! One enum for the crate, with one enum per subject inside it. A message says where (kernel, binding, buffer) and what
 //! would fix it. That something could not be *fused* is no error: it is an [`Outcome`] with a reason.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use thiserror::Error;
 
@@ -20,7 +20,9 @@ pub use buffer::{BufferError, Unreadable};
 pub use submit::{BindingName, OverrunAccess, SubmitError};
 
 /// Any error of this crate.
-#[derive(Debug, Clone, Error)]
+///
+/// `Debug` is the message with its causes, so that a `main` that returns one prints what is wrong in words.
+#[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The device, its loader or its driver.
@@ -44,7 +46,6 @@ pub enum Error {
         /// The kernel's name, as it was loaded under; empty where there is none yet.
         kernel: String,
         /// What is wrong.
-        #[source]
         problem: SubmitError,
     },
     /// A call that the queue's fusion mode does not allow, or a demand of fusion that cannot be met.
@@ -56,7 +57,6 @@ pub enum Error {
         /// The buffer's name.
         buffer: String,
         /// What is wrong.
-        #[source]
         problem: BufferError,
     },
     /// Code could not be made for a kernel or a fused group.
@@ -80,6 +80,21 @@ pub enum Error {
     /// An error of the caller's own, carried out of a submit closure, a fusion scope or a host task.
     #[error("{0}")]
     Custom(Arc<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.to_string();
+        let mut next = std::error::Error::source(self);
+        while let Some(cause) = next {
+            let words = cause.to_string();
+            if !text.contains(&words) {
+                text = format!("{text}: {words}");
+            }
+            next = cause.source();
+        }
+        f.write_str(&text)
+    }
 }
 
 impl Error {

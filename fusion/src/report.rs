@@ -8,6 +8,7 @@ pub(crate) mod outcome;
 #[cfg(feature = "picture")]
 mod picture;
 pub(crate) mod stats;
+mod text;
 
 pub use figures::CodeFigures;
 pub use list::{

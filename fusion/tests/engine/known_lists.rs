@@ -54,6 +54,38 @@ pub(super) fn iota(factor: i32) -> Vec<i32> {
     (0..N as i32).map(|i| i * factor).collect()
 }
 
+/// A report is text for people: what became one kernel, where buffers are, and at which access a list was split.
+#[test]
+fn a_report_says_in_words_what_happened() {
+    let rig = rig!();
+    let chain = Chain::new(&rig);
+    chain.tmp.set_name("between");
+    let list = chain.fuse(&rig.queue, 2, 3);
+    let report = list.report().unwrap().to_string();
+    assert!(
+        report.starts_with("fused: 2 submissions, 1 dispatch\n0 `scale`, 1 `scale`: one kernel"),
+        "{report}"
+    );
+    assert!(report.contains("\nbuffer `between` in registers, asked for promotion"), "{report}");
+    let reverse = rig.kernel("access/reverse");
+    let list = rig.queue.fuse_with(&FusionProperties::new().no_rewrites(), |queue| {
+        for (from, to) in [(&chain.x, &chain.tmp), (&chain.tmp, &chain.out)] {
+            queue.submit(|h| {
+                h.arg(0, from.read()).arg(1, to.write()).push(&(N as u32));
+                h.dispatch_items(&reverse, [N as u32, 1, 1]);
+            })?;
+        }
+        Ok(())
+    });
+    let report = list.unwrap().report().unwrap().to_string();
+    assert!(report.starts_with("refused: "), "{report}");
+    assert!(
+        report.contains("\nsplit after 0 `reverse`: ") && report.contains("buffer `between`; "),
+        "{report}"
+    );
+    rig.assert_no_validation_messages();
+}
+
 #[test]
 fn the_same_list_again_and_again() {
     let rig = rig!();

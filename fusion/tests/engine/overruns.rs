@@ -1,6 +1,8 @@
 //! A submission that certainly leaves what it is passed is an error; one that may is none.
 
-use vkfuse::{Accessor, ContextOptions, Error, Event, OverrunAccess, SubmitError};
+use vkfuse::{
+    Accessor, ContextOptions, Error, Event, FusionProperties, FusionWrapper, OverrunAccess, SubmitError,
+};
 
 use crate::support::Rig;
 
@@ -49,6 +51,30 @@ fn a_range_too_short_for_the_invocations_is_an_error() {
         submit(&rig, "chain/mul", all(), (1024, 1024)).map(drop)
     });
     done.unwrap().wait().unwrap();
+    rig.assert_no_validation_messages();
+}
+
+/// Other push constants of a kept list are checked as those of a submission are.
+#[test]
+fn other_push_constants_of_a_kept_list_are_checked() {
+    let rig = rig!();
+    let [x, y, between] = [1024; 3].map(|len| rig.context.buffer::<f32>(len).unwrap());
+    let short = rig.context.buffer::<f32>(1000).unwrap();
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    submit(&rig, "chain/mul", [x.read(), y.read(), between.write()], (1000, 1024)).unwrap();
+    submit(&rig, "chain/mul", [between.read(), y.read(), short.write()], (1000, 1024)).unwrap();
+    let (_, list) = wrapper.complete_and_keep(&FusionProperties::new()).unwrap();
+    for _ in 0..3 {
+        for error in [
+            list.rebind().push(1, &1001u32).run().map(drop).unwrap_err(),
+            list.rebind().push(1, &1001u32).finish().map(drop).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("invocation [1000, 0, 0] writes bytes 4000..4004"), "{error}");
+        }
+        list.rebind().push(0, &1001u32).push(1, &999u32).run().unwrap().wait().unwrap();
+        list.run().unwrap().wait().unwrap();
+    }
     rig.assert_no_validation_messages();
 }
 

@@ -1,7 +1,7 @@
 //! Weakens one rule of the analysis after the other and demands that the probes, or random lists, notice.
 //!
 //! `cargo test -p vkfuse-jit --features mutation --test rules mutation -- --nocapture` prints what noticed first: the
-//! probe that the table in `docs/fusion-model.md` names is asked before the others. With `VKFUSE_MUTATION_ALL=1` all
+//! probe that `mutants.md` names is asked before the others. With `VKFUSE_MUTATION_ALL=1` all
 //! probes are asked, as the table counts them. With `VKFUSE_MUTATION_LISTS=N` each mutant also meets N random lists,
 //! whatever the probes say; without, random lists are tried only on mutants that no probe notices.
 //! `VKFUSE_MUTANTS=NAME,NAME` tries those mutants only.
@@ -74,10 +74,10 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("weaknesses", super::weaknesses::ALL),
 ];
 
-/// What the table in the documents says of a mutant.
+/// What `mutants.md` says of a mutant.
 fn row(mutant: Mutant) -> &'static str {
     let name = format!("`{mutant:?}` |");
-    include_str!("../../../docs/fusion-model.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
+    include_str!("mutants.md").lines().find(|line| line.starts_with(&name)).unwrap_or("")
 }
 
 /// What became of one mutant.
@@ -191,7 +191,7 @@ impl Row {
         let Self { mutant, flakes, .. } = self;
         let mut complaints = Vec::new();
         if row(*mutant).is_empty() {
-            complaints.push(format!("{mutant:?} has no row in docs/fusion-model.md"));
+            complaints.push(format!("{mutant:?} has no row in mutants.md"));
         }
         if self.is_noticed() == STOOD_IN_FOR.contains(mutant) {
             let noticed = if self.is_noticed() { "noticed" } else { "not noticed" };
