@@ -246,7 +246,7 @@ impl DeviceInfo {
     /// Whether there is a driver and no hardware, so that it compiles only.
     #[must_use]
     pub fn is_null_hardware(&self) -> bool {
-        // By its name: RADV says so of families that it was told to compile for.
+        // By its name: RADV says so of families that it is asked to compile for.
         self.driver == "radv" && self.name.starts_with("Null hardware")
     }
 

@@ -67,20 +67,20 @@ fn a_report_says_in_words_what_happened() {
         "{report}"
     );
     assert!(report.contains("\nbuffer `between` in registers, asked for promotion"), "{report}");
-    let reverse = rig.kernel("access/reverse");
+    let sum = rig.kernel("pair/add");
     let list = rig.queue.fuse_with(&FusionProperties::new().no_rewrites(), |queue| {
-        for (from, to) in [(&chain.x, &chain.tmp), (&chain.tmp, &chain.out)] {
-            queue.submit(|h| {
-                h.arg(0, from.read()).arg(1, to.write()).push(&(N as u32));
-                h.dispatch_items(&reverse, [N as u32, 1, 1]);
-            })?;
-        }
+        chain.one(queue, &chain.x, 2, &chain.tmp)?;
+        // What another invocation has stored.
+        queue.submit(|h| {
+            h.arg(0, chain.tmp.read().range(1, N - 1)).arg(1, chain.x.read()).arg(2, chain.out.write());
+            h.push(&(N as u32 - 1)).dispatch_items(&sum, [N as u32, 1, 1]);
+        })?;
         Ok(())
     });
     let report = list.unwrap().report().unwrap().to_string();
     assert!(report.starts_with("refused: "), "{report}");
     assert!(
-        report.contains("\nsplit after 0 `reverse`: ") && report.contains("buffer `between`; "),
+        report.contains("\nsplit after 0 `scale`: ") && report.contains("buffer `between`; "),
         "{report}"
     );
     rig.assert_no_validation_messages();

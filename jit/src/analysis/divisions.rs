@@ -9,8 +9,8 @@
 //! # Guarantees
 //! - each division that is not done whenever the store is, and that is in no loop, is listed
 
-use ahash::AHashMap;
 use rspirv::spirv::Op;
+use std::collections::BTreeMap;
 
 use super::access::{Access, AccessKind, Guard};
 use super::affine::Atoms;
@@ -26,8 +26,8 @@ const MAX_CHOICES: u32 = 32;
 
 impl Builder<'_> {
     /// The divisions outside of loops whose block does not dominate the kernel's only store, by block and position.
-    pub(super) fn divisions(&mut self, accesses: &[Access]) -> AHashMap<(usize, usize), Division> {
-        let mut found = AHashMap::new();
+    pub(super) fn divisions(&mut self, accesses: &[Access]) -> BTreeMap<(usize, usize), Division> {
+        let mut found = BTreeMap::new();
         let mut stores = accesses.iter().filter(|access| access.kind != AccessKind::Read);
         let (Some(store), None) = (stores.next(), stores.next()) else { return found };
         let function = self.function;

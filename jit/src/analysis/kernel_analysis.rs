@@ -2,6 +2,8 @@
 //!
 //! `build` makes it, `evaluate` puts numbers in.
 
+use std::collections::BTreeMap;
+
 use ahash::AHashMap;
 
 use super::access::{Access, LengthQuery, PushUse, Texel};
@@ -29,11 +31,11 @@ pub struct KernelAnalysis {
     /// The places in buffers that expressions depend on: binding, offset and width in bits.
     pub(crate) cells: Vec<(u16, u32, u8)>,
     /// Of a kernel with one store: divisions that may not be done where that is, by block and position.
-    pub(crate) divisions: AHashMap<(usize, usize), Division>,
+    pub(crate) divisions: BTreeMap<(usize, usize), Division>,
     /// Of stores, by their numbers, the factors of the products that are terms of the element's index.
-    pub(crate) products: AHashMap<usize, Vec<[NodeId; 2]>>,
+    pub(crate) products: BTreeMap<usize, Vec<[NodeId; 2]>>,
     /// Quotients and remainders outside of loops, by block and position: dividend and divisor.
-    pub(crate) quotients: AHashMap<(usize, usize), [NodeId; 2]>,
+    pub(crate) quotients: BTreeMap<(usize, usize), [NodeId; 2]>,
     /// What the kernel reads of its push constants.
     pub(crate) push: PushUse,
     /// Bindings reached in a way the analysis does not follow.

@@ -4,10 +4,10 @@
 //! # Guarantees
 //! - each product that is a term of the index of a stored element is listed, and each quotient and remainder of words
 
-use ahash::AHashMap;
 use rspirv::dr::Instruction;
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 use super::access::{Access, AccessKind};
 use super::affine::{Affine, Atoms};
@@ -48,8 +48,8 @@ pub(crate) fn products<'a>(
 
 impl Builder<'_> {
     /// Of stores to an element, the factors of the products that are terms of its index.
-    pub(super) fn products_of_indices(&mut self, accesses: &[Access]) -> AHashMap<usize, Vec<[NodeId; 2]>> {
-        let mut found = AHashMap::new();
+    pub(super) fn products_of_indices(&mut self, accesses: &[Access]) -> BTreeMap<usize, Vec<[NodeId; 2]>> {
+        let mut found = BTreeMap::new();
         for (number, access) in accesses.iter().enumerate() {
             let index = access.element.and_then(|element| element.index);
             let Some(index) = index.filter(|_| access.kind == AccessKind::Write) else { continue };
@@ -68,8 +68,8 @@ impl Builder<'_> {
     }
 
     /// Quotients and remainders of single words, outside of loops, by block and position: dividend and divisor.
-    pub(super) fn quotients(&mut self) -> AHashMap<(usize, usize), [NodeId; 2]> {
-        let mut found = AHashMap::new();
+    pub(super) fn quotients(&mut self) -> BTreeMap<(usize, usize), [NodeId; 2]> {
+        let mut found = BTreeMap::new();
         for (block, body) in self.function.blocks.iter().enumerate() {
             if !self.cfg.is_reachable(block) || self.cfg.innermost_loop(block).is_some() {
                 continue;
