@@ -72,8 +72,8 @@ fn a_report_says_in_words_what_happened() {
         chain.one(queue, &chain.x, 2, &chain.tmp)?;
         // What another invocation has stored.
         queue.submit(|h| {
-            h.arg(0, chain.tmp.read().range(1, N - 1)).arg(1, chain.x.read()).arg(2, chain.out.write());
-            h.push(&(N as u32 - 1)).dispatch_items(&sum, [N as u32, 1, 1]);
+            h.arg(0, chain.tmp.read().range(4, N - 4)).arg(1, chain.x.read()).arg(2, chain.out.write());
+            h.push(&(N as u32 - 4)).dispatch_items(&sum, [N as u32, 1, 1]);
         })?;
         Ok(())
     });
