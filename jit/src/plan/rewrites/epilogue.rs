@@ -14,6 +14,7 @@
 //! - no other access conflicts with those of the items, so that these may be done earlier ([`Pair::undisturbed`])
 //!
 //! # Refuses
+//! - consumers with loops behind producers that leave most of the device idle
 //! - consumers whose items read several elements; consumers that are not free
 
 #[cfg(feature = "certify")]
@@ -139,6 +140,13 @@ impl Pair<'_> {
         let (source, consumer) = (&list[producer], &list[next]);
         if source.base != [0; 3] || consumer.base != [0; 3] {
             return Err(Some(self.wrong("work-group ids that start elsewhere")));
+        }
+        // Where few invocations store, its loops would run on a part of the device: a dispatch of its own is faster (`docs/journal.md`).
+        let sizes = source.groups.iter().chain(&source.kernel.interface.local_size);
+        let invocations = sizes.map(|&n| u64::from(n)).product::<u64>();
+        let has_loops = analysis_of(consumer).is_ok_and(|analysis| !analysis.loops.is_empty());
+        if has_loops && invocations < self.limits.overlapping_invocations {
+            return Err(Some(self.wrong("loops, for which too few invocations store")));
         }
         self.undisturbed()?;
         let items = self.items()?;
