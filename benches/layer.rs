@@ -73,14 +73,14 @@ fn measure() -> [f64; 2] {
         let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
         let device = instance.create_device(physical, &info, None).expect("a device");
         let kinds = instance.get_physical_device_memory_properties(physical).memory_types;
-        let visible =
-            kinds.iter().position(|kind| kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE));
+        let visible = { kinds.iter() }
+            .position(|kind| kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE))
+            .expect("memory that the host sees");
         let info = vk::BufferCreateInfo::default().size(1024).usage(vk::BufferUsageFlags::STORAGE_BUFFER);
         let buffer = device.create_buffer(&info, None).unwrap();
         let needs = device.get_buffer_memory_requirements(buffer);
         let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory =
-            device.allocate_memory(&info.memory_type_index(visible.unwrap_or(0) as u32), None).unwrap();
+        let memory = device.allocate_memory(&info.memory_type_index(visible as u32), None).unwrap();
         device.bind_buffer_memory(buffer, memory, 0).unwrap();
         let bindings = [0, 1, 2].map(|binding| {
             let one = vk::DescriptorSetLayoutBinding::default().binding(binding).descriptor_count(1);

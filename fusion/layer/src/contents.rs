@@ -64,7 +64,7 @@ pub(crate) fn whole<'p>(objects: &Objects, parts: impl Iterator<Item = &'p Part>
     pieces
 }
 
-/// A copy that is on its way: of which batch, on which side, and where its bytes will be.
+/// A copy that has been submitted: its batch, whether it is before or after that, and where its bytes will be.
 struct Copy {
     batch: usize,
     when: When,

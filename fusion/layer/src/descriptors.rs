@@ -69,6 +69,11 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: u32) -> &'a [T] {
     if first.is_null() || count == 0 { &[] } else { std::slice::from_raw_parts(first, count as usize) }
 }
 
+/// Bytes that a program passes.
+pub(crate) unsafe fn bytes<'a, T>(first: *const T, len: usize) -> &'a [u8] {
+    if first.is_null() || len == 0 { &[] } else { std::slice::from_raw_parts(first.cast(), len) }
+}
+
 /// A descriptor of this kind, whose data is at `data`, if it is of a buffer.
 unsafe fn descriptor(kind: vk::DescriptorType, data: *const c_void) -> Descriptor {
     let is_buffer = matches!(

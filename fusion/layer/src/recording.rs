@@ -7,7 +7,7 @@ use crate::chain::Device;
 use crate::descriptors::{self, Descriptor};
 use crate::objects::Objects;
 use crate::sink::{self, lock};
-use crate::trace::{Arg, Command, Range};
+use crate::trace::{Arg, Command, Range, UNKNOWN};
 use ash::vk;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -129,19 +129,19 @@ fn collect(
     for command in &recording.commands {
         let mut range = |part: &Part| {
             parts.push(*part);
-            let nothing = Range { buffer: 0, offset: 0, len: 0, memory: 0, at: 0 };
+            let nothing = Range { buffer: UNKNOWN, offset: 0, len: 0, memory: UNKNOWN, at: 0 };
             objects.range(part.buffer, part.offset, part.len).unwrap_or(nothing)
         };
         commands.push(match command {
             Recorded::Dispatch { state, base, groups } => Command::Dispatch {
-                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(0),
+                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(UNKNOWN),
                 base: *base,
                 groups: *groups,
                 push: sink::hex(&state.push),
                 args: args(objects, state, parts),
             },
             Recorded::Indirect { state, counts } => Command::DispatchIndirect {
-                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(0),
+                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(UNKNOWN),
                 counts: range(counts),
                 push: sink::hex(&state.push),
                 args: args(objects, state, parts),

@@ -96,6 +96,9 @@ pub struct Held {
     pub hash: String,
 }
 
+/// The number of an object that the layer has not seen. Those of others begin at 1.
+pub const UNKNOWN: u64 = 0;
+
 /// A part of a buffer, and where it is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]

@@ -493,7 +493,7 @@ fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
 }
 
 impl StepReport {
-    /// Of a step of which there is no code yet.
+    /// The report of a step that has no code yet.
     pub(crate) fn unmade(step: &Step) -> StepReport {
         StepReport {
             members: step.members.clone(),

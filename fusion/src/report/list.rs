@@ -215,7 +215,7 @@ pub struct FusionReport {
 }
 
 impl SubmissionReport {
-    /// Of a submission of which only the kernel is known.
+    /// A report that knows only the kernel of its submission.
     pub(crate) fn of_kernel(one: &Submission) -> SubmissionReport {
         SubmissionReport {
             kernel: Arc::from(one.kernel.name.as_str()),

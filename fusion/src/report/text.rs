@@ -8,10 +8,10 @@ use crate::jit::{BufferId, Internalization, Promote};
 impl Display for FusionReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plan = &self.plan;
-        let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        let (submissions, dispatches) =
-            (count(self.submissions, "submission"), count(self.dispatches, "dispatch"));
-        let dispatches = dispatches.replace("dispatchs", "dispatches");
+        let count =
+            |n: usize, one: &str, plural: &str| format!("{n} {one}{}", if n == 1 { "" } else { plural });
+        let submissions = count(self.submissions, "submission", "s");
+        let dispatches = count(self.dispatches, "dispatch", "es");
         write!(f, "{}: {submissions}, {dispatches}", self.outcome)?;
         for group in &plan.groups {
             let members: Vec<String> = group.members.iter().map(|&at| self.submission(at)).collect();

@@ -29,7 +29,7 @@ const KERNELS: usize = 14;
 /// Lists that what is wrong is printed of.
 const SHOWN: usize = 8;
 
-/// What is said where too few sub-groups are left on a unit.
+/// The complaint about a fused kernel whose occupancy is less than half of its members'.
 const HALF: &str = "less than half of the occupancy";
 
 fn number<T: FromStr>(name: &str, default: T) -> T {

@@ -138,7 +138,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A submission, and the one of which each item is a round of its loop.
+    /// A submission with a loop, and the submission that does each iteration of that as an item.
     pub(super) fn by_rounds(&mut self, own: &Submission, by: &Submission, counted: Counted) {
         let whole = format!("submission {} ({}) by rounds", counted.at, own.kernel.name);
         let Some(pair) = ByRounds::new(own, by, counted) else {

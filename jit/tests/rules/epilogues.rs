@@ -1,7 +1,5 @@
 //! What is done where another kernel stores what it reads, and what must not be.
 
-use rspirv::dr::Instruction;
-use rspirv::spirv::Op;
 use vkfuse_jit::plan::{Internalization, Promote};
 
 use super::glsl::{RECIPES, glsl, is_possible};
@@ -10,7 +8,7 @@ use super::lab::{Checked, Lab, kernel};
 impl Checked {
     /// Demands that these submissions are done where those others store.
     #[track_caller]
-    fn appends(self, pairs: &[(usize, usize)]) -> Self {
+    pub(crate) fn appends(self, pairs: &[(usize, usize)]) -> Self {
         let report = &self.plan.report;
         let found: Vec<(usize, usize)> =
             report.epilogues.iter().map(|o| (o.submission, o.producer)).collect();
@@ -25,18 +23,8 @@ impl Checked {
     }
 }
 
-/// How many quotients and remainders are in the code of a dispatch.
-fn divisions(checked: &Checked) -> usize {
-    let words = checked.plan.steps[0].build().expect("a module");
-    let module = rspirv::dr::load_words(words).expect("a module");
-    let divides = |inst: &&Instruction| {
-        matches!(inst.class.opcode, Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod)
-    };
-    module.all_inst_iter().filter(divides).count()
-}
-
 /// A value that is computed in a loop: column `x` of row `y`, in WGSL and GLSL alike.
-fn worked_out(word: &str, name: &str, x: &str) -> String {
+pub(crate) fn computed(word: &str, name: &str, x: &str) -> String {
     format!(
         "{word} {name} = 0u; for ({word} k = 0u; k < p.z; k++) {{ {name} += a[(k * 7u + {x}) % p.x] * b[k] + y; }} "
     )
@@ -46,7 +34,7 @@ fn worked_out(word: &str, name: &str, x: &str) -> String {
 fn neighbours(count: u32, word: &str, z: &str) -> String {
     let mut text = format!("if (x >= p.x || y >= p.y) {{ return; }} {word} at = y * p.x + x; ");
     for r in 0..count {
-        text += &worked_out(word, &format!("s{r}"), &format!("x + {r}u"));
+        text += &computed(word, &format!("s{r}"), &format!("x + {r}u"));
     }
     text += &format!("{z}[at] = s0; ");
     for r in 1..count {
@@ -69,22 +57,22 @@ fn over_rows(count: u32, width: u32, height: u32) -> [u32; 3] {
 }
 
 /// An element-wise kernel of `p.x` elements.
-fn flat(names: &str, body: &str) -> String {
+pub(crate) fn flat(names: &str, body: &str) -> String {
     kernel(names, "16", &format!("let i = gid.x; if (i >= p.x) {{ return; }} {body}"))
 }
 
 /// An element-wise kernel over a grid of `p.x` columns and `p.y` rows.
-fn grid(names: &str, body: &str) -> String {
+pub(crate) fn grid(names: &str, body: &str) -> String {
     let guard = "let x = gid.x; let y = gid.y; if (x >= p.x || y >= p.y) { return; } let i = y * p.x + x;";
     kernel(names, "4, 4", &format!("{guard} {body}"))
 }
 
-fn tiles(width: u32, height: u32) -> [u32; 3] {
+pub(crate) fn tiles(width: u32, height: u32) -> [u32; 3] {
     [width.div_ceil(4), height.div_ceil(4), 1]
 }
 
 /// A list that begins with a kernel that stores `count` neighbours an invocation; buffer 2 is what it stores.
-fn begun(count: u32, width: u32, height: u32, promote: Promote) -> Lab {
+pub(crate) fn begun(count: u32, width: u32, height: u32, promote: Promote) -> Lab {
     Lab::rewriting(u64::from(width * height).max(16)).promote(2, promote).submit(
         &rows_of(count),
         over_rows(count, width, height),
@@ -93,7 +81,7 @@ fn begun(count: u32, width: u32, height: u32, promote: Promote) -> Lab {
     )
 }
 
-const TRIPLE: &str = "z[i] = a[i] * 3u + 1u;";
+pub(crate) const TRIPLE: &str = "z[i] = a[i] * 3u + 1u;";
 
 /// A list of a kernel and a sum that adds what it stores to what was there.
 fn summed(text: &str, groups: [u32; 3], push: &[u32], n: u32) -> Checked {
@@ -234,7 +222,7 @@ probes! {
             let mut body = format!("let x = gid.x * {columns}u; let y = gid.y * {rows}u; ");
             let all: Vec<(u32, u32)> = (0..rows).flat_map(|r| (0..columns).map(move |c| (r, c))).collect();
             for &(r, c) in &all {
-                body += &worked_out("var", &format!("s{r}{c}"), &format!("x + {c}u + {r}u"));
+                body += &computed("var", &format!("s{r}{c}"), &format!("x + {c}u + {r}u"));
             }
             body += &all.iter().map(|&(r, c)| store(r, c)).collect::<String>();
             let text = kernel("a b z", "4, 2", &body);
@@ -279,7 +267,7 @@ probes! {
             };
             lab.check().fused(0).appends(&[(1, 0)]);
         }
-        let values: String = (0..4).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
+        let values: String = (0..4).map(|r| computed("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
         let looped = format!("let x = gid.x * 4u; let y = gid.y; if (y >= p.y) {{ return; }} {values}
             var s = array<u32, 4>(s0, s1, s2, s3);
             for (var r = 0u; r < 4u; r++) {{ if (x + r < p.x) {{ z[y * p.x + x + r] = s[r]; }} }}");
@@ -313,13 +301,13 @@ probes! {
             let x = wid.x % tiles * {wide}u + lid.x % {wide}u; let y = wid.x / tiles * {}u + lid.x / {wide}u;", 32 / wide);
         let store = "if (x < p.x && y < p.y) { z[y * p.x + x] = s; }";
         for (wide, width, height) in [(8, 16, 8), (8, 13, 7), (4, 16, 16), (16, 32, 6)] {
-            let text = kernel("a b z", "32", &format!("{} {} {store}", tile(wide), worked_out("var", "s", "x")));
+            let text = kernel("a b z", "32", &format!("{} {} {store}", tile(wide), computed("var", "s", "x")));
             let (n, groups) = (width * height, u32::div_ceil(width, wide) * u32::div_ceil(height, 32 / wide));
             summed(&text, [groups, 1, 1], &[width, height, 3], n).fused(0).appends(&[(1, 0)]);
         }
         // Digits of digits, as of invocations in sub-groups in tiles.
         let nested = "let w = lid.x / 16u; let t = lid.x % 16u; let x = w % 2u * 4u + t % 4u; let y = wid.x * 8u + w / 2u * 4u + t / 4u;";
-        let text = kernel("a b z", "64", &format!("{nested} {} {store}", worked_out("var", "s", "x")));
+        let text = kernel("a b z", "64", &format!("{nested} {} {store}", computed("var", "s", "x")));
         for (width, height) in [(8, 16), (7, 13)] {
             summed(&text, [2, 1, 1], &[width, height, 3], width * height).fused(0).appends(&[(1, 0)]);
         }
@@ -332,80 +320,6 @@ probes! {
             let lab = Lab::new(16).submit(&kernel("a z", size, body), [1, 1, 1], &[0, 1], &[]);
             assert_eq!(lab.overwrites(1), covers, "{size}");
         }
-    }
-
-    // Of an index that is row and column, the consumer divides nothing.
-    fn rows_and_columns() {
-        let (width, height) = (27u32, 6u32);
-        let n = width * height;
-        let groups = [n.div_ceil(16), 1, 1];
-        let triple = flat("a z", TRIPLE);
-        let plain = begun(4, width, height, Promote::None).submit(&triple, groups, &[2, 3], &[n]).check();
-        let plain = divisions(&plain.appends(&[(1, 0)]));
-        // Quotients, remainders, digits; behind each other; by numbers of the code.
-        for consumer in [
-            flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"),
-            flat("a b z", "let k = i32(i) / i32(p.y); z[i] = a[i] + b[k] + u32(i32(i) % i32(p.y));"),
-            flat("a b z", "z[i] = a[i] * b[i % 27u] + i / 27u;"),
-        ] {
-            let checked = begun(4, width, height, Promote::Auto)
-                .submit(&consumer, groups, &[2, 4, 3], &[n, width])
-                .submit(&flat("a b z", "z[i] = a[i] ^ b[i / p.y];"), groups, &[3, 5, 6], &[n, width])
-                .check()
-                .fused(0)
-                .appends(&[(1, 0), (2, 0)]);
-            assert_eq!(divisions(&checked), plain, "{consumer}");
-        }
-        let checked = begun(4, width, height, Promote::None)
-            .submit(&grid("a b c z", "z[i] = a[i] * b[x] + c[y];"), tiles(width, height), &[2, 4, 5, 3], &[width, height])
-            .check()
-            .fused(0)
-            .appends(&[(1, 0)]);
-        assert!(divisions(&checked) <= plain + 8, "of digits none, of a work-group's place some");
-        // By another number; of another number; of elements that begin elsewhere.
-        for consumer in [
-            flat("a b z", "z[i] = a[i] * b[i % 9u] + i / 9u;"),
-            flat("a b z", "z[i] = a[i] * b[(i + 3u) % p.y] + (i + 1u) / p.y;"),
-        ] {
-            begun(4, width, height, Promote::None)
-                .submit(&consumer, groups, &[2, 4, 3], &[n, width])
-                .check()
-                .fused(0)
-                .appends(&[(1, 0)]);
-        }
-        begun(4, width, height, Promote::None)
-            .submit_views(
-                &flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"),
-                [7, 1, 1],
-                &[(2, 8u64, 100u64).into(), 4.into(), 3.into()],
-                &[100, width],
-            )
-            .check()
-            .fused(0)
-            .appends(&[(1, 0)]);
-        // Columns that go beyond the factor of the row: 16 of them, and every other row.
-        let values: String = (0..2).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
-        let store = "z[y * p.y + x] = s0; z[y * p.y + x + 1u] = s1;";
-        let wide = format!("let x = gid.x * 2u; let y = gid.y * 2u; {values} {store}");
-        Lab::rewriting(64)
-            .submit(&kernel("a b z", "8, 2", &wide), [1, 2, 1], &[0, 1, 2], &[16, 8, 3])
-            .submit(&flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"), [4, 1, 1], &[2, 4, 3], &[64, 8])
-            .check()
-            .fused(0)
-            .appends(&[(1, 0)]);
-    }
-
-    // A row that is a factor of several products, which make up its length together.
-    fn rows_in_two_products() {
-        let values: String = (0..2).map(|r| worked_out("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
-        let at = "y * p.w + y * p.w + x";
-        let text = format!("let x = gid.x * 2u; let y = gid.y; {values} z[{at}] = s0; z[{at} + 1u] = s1;");
-        Lab::rewriting(64)
-            .submit(&kernel("a b z", "4, 2", &text), [1, 4, 1], &[0, 1, 2], &[16, 8, 3, 4])
-            .submit(&flat("a b z", "z[i] = a[i] * b[i % p.y] + i / p.y;"), [4, 1, 1], &[2, 4, 3], &[64, 8])
-            .check()
-            .fused(0)
-            .appends(&[(1, 0)]);
     }
 
     // What permutes elements reads them by quotients and remainders of its id.
@@ -519,6 +433,13 @@ probes! {
                 let list = begun(count, width, height, Promote::Auto);
                 list.submit(&flat("a b z", body), groups, &[2, 0, 3], &[n]).check().fused(0).appends(&[(1, 0)]);
             }
+        }
+        // Where few invocations store, loops would run on a part of the device.
+        let body = "var s = 0u; for (var k = 0u; k < a[i] % 5u; k++) { s += k; } z[i] = s;";
+        for (filling, pairs) in [(32, &[(1, 0)][..]), (1 << 16, &[])] {
+            let mut list = begun(4, width, height, Promote::None);
+            list.limits.overlapping_invocations = filling;
+            list.submit(&flat("a z", body), groups, &[2, 3], &[n]).check().appends(pairs);
         }
         // A return inside of a loop.
         let returns = "for (var k = 0u; k < 3u; k++) { if (a[i] < k) { return; } z[i] = k; }";

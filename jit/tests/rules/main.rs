@@ -11,6 +11,7 @@ mod lab;
 mod blocks;
 mod certain;
 mod dimensions;
+mod epilogue_rows;
 mod epilogues;
 mod floats;
 mod glsl;

@@ -207,7 +207,8 @@ impl List<'_> {
 
     /// The buffer that a span is in.
     fn piece(&self, span: Span) -> usize {
-        self.pieces.iter().position(|piece| piece.contains(span)).unwrap_or(0)
+        let found = self.pieces.iter().position(|piece| piece.contains(span));
+        found.expect("invariant: the buffers are made of the spans of all accesses")
     }
 
     /// A part of a buffer.
@@ -218,7 +219,7 @@ impl List<'_> {
         format!("buffer = \"{}\", offset = {offset}, len = {}", name(index), access.span.len() / size)
     }
 
-    /// What a buffer is of: the largest elements of which all of its parts are whole numbers.
+    /// The largest element type whose size divides the offsets and sizes of all parts of a buffer.
     fn elements(&self, index: usize) -> Result<Elements, String> {
         let piece = self.pieces[index];
         let mut of = vec![piece.len()];

@@ -166,8 +166,8 @@ impl Reader {
             }
             Event::BufferGone { buffer } => self.buffer_gone(buffer),
             Event::MemoryGone { memory } => {
-                let end = self.memories.remove(&memory).unwrap_or(0);
-                program.moments.push(Moment::Gone { memory, start: 0, end });
+                let end = self.memories.remove(&memory);
+                program.moments.extend(end.map(|end| Moment::Gone { memory, start: 0, end }));
             }
             Event::Commands { id, commands } => drop(self.commands.insert(id, commands)),
             Event::Submit { number, batches, .. } => self.submit(number, &batches),

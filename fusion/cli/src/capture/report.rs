@@ -16,6 +16,7 @@ use crate::run::{labels, medians, micros};
 use crate::session::{self, Session};
 use crate::stop::{Status, Stop};
 use serde::Serialize;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use vkfuse::{FusionReport, Internalization};
@@ -104,11 +105,11 @@ pub(super) fn report(args: &CaptureReportArgs, out: &mut dyn Write) -> Result<St
         failed: Vec::new(),
         reasons: Vec::new(),
     };
-    let (mut model, mut reasons) = (None, BTreeMap::new());
+    let (model, mut reasons) = (OnceCell::new(), BTreeMap::new());
     let listed = std::mem::take(&mut report.capture.lists);
     let bar = Bar::new("lists", listed.len());
     for list in &listed {
-        match judged(list, args, &mut model, &mut reasons, &mut report) {
+        match judged(list, args, &model, &mut reasons, &mut report) {
             Ok(judged) => report.lists.push(judged),
             Err(stop) if stop.status == Status::Wrong => {
                 report.failed.push((list.file.display().to_string(), stop.message));
@@ -164,7 +165,7 @@ impl Report {
 fn judged(
     list: &Listed,
     args: &CaptureReportArgs,
-    model: &mut Option<Option<Model>>,
+    model: &OnceCell<Option<Model>>,
     reasons: &mut BTreeMap<String, Ranked>,
     report: &mut Report,
 ) -> Result<Judged, Stop> {
@@ -172,7 +173,7 @@ fn judged(
     let checked = check::check(&pipeline, &session::known(&args.device)?)?;
     let session = Session::open(&pipeline, &checked, &args.device, None)?;
     (report.device, report.driver) = session.device();
-    let model = *model.get_or_insert_with(|| Model::of(session.context()));
+    let model = *model.get_or_init(|| Model::of(session.context()));
     let buffers = session.buffers()?;
     let run = session.run_fused(&buffers)?;
     let Some(fusion) = run.fusion else {

@@ -6,7 +6,7 @@
 
 use super::creation::{UNREACHED, made};
 use crate::chain::{self, command_buffer, device_of};
-use crate::descriptors::{self, slice};
+use crate::descriptors::{self, bytes, slice};
 use crate::recording::{Bound, CommandBuffer, Part, Recorded, Recording};
 use crate::sink::{lock, noted};
 use ash::vk;
@@ -283,7 +283,7 @@ command! {
     "vkCmdUpdateBuffer" cmd_update_buffer(
         to: vk::Buffer, offset: vk::DeviceSize, len: vk::DeviceSize, data: *const c_void
     ) |known| {
-        let bytes = slice(data.cast::<u8>(), u32::try_from(len).unwrap_or(0)).to_vec();
+        let bytes = bytes(data, len as usize).to_vec();
         known.record(Recorded::Update { to: Part { buffer: to, offset, len }, bytes });
     };
     "vkCmdPipelineBarrier" cmd_pipeline_barrier(

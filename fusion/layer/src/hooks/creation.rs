@@ -5,7 +5,7 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use crate::chain::{Device, chained, device_of, takes_contents};
-use crate::descriptors::{Layout, slice};
+use crate::descriptors::{Layout, bytes, slice};
 use crate::objects::Buffer;
 use crate::sink::{self, lock, noted};
 use crate::trace::Event;
@@ -60,7 +60,7 @@ fn note_queue(device: &Device, queue: vk::Queue, family: u32) {
 }
 
 unsafe fn code(info: &vk::ShaderModuleCreateInfo<'_>) -> String {
-    sink::module(slice(info.p_code.cast::<u8>(), u32::try_from(info.code_size).unwrap_or(0)))
+    sink::module(bytes(info.p_code, info.code_size))
 }
 
 pub(super) unsafe extern "system" fn create_shader_module(
@@ -128,7 +128,7 @@ pub(super) unsafe extern "system" fn create_compute_pipelines(
 
 unsafe fn specialization(info: Option<&vk::SpecializationInfo<'_>>) -> Vec<(u32, String)> {
     let Some(info) = info else { return Vec::new() };
-    let data = slice(info.p_data.cast::<u8>(), u32::try_from(info.data_size).unwrap_or(0));
+    let data = bytes(info.p_data, info.data_size);
     let entries = slice(info.p_map_entries, info.map_entry_count).iter();
     let value = |entry: &vk::SpecializationMapEntry| {
         let bytes = data.get(entry.offset as usize..)?.get(..entry.size)?;

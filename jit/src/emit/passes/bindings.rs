@@ -38,8 +38,8 @@ pub(super) fn has_order(kernels: &[Arc<Specialized>]) -> bool {
     normal.flat_map(|normal| &normal.module.annotations).any(|inst| inst.operands.iter().any(orders))
 }
 
-/// The variable that sees the binding of another one as a block with an array of vectors of these words behind so many bytes, and the
-/// type of a vector. A new one is decorated only by [`decorate`].
+/// A view of a variable's binding as a block with an array of vectors of these words at byte `offset`, and the type of a vector. A new view
+/// is decorated only by [`decorate`].
 pub(super) fn view(module: &mut Module, of: Global, word: Type, offset: u32) -> Option<(Global, Type)> {
     let binding = binding(module, of)?;
     let vector = module.ty(TypeKind::Vector { element: word, count: WIDE });

@@ -41,7 +41,7 @@ use words::Polynomial;
 const VIRTUAL: [BuiltIn; 3] =
     [BuiltIn::GlobalInvocationId, BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex];
 
-/// Makes an entry point of a work-group of which each invocation does several items, if there is a way.
+/// Makes an entry point whose invocations do several items each, where the kernel allows it.
 pub(in crate::emit) fn run(
     module: &mut Module,
     recipe: &Recipe,
@@ -161,7 +161,7 @@ impl Job<'_> {
                 .chain([&item.index])
                 .for_each(|&id| tracer.note_id(id, None));
         }
-        // What is known of them: so many times the invocation's number, or the first item's, and the item's own.
+        // An id as a polynomial: a multiple of the invocation's id, or the first item's id, plus the item's own distance.
         let (from, times, distance) = match common.base {
             Some(base) => (base, how.items, 1),
             None => (common.global[axis], 1, recipe.schedule.local_size()[axis] / how.items),
@@ -316,7 +316,7 @@ fn finish(module: &mut Module, recipe: &Recipe, how: Superword, entry: Func, way
     code.begin();
 }
 
-/// A loop over the items, each of which the kernel does as it is, with its ids in variables.
+/// A loop over the items: the kernel as it is does one in each iteration, with its ids in variables.
 fn one_by_one(
     code: &mut Builder<'_>,
     recipe: &Recipe,

@@ -1,11 +1,12 @@
 //! Ranges of push constants that are built into the code: lengths of rows that are shorter than a work-group.
 //!
-//! A kernel by rows is written for long ones. If a row has fewer elements than the work-group has invocations, most of these ask whether there is
-//! anything to do for them, wait, and add nothing to a tree. Where fewer invocations do a work-group, each does several of the kernel's, and of which
-//! of them have something to do the code need not ask, once it is known between which multiples of those that are left a length lies.
+//! Kernels by rows are written for long rows. If a row has fewer elements than the work-group has invocations, most invocations only test whether
+//! they have an element, wait at barriers, and add an identity to a tree. After thread coarsening one invocation does several of the kernel's, whose
+//! local ids lie in known ranges. With a range of the row length those tests are decided while code is emitted (`emit::passes::unroll_and_jam`), and
+//! invocations without an element leave no code behind.
 //!
 //! # Requires
-//! - a recipe that is complete but for this, and its members as they are called
+//! - a recipe that is complete otherwise, and its members with the numbers of the call
 //!
 //! # Guarantees
 //! - a push constant lies in its range, with the numbers of this call; it is one that a plan depends on

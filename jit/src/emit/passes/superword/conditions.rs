@@ -14,7 +14,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// What a comparison says, of which this comes out.
+    /// The order that follows from the result of a comparison.
     pub(super) fn of(op: Op, truth: bool, a: Value, b: Value) -> Option<Self> {
         let (signed, strict, swapped) = match op {
             Op::ULessThan => (false, true, false),

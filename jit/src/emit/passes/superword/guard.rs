@@ -62,7 +62,7 @@ fn both(code: &mut Builder<'_>, all: Option<Value>, one: Value) -> Value {
     all.map_or(one, |all| code.test(Op::LogicalAnd, all, one))
 }
 
-/// Fewer orders of which these follow.
+/// Fewer orders that imply these.
 ///
 /// Let words `v + c` be compared with one limit, `c` from `least` to `most`. If `v + least <= v + most`, nothing between the two wraps, for
 /// they are less than half of all words apart: so whatever is below the limit at `most` is at all, and whatever is above it at `least`.

@@ -1,6 +1,6 @@
 //! One way through the functions of a fused kernel, written for several items at once.
 //!
-//! Branches that constants decide are followed, so loops over constants are written out. What is the same is written once, for all
+//! Branches that constants decide are followed, so loops over constants are unrolled. What is the same is written once, for all
 //! items and all places. A branch that turns items away, and a clamp that changes nothing in the middle of a range, are taken for decided:
 //! what has to hold for that is noted ([`Conditions`]), and asked before.
 
@@ -80,7 +80,7 @@ pub(super) struct Tracer<'m> {
     /// The function in which the way stands, and what is written of it.
     pub(super) code: Builder<'m>,
     pub(super) conditions: Conditions,
-    /// Loads of which another one has taken the place.
+    /// Loads that another load has replaced.
     pub(super) spared: usize,
     /// There were clamps that could be taken to change nothing.
     pub(super) met_clamps: bool,

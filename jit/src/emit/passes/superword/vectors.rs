@@ -51,8 +51,8 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Vectors for a way with these accesses: if all that it stores, and loads of what is written, are some. `ids` are the ids of its items and of its
-    /// invocation. That an array's rows are as aligned as those that are stored to is a guess by their lengths, and is asked all the same.
+    /// Vectors for a trace with these accesses, if all of its stores, and its loads of buffers that are written, can be vectors. `ids` are the
+    /// ids of its items and of its invocation. The alignment of an array's rows is guessed from those that are stored to; the code tests it.
     pub(super) fn of(touches: &[Touch], ids: &[Value]) -> Option<Vectors> {
         let places = || touches.iter().filter_map(|touch| touch.place.as_ref().map(|place| (touch, place)));
         let stored = places().filter(|(touch, _)| touch.stores);

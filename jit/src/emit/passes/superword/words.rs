@@ -1,4 +1,4 @@
-//! Words of 32 bits as polynomials of words of which nothing is known, modulo `2^32`.
+//! Words of 32 bits as polynomials over unknown words, modulo `2^32`.
 //!
 //! Sums, differences and products are those of a ring, whatever wraps. So two words with one polynomial are the same.
 

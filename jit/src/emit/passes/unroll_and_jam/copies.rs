@@ -215,7 +215,7 @@ impl Jam<'_> {
         Ok(())
     }
 
-    /// Where the number at a place lies, if that is a push constant of which it is known.
+    /// The range of the push constant at a place, where the recipe has one.
     fn push_range(&self, f: &Function, place: Place) -> Option<Range> {
         let Root::Global(root) = f.places[place].root else { return None };
         let word = |&index| f.as_const(index).and_then(|constant| self.module.word_of(constant));

@@ -82,7 +82,7 @@ pub(super) struct Jam<'a> {
     pub(super) rest: Option<Global>,
     /// Where the number of work-groups is.
     pub(super) total: Option<Slot>,
-    /// Push constants of which is known where their numbers lie.
+    /// Push constants whose ranges the recipe has.
     pub(super) push_ranges: Vec<(Slot, Range)>,
     pub(super) versions: AHashMap<(Func, Version), Func>,
 }

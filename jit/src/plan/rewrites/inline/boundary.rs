@@ -83,7 +83,7 @@ pub(in crate::plan) struct Weighed {
 
 #[cfg(feature = "certify")]
 impl Weighed {
-    /// The same, of elements of so many bytes.
+    /// The same, counted in elements of `stride` bytes.
     pub(in crate::plan) fn of_elements(&self, stride: i128) -> Weight {
         let &Self { is, weight, count, scale } = self;
         Weight { is, weight: weight / stride, most: count - 1, scale }

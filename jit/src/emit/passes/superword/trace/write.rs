@@ -263,7 +263,7 @@ impl Tracer<'_> {
             Op::ShiftRightLogical => 1u32.checked_shl(by)?,
             _ => by.checked_add(1).filter(|n| n.is_power_of_two())?,
         };
-        // The item's number, and so many more: a number that has room in a word.
+        // The item's number plus a constant, whose sum fits in a word.
         let divides = divisor != 0 && (step % divisor == 0 || mutant!(AnyDistanceIsDivided));
         if factor != step || !divides || constant >= 1 << 16 {
             return None;
