@@ -98,6 +98,17 @@ fn log(color: Color) {
         }
     };
     let asked = std::env::var("VKFUSE_LOG").ok().filter(|filter| !filter.is_empty());
+    // A filter of one word that is no level names a target, and would silence all others.
+    let is_target = |filter: &String| {
+        let is_word = filter.chars().all(char::is_alphabetic);
+        is_word
+            && !filter.starts_with("vkfuse")
+            && filter.parse::<tracing::level_filters::LevelFilter>().is_err()
+    };
+    let (asked, unknown) = match asked {
+        Some(filter) if is_target(&filter) => (None, Some(filter)),
+        asked => (asked, None),
+    };
     let parsed = asked.as_deref().map(EnvFilter::try_new);
     let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colored);
     match parsed {
@@ -110,6 +121,11 @@ fn log(color: Color) {
                 .init();
             if let Some(Err(error)) = wrong {
                 tracing::warn!("VKFUSE_LOG is left out: {error}; vkfuse=debug is an example");
+            }
+            if let Some(word) = unknown {
+                tracing::warn!(
+                    "VKFUSE_LOG is left out: {word} is no level (error, warn, info, debug, trace, off); vkfuse=debug is an example"
+                );
             }
         }
     }

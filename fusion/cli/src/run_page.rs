@@ -126,9 +126,8 @@ fn buffers(page: &mut Page, report: &Report) {
 
 fn groups(page: &mut Page, report: &Report, labels: &[String], times: &DispatchTimes) {
     page.heading("Dispatches");
-    let rows: Vec<Vec<String>> = (1..)
-        .zip(&report.groups)
-        .map(|(number, group): (u32, _)| {
+    let rows: Vec<Vec<String>> = (report.groups.iter().enumerate())
+        .map(|(number, group)| {
             let members: Vec<String> = group.kernels.iter().map(|member| label(labels, *member)).collect();
             let barriers = group.barriers.iter().map(|barrier| {
                 let kept = if barrier.kept { "barrier" } else { "none" };
@@ -138,7 +137,7 @@ fn groups(page: &mut Page, report: &Report, labels: &[String], times: &DispatchT
                 number.to_string(),
                 members.join(", "),
                 self::number(times.before(&group.kernels), 1),
-                self::number(times.after(number as usize - 1), 1),
+                self::number(times.after(number), 1),
                 group.work_group.map(|size| size.to_string()).join("×"),
                 group.schedule.clone(),
                 group.items_per_invocation.to_string(),

@@ -42,8 +42,16 @@ pub enum BufferError {
         /// Number of elements there are.
         len: u64,
     },
+    /// A range that ends before it starts.
+    #[error("the range {start}..{end} ends before it starts")]
+    Reversed {
+        /// First element asked for.
+        start: usize,
+        /// The element that was to be the first after the range.
+        end: usize,
+    },
     /// An image or a sampler where a buffer is needed.
-    #[error("it is an image or a sampler, and no buffer")]
+    #[error("it is an image or a sampler, not a buffer")]
     Texture,
     /// As many elements are needed as the buffer or accessor has.
     #[error("{given} elements were given for {len}")]
@@ -98,6 +106,6 @@ pub enum BufferError {
     #[error("it belongs to another context")]
     Foreign,
     /// More bytes than can be addressed.
-    #[error("its size is out of all proportion")]
+    #[error("its size in bytes does not fit the host's address space")]
     TooLarge,
 }

@@ -107,6 +107,9 @@ fn commands_that_do_not_fit_are_refused() {
     assert!(matches!(problem(fill.unwrap_err()), BufferError::OutOfRange { .. }));
     assert!(matches!(problem(a.upload(&[1, 2]).unwrap_err()), BufferError::Length { .. }));
     assert!(matches!(problem(a.upload_at(N, &[1]).unwrap_err()), BufferError::OutOfRange { .. }));
+    assert!(matches!(problem(a.upload_at(usize::MAX, &[1]).unwrap_err()), BufferError::OutOfRange { .. }));
+    let (start, end) = (N / 2, N / 4);
+    assert_eq!(problem(a.download_range(start..end).unwrap_err()), BufferError::Reversed { start, end });
 }
 
 #[test]

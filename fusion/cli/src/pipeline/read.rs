@@ -34,6 +34,15 @@ pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
     if bytes.len() as u64 > LIMIT {
         return Err(Problem::file(file, format!("the file is larger than {LIMIT} bytes")));
     }
+    if matches!(bytes.get(..4), Some([0x03, 0x02, 0x23, 0x07] | [0x07, 0x23, 0x02, 0x03])) {
+        let shown = file.display();
+        return Err(Problem::file(
+            file,
+            format!(
+                "it is a SPIR-V module, not a pipeline file that names modules; `vkfuse inspect {shown}` shows it"
+            ),
+        ));
+    }
     match String::from_utf8(bytes) {
         Ok(text) => parse(file, &text),
         Err(error) => {
@@ -55,7 +64,11 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     let document = Spanned::new(span, DeValue::Table(document.into_inner()));
     let source = Source { file, text };
     // The version comes first: a file of another version must hear that, not about an odd key.
-    let version = Table::any(source, &document)?.require("format")?;
+    let version = Table::any(source, &document)?;
+    let version = version.get("format").ok_or_else(|| {
+        let start = Place::new(text, 0, String::new());
+        Problem::at(file, &start, "missing key \"format\": a pipeline file says `format = 1`")
+    })?;
     if version.integer()? != 1 {
         return Err(version.problem(format!("format {} is not known, expected 1", version.integer()?)));
     }
@@ -142,18 +155,11 @@ fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Prob
     let ty = table.require("type")?.word(&ElementType::ALL)?;
     // The byte size must fit what the address arithmetic of the host can hold.
     let len = table.require("len")?.integer_in(1, isize::MAX as u64 / ty.size() as u64)?;
-    let seed = match table.get("seed") {
-        Some(seed) => seed.integer_in(0, u64::MAX)?,
-        None => 0,
-    };
     Ok(BufferDecl {
         name: name.to_owned(),
         ty,
         len,
-        init: match table.get("init") {
-            Some(init) => self::init(folder, &init, ty, len, seed)?,
-            None => Init::Zeros,
-        },
+        init: contents(folder, &table, ty, len)?,
         initialised: table.get("init").is_some(),
         promote: match table.get("promote") {
             Some(promote) => promotion(&promote)?,
@@ -167,16 +173,12 @@ fn buffer(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Prob
 fn image(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Problem> {
     let table = node.table(&["format", "size", "init", "seed"])?;
     let (image, len) = ImageDecl::read(&table.require("format")?, &table.require("size")?)?;
-    let (ty, seed) = (image.texel.scalar, table.get("seed"));
-    let seed = seed.map_or(Ok(0), |seed| seed.integer_in(0, u64::MAX))?;
+    let ty = image.texel.scalar;
     Ok(BufferDecl {
         name: name.to_owned(),
         ty,
         len,
-        init: match table.get("init") {
-            Some(init) => self::init(folder, &init, ty, len, seed)?,
-            None => Init::Zeros,
-        },
+        init: contents(folder, &table, ty, len)?,
         initialised: table.get("init").is_some(),
         promote: Promotion::None,
         image: Some(image),
@@ -187,6 +189,22 @@ fn image(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Probl
 fn promotion(node: &Node<'_>) -> Result<Promotion, Problem> {
     use Promotion::{Auto, Local, None, Private};
     node.word(&[None, Private, Local, Auto].map(|promotion| (promotion.name(), promotion)))
+}
+
+/// What `init` and `seed` say, zeros without them. Only random contents have a seed.
+fn contents(folder: &Path, table: &Table<'_>, ty: ElementType, len: u64) -> Result<Init, Problem> {
+    let seed = table.get("seed");
+    let number = seed.as_ref().map_or(Ok(0), |seed| seed.integer_in(0, u64::MAX))?;
+    let init = match table.get("init") {
+        Some(init) => self::init(folder, &init, ty, len, number)?,
+        None => Init::Zeros,
+    };
+    match seed {
+        Some(seed) if !matches!(init, Init::Random { .. }) => {
+            Err(seed.problem("a seed is for `init = \"random\"` alone"))
+        }
+        _ => Ok(init),
+    }
 }
 
 fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) -> Result<Init, Problem> {

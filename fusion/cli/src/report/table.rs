@@ -54,7 +54,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     print_groups(out, &report.groups, labels)?;
     let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
-    let mut inlined = Table::new(&["works out", "submission", "what it costs"]);
+    let mut inlined = Table::new(&["recomputes", "submission", "what it costs"]);
     let mut epilogues = Table::new(&["stores", "epilogue", "where"]);
     for one in &report.rewrites {
         if let Some(value) = &one.value {
@@ -181,18 +181,22 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
 
 /// Prints where the list was cut.
 pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String]) -> io::Result<()> {
-    let mut splits = Table::new(&["split after", "buffer", "reason", "detail", "rewrite", "explained at"]);
     for split in list {
-        splits.row([
-            label(labels, split.after),
-            split.buffer.clone().unwrap_or_default(),
-            split.reason.clone(),
-            split.detail.clone(),
-            split.tried.clone().unwrap_or_default(),
-            split.explained_at.clone(),
-        ]);
+        write!(out, "  split after {}: {}", label(labels, split.after), split.reason)?;
+        if let Some(buffer) = &split.buffer {
+            write!(out, " through `{buffer}`")?;
+        }
+        writeln!(out, ", {}", split.explained_at)?;
+        for clause in split.detail.split("; ").filter(|clause| !clause.is_empty() && **clause != split.reason)
+        {
+            writeln!(out, "    {clause}")?;
+        }
+        if let Some(tried) = &split.tried {
+            writeln!(out, "    no rewrite closes it: {tried}")?;
+        }
+        writeln!(out)?;
     }
-    splits.print(out)
+    Ok(())
 }
 
 /// Prints how a list ran of which the planner does not know how it is fastest.
@@ -243,16 +247,33 @@ pub(crate) fn print_times(out: &mut dyn Write, times: &Times, is_fused: bool) ->
         };
         row(name, unfused, recorded, fused, ratio);
     }
-    let first = (times.first_unfused_wall, times.first_fused_wall);
-    if first.0.or(first.1).is_some() {
-        row("first run, wall", first.0, None, first.1, String::new());
-    }
-    for (name, time) in [("of it JIT", times.jit), ("of it driver", times.driver)] {
-        if time.is_some() {
-            row(name, None, None, time, String::new());
+    table.print(out)?;
+    print_first_runs(out, times)
+}
+
+/// Prints what the untimed first runs took: no result, as caches and drivers were cold in them.
+fn print_first_runs(out: &mut dyn Write, times: &Times) -> io::Result<()> {
+    let millis = |time: f64| format!("{:.1} ms", time / 1000.0);
+    let parts = [("JIT", times.jit), ("driver", times.driver)];
+    let parts: Vec<String> =
+        parts.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", millis(time?)))).collect();
+    let runs: Vec<String> = [("unfused", times.first_unfused_wall), ("fused", times.first_fused_wall)]
+        .into_iter()
+        .filter_map(|(name, time)| Some(format!("{name} {}", millis(time?))))
+        .collect();
+    match (runs.is_empty(), parts.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => writeln!(out, "  compilation: {}\n", parts.join(", ")),
+        (false, true) => writeln!(out, "  first runs, not in the table: {}\n", runs.join(", ")),
+        (false, false) => {
+            writeln!(
+                out,
+                "  first runs, not in the table: {} (of it {})\n",
+                runs.join(", "),
+                parts.join(", ")
+            )
         }
     }
-    table.print(out)
 }
 
 fn micros(time: Option<f64>) -> String {

@@ -52,7 +52,8 @@ const CASES: &[Case] = &[
     Case("policy = \"prove\"", "policy = ", "31:10:", ""),
     Case("name = \"good\"", "format = 1", "2:1:", "duplicate key"),
     // Version, unknown and missing keys.
-    Case("format = 1\n", "", "1:1: missing key \"format\"", ""),
+    Case("format = 1\n", "", "1:1: missing key \"format\"", "a pipeline file says `format = 1`"),
+    Case("init = \"random\"", "init = \"iota\"", "12:1: buffers.x.seed: a seed is for", ""),
     Case("format = 1", "format = 2", "1:1: format: format 2 is not known", "expected 1"),
     Case("format = 1", "format = \"1\"", "1:1: format: expected an integer", "the string \"1\""),
     Case("name", "nmae", "2:1: nmae: unknown key \"nmae\"", "expected format, name"),
@@ -280,6 +281,10 @@ fn a_file_that_is_no_text_or_not_there() {
     let finished = vkfuse(&["run", &name]);
     assert_eq!(finished.status, 2);
     assert!(finished.stderr.contains(":2:9: the file is not UTF-8 text"), "{}", finished.stderr);
+    fs::write(&file, 0x0723_0203_u32.to_le_bytes()).expect("the folder can be written");
+    let finished = vkfuse(&["run", &name]);
+    assert_eq!(finished.status, 2);
+    assert!(finished.stderr.contains("it is a SPIR-V module, not a pipeline file"), "{}", finished.stderr);
 }
 
 /// Changes the good file in random places: whatever comes out, the command exits with a status of

@@ -418,6 +418,7 @@ fn a_cache_that_is_off_is_said_once_with_what_would_help() {
         ("VKFUSE_CACHE_VERIFY", "2", "neither 0 nor 1"),
         ("VKFUSE_CACHE_RECORD", "/dev/null/x", "no fused list can be recorded"),
         ("VKFUSE_LOG", "vkfuse=loud", "VKFUSE_LOG is left out"),
+        ("VKFUSE_LOG", "loud", "VKFUSE_LOG is left out: loud is no level"),
     ] {
         let finished = run(&[(variable, value)], &["--repeat", "3"]);
         let said = warnings(&finished);

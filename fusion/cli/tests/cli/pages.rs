@@ -51,7 +51,7 @@ fn a_page_shows_kernels_buffers_dispatches_and_splits() {
         |page: &str, all: &[&str]| all.iter().all(|one| page.contains(one) || panic!("{one} in {page}"));
     assert!(has(
         &chain,
-        &["4 kernels in 1 dispatch", "in registers", ">tmp1 · ", ">out · ", "dispatch 1 ", " before, "]
+        &["4 kernels in 1 dispatch", "in registers", ">tmp1 · ", ">out · ", "dispatch 0 ", " before, "]
     ));
     assert!(has(&softmax, &["in shared memory", ">barrier<"]));
     let accesses = [

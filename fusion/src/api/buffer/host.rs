@@ -37,7 +37,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// The range is outside the buffer; the device failed.
     pub fn upload_at(&self, offset: usize, data: &[T]) -> Result<(), Error> {
-        let range = self.byte_range(offset, data.len())?;
+        let range = self.byte_range(offset..offset.saturating_add(data.len()))?;
         if range.is_empty() {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// As [`download`](Buffer::download); also a range outside the buffer.
     pub fn download_range(&self, elements: Range<usize>) -> Result<Vec<T>, Error> {
-        let range = self.byte_range(elements.start, elements.len())?;
+        let range = self.byte_range(elements.clone())?;
         let mut out = vec![T::zeroed(); elements.len()];
         if !range.is_empty() {
             let (hold, points) = self.hold(range.clone(), CancelCause::HostRead)?;
@@ -146,13 +146,17 @@ impl<T: Pod> Buffer<T> {
         0..self.len() as u64 * size_of::<T>() as u64
     }
 
-    pub(crate) fn byte_range(&self, offset: usize, count: usize) -> Result<Range<u64>, Error> {
-        let (offset, count, len) = (offset as u64, count as u64, self.len() as u64);
-        if offset.checked_add(count).is_none_or(|end| end > len) {
+    pub(crate) fn byte_range(&self, elements: Range<usize>) -> Result<Range<u64>, Error> {
+        let Range { start, end } = elements;
+        let (offset, len) = (start as u64, self.len() as u64);
+        let count =
+            end.checked_sub(start).ok_or_else(|| self.inner.error(BufferError::Reversed { start, end }))?
+                as u64;
+        if end as u64 > len {
             return Err(self.inner.error(BufferError::OutOfRange { offset, count, len }));
         }
         let element = size_of::<T>() as u64;
-        Ok(offset * element..(offset + count) * element)
+        Ok(offset * element..end as u64 * element)
     }
 
     /// Keeps the range for the host until the hold is dropped; with the points to wait for first.

@@ -77,7 +77,7 @@ impl HostScope {
         elements: Range<usize>,
         writes: bool,
     ) -> Result<Range<u64>, Error> {
-        let bytes = buffer.byte_range(elements.start, elements.len())?;
+        let bytes = buffer.byte_range(elements)?;
         let has = |ranges: &[Range<u64>]| {
             ranges.iter().any(|range| range.start <= bytes.start && bytes.end <= range.end)
         };

@@ -190,7 +190,7 @@ fn stage(picture: &Picture<'_>, number: usize, members: &Members) -> Stage {
 
 fn title(picture: &Picture<'_>, number: usize, members: &Members) -> String {
     let report = picture.report;
-    let mut title = format!("dispatch {}", number + 1);
+    let mut title = format!("dispatch {number}");
     if let Some(group) = report.plan.groups.iter().find(|group| group.members == *members) {
         let [x, y, z] = group.work_group;
         title += &format!(" · work-groups of {x}×{y}×{z}");
