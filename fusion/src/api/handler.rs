@@ -186,7 +186,7 @@ impl<'a> Handler<'a> {
         let foreign = self.after.iter().any(|event| !Arc::ptr_eq(&event.inner.origin.context, context));
         if foreign {
             let kernel = self.request.dispatch.as_ref().map_or("", |(kernel, _)| kernel.jit.name());
-            return Err(Error::submit(kernel, SubmitError::Foreign { what: "event" }));
+            return Err(Error::submit(kernel, SubmitError::Foreign { what: "the event".to_owned() }));
         }
         Ok(())
     }

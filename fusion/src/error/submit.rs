@@ -349,10 +349,10 @@ pub enum SubmitError {
         device: String,
     },
     /// A buffer, kernel or event of another context.
-    #[error("the {what} belongs to another context")]
+    #[error("{what} belongs to another context")]
     Foreign {
-        /// Which object.
-        what: &'static str,
+        /// Which object, such as "the kernel" or "the buffer at binding 2".
+        what: String,
     },
 }
 

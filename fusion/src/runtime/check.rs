@@ -43,7 +43,7 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         return Err(Error::submit("", SubmitError::NoDispatch));
     };
     if !Arc::ptr_eq(&kernel.device, &context.device) {
-        return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "kernel" }));
+        return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "the kernel".to_owned() }));
     }
     let handle = kernel;
     let kernel = handle.jit.specialize(&request.spec)?;
@@ -59,9 +59,10 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     let mut touches = Touches::with_capacity(request.args.len());
     let mut buffers = SmallVec::with_capacity(request.args.len());
     let mut asked = SmallVec::with_capacity(request.args.len());
-    for (_, accessor) in &request.args {
+    for (at, accessor) in &request.args {
         if !Arc::ptr_eq(&accessor.buffer.device, &context.device) {
-            return Err(fail(SubmitError::Foreign { what: "buffer" }));
+            let what = format!("the buffer at binding {at}");
+            return Err(fail(SubmitError::Foreign { what }));
         }
     }
     repeated(&request.args).map_err(fail)?;

@@ -122,7 +122,7 @@ impl ContextInner {
                     named(bound, &touch, buffers.clone())
                 };
                 let (buffer, range) = named
-                    .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: "buffer" }))?;
+                    .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: format!("the buffer at binding {}", bound.at) }))?;
                 let resource = buffer.resource(&mut schedule.graph)?;
                 bindings.push(BoundMemory { at: bound.at, resource, offset: range.start, len: bound.len });
                 touches.push(touch);

@@ -58,7 +58,7 @@ fn a_page_shows_kernels_buffers_dispatches_and_splits() {
         "split: cross-work-group dependency",
         " reads ",
         " writes ",
-        "dispatch 2 ",
+        "dispatch 1 ",
         // What can be done about it is on the page itself.
         "<a href=\"#cross-group\">",
         "<h3 id=\"cross-group\">",
