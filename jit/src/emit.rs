@@ -1,7 +1,7 @@
 //! Emission: the SPIR-V module of one recipe.
 //!
-//! `pipeline` lists the passes, of which each file here is one or serves some; `finish` declares the interface and the entry point; those of `passes` run
-//! on the IR behind it. What comes out is validated before anything else sees it. The same recipe gives the same words, byte for byte.
+//! `pipeline` lists the passes; each file here is a pass, or a part that several share. `finish` declares the interface and the entry point, and the passes
+//! in `passes` run on the IR after it. The module is validated before anything else sees it. The same recipe gives the same words, byte for byte.
 
 mod base;
 mod builder;

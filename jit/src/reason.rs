@@ -74,7 +74,7 @@ pub enum Reason {
     /// Nothing is handed on across the boundary, and a device that neither side fills runs two dispatches at once.
     #[error("no data passes between the two here, and separate dispatches overlap on this device")]
     Overlaps,
-    /// Kernels with different local sizes of which one depends on its own.
+    /// Different local sizes, where at least one of the kernels depends on its own.
     #[error("different local sizes")]
     LocalSize {
         /// Local size of the group so far.
@@ -147,7 +147,7 @@ pub enum Reason {
     LoopRounds {
         /// The limit.
         limit: u64,
-        /// A loop of which it is not known how often it goes round; none if the known numbers are too large together.
+        /// A loop without a known number of iterations; `None` if all are known and together exceed the limit.
         unbounded: Option<Box<UnboundedLoop>>,
     },
     /// The uses of one buffer ask for different promotions.

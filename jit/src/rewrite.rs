@@ -87,7 +87,7 @@ fn wrapped(
     Ok(placed)
 }
 
-/// A kernel of which each round is an item.
+/// A kernel in which each round of the loop of another one is an item.
 pub(crate) struct ByRounds {
     pub(crate) kernel: Arc<Specialized>,
     /// How many rounds there are.
@@ -96,9 +96,9 @@ pub(crate) struct ByRounds {
     pub(crate) must_last: bool,
 }
 
-/// A free kernel whose items are the rounds of its loop, or its stores; made once for each number of rounds. It has this many times the
-/// work-groups in the first dimension, of which neighbours do the rounds of one. `most` says how many rounds of a loop any invocation does, where no
-/// constants say it.
+/// A free kernel whose items are the rounds of the kernel's loop, or its stores; made once for each number of rounds. It has this many times the
+/// work-groups in the first dimension; consecutive ones do the rounds of one work-group of the kernel. `most` gives the largest number of rounds of a
+/// loop, where it does not follow from constants.
 ///
 /// Rounds that are `beside` are those of one invocation side by side: invocation `x` of a line does round `x mod n` of invocation `x / n`.
 pub(crate) fn rounds(

@@ -164,7 +164,7 @@ pub(crate) struct Schedule {
     /// By dimension; in each the axis `Group` before `Local`, outermost first.
     splits: SmallVec<[Split; 8]>,
     tail: Tail,
-    /// Size of sub-groups, all of which are full: what pipelines have to ask for.
+    /// Size of sub-groups that pipelines have to request, all of them full.
     full_subgroups: Option<u32>,
 }
 

@@ -18,7 +18,7 @@
 //! - [`Verdict::Differs`] names an instance of the list on which fused and unfused can be distinguished
 //!
 //! # Refuses
-//! - what the interpreter does not run; lists of which no small instance has the same code; instances that are undefined already unfused
+//! - modules that the interpreter does not run; lists without a small instance that has the same code; instances with undefined results already unfused
 
 mod figures;
 mod images;

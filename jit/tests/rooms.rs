@@ -240,8 +240,8 @@ impl File {
     }
 }
 
-/// Which file of a crate uses items of which other, by their names without `.rs`. Declarations of modules are no uses, and nor are re-exports: an
-/// import through one is an import of the file that declares the item.
+/// The imports between files of a crate, by file names without `.rs`. Declarations of modules and re-exports are not imports: an
+/// import through a re-export counts as one of the file that declares the item.
 struct Imports {
     files: BTreeMap<Vec<String>, File>,
 }

@@ -16,7 +16,7 @@ fn limits() -> Limits {
     }
 }
 
-/// The verdict on a list of which something is fused: that on its only fused step.
+/// The verdict on the only fused step of a list.
 fn verdict(list: &List, options: &FuseOptions, limits: &Limits) -> Verdict {
     let plan = plan(&list.submissions, options, limits).expect("it can run");
     let mut verdicts = validate(&list.submissions, options, limits, &plan);
@@ -126,7 +126,7 @@ fn an_undefined_list_is_not_judged() {
     assert!(undefined, "{found}");
 }
 
-/// A list over images, of which the planner knows the size.
+/// A list over images; the planner knows their size if there is one.
 fn over_images(size: Option<[u32; 2]>, kernels: &[(&str, &[u64])]) -> List {
     let mut list = List::new(1);
     let [width, height] = size.unwrap_or([40, 24]);

@@ -236,8 +236,8 @@ pub mod ops {
         fn kernel_lit_slot(&mut self, index: usize) -> Option<&mut Self::Element>;
     }
 
-    /// Arrays of captures, of which a literal chooses one, for what is inside of it to be assigned to. They are behind `&self`: so
-    /// this is looked at before [`Elements`], and is not there for arrays of values.
+    /// Arrays of captures, indexed by a literal to assign to the inside of one of them. Its method takes `&self`, so that method
+    /// resolution finds it before that of [`Elements`]; arrays of values do not implement it.
     pub trait Captured {
         type Element;
         fn kernel_lit_slot(&self, index: usize) -> Option<&Self::Element>;

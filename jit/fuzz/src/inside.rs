@@ -42,7 +42,7 @@ pub(crate) fn wrong(list: &[Submission], plan: &Plan, trace: &Trace, lens: &[usi
                 AccessKind::Read => {
                     if let Some(&writer) = writers[bytes].iter().find(|&&writer| writer != owner) {
                         let who =
-                            if writer == u32::MAX { "nobody".to_owned() } else { format!("owner {writer}") };
+                            if writer == u32::MAX { "nothing".to_owned() } else { format!("owner {writer}") };
                         return Some(format!(
                             "buffer {object} became {:?}, but submission {at} reads byte {} as owner {owner}, which {who} wrote",
                             got, touched.offset

@@ -343,7 +343,7 @@ impl Block {
         Self::from(random, room, Type::random)
     }
 
-    /// A random block of which the first array has matrices.
+    /// A random block whose first array has matrices.
     pub(crate) fn of_matrices(random: &mut Random, room: u32) -> Self {
         let matrix = |random: &mut Random| {
             if random.percent(80) { Type::matrix(random) } else { Type::with_matrix(random) }

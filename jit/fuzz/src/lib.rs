@@ -1,6 +1,6 @@
-//! Random lists of compute kernels, and judges of what a planner makes of them.
+//! Random lists of compute kernels, and checks of the plans for them.
 //!
-//! There are two generators. The first, [`wgsl`], makes lists of which it knows by construction whether they may be fused.
+//! There are two generators. The first, [`wgsl`], knows by construction which of its lists may be fused.
 //! The rest of this crate is the second.
 //!
 //! The kernels are random GLSL, HLSL and SPIR-V assembly ([`Pool`]), compiled by the installed front end and put

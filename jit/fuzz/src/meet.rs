@@ -21,7 +21,7 @@ pub(crate) struct Wrong {
     pub(crate) byte: u64,
 }
 
-/// A set of numbers of which only matters whether it is one.
+/// A set of numbers, as far as it matters: empty, a single number, or several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Few(u32);
 

@@ -47,7 +47,7 @@ pub struct Tally {
     pub reasons: BTreeMap<String, usize>,
     /// Why they were cut.
     pub splits: BTreeMap<String, usize>,
-    /// Texts of which no kernel was made.
+    /// Sources that no kernel was made from.
     pub rejected: usize,
 }
 

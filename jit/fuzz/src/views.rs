@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryAccess, MemoryModel, Op};
 
-/// Bindings of which some variable is not `Coherent`. Under the Vulkan memory model, of which some access through a variable
-/// does not say for itself that others see it.
+/// Bindings with a variable that is not `Coherent`. Under the Vulkan memory model: with an access that is not declared visible, or available,
+/// to other invocations.
 pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     let mut sets: HashMap<u32, u32> = HashMap::new();
     let mut bindings: HashMap<u32, u32> = HashMap::new();
@@ -15,7 +15,7 @@ pub(crate) fn incoherent(words: &[u32]) -> HashSet<(u32, u32)> {
     let mut types: HashMap<u32, u32> = HashMap::new();
     let mut parts: HashMap<u32, (Op, u32)> = HashMap::new();
     let mut vulkan = false;
-    // Variables by the pointers made of them, and those of which an access is not seen by others.
+    // Variables by the pointers made from them, and those with an access that other invocations do not see.
     let mut roots: HashMap<u32, u32> = HashMap::new();
     let mut unseen: HashSet<u32> = HashSet::new();
     let mut at = 5;

@@ -38,7 +38,7 @@ fn kernels_over_a_grid_give_the_same_bytes_fused() {
     assert!(inlined * 10 > lists && tally.vectors * 40 > lists);
 }
 
-/// A list of which the fused kernel was wrong once: what the last kernel works out had nothing to do any more, and was placed as it was submitted.
+/// Regression test: the producer that the last kernel recomputes had nothing left to do, and was placed in the form in which it was submitted.
 #[test]
 fn what_is_gone_does_not_come_back() {
     let case = Grids::new(705_500).sizes(16).case(144);

@@ -15,7 +15,7 @@ pub enum AccessKind {
     Write,
     /// An atomic load.
     AtomicRead,
-    /// Any other atomic instruction, all of which may write.
+    /// Any other atomic instruction: all of them may write.
     Atomic,
 }
 
@@ -188,7 +188,7 @@ pub struct Findings {
     pub races: Counted<Race>,
     /// Accesses out of bounds.
     pub out_of_bounds: Counted<OutOfBounds>,
-    /// Accesses outside of which it is defined what they do, and which are no fault by themselves: writes of texels outside of an
+    /// Accesses out of bounds with a defined effect, which are no fault by themselves: writes of texels outside of an
     /// image, and with [`Options::robust`](super::Options::robust) accesses outside of a bound range.
     pub notes: Counted<OutOfBounds>,
     /// Reads of what nothing wrote.

@@ -7,8 +7,8 @@ use super::shadow::Shadow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u32);
 
-/// A set of memory objects. Their contents stay between runs, as does the knowledge of which bytes of
-/// an uninitialised object have been written.
+/// A set of memory objects. Between runs it keeps their contents, and which bytes of an uninitialised
+/// object have been written.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     pub(super) objects: Vec<Object>,

@@ -353,7 +353,7 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// An access of which nothing is said but when it happens.
+    /// An access that says only when it happens (guards and loops), not yet where.
     fn access_at(&mut self, binding: usize, kind: AccessKind, at: (usize, usize)) -> Access {
         let (edges, exact_guards) = self.cfg.guards(self.function, at.0);
         let loops = self.places(at.0, &edges);

@@ -66,7 +66,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The two numbers of which a limit is the least, as the comparison reads them.
+    /// The operands of a limit `min(a, b)`, if the minimum has the signedness of the comparison: being below the limit is being below both.
     pub(super) fn below(&self, op: CompareOp, limit: NodeId) -> Option<(NodeId, NodeId)> {
         match (op, self.analysis.exprs.get(limit)) {
             (CompareOp::ULess | CompareOp::ULessEqual, Node::Binary { op: BinaryOp::UMin, a, b, .. })

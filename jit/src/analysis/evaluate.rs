@@ -2,7 +2,7 @@
 //!
 //! An [`Affine`] is an exact integer: the sum of atoms times coefficients, plus a constant. An atom is
 //! a component of the work-group id or of the local id of the *fused* kernel, a quotient or remainder
-//! of another form by a constant, or a *free* value of which only the range is known. A machine word
+//! of another form by a constant, or a *free* value, known by its range alone. A machine word
 //! of width `w` is represented by a form it is congruent to modulo 2^w; wherever SPIR-V gives a word a
 //! meaning (comparison, division, index) the form is used only if its range shows that no wrap-around
 //! stands between the two. Otherwise the result is a fresh free atom: unknown, never guessed.
@@ -351,7 +351,7 @@ impl<'a> Evaluator<'a> {
         Value { form, low, high }
     }
 
-    /// A value of which only the range is known.
+    /// A value known by its range alone, from `low` to `high`: a constant if that is one number, otherwise a free atom.
     pub(super) fn unknown(&self, atoms: &mut Atoms, node: NodeId, low: i128, high: i128) -> Value {
         if low == high {
             return Value { form: Affine::constant(low), low, high };

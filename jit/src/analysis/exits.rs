@@ -12,7 +12,7 @@ use rspirv::dr::Function;
 
 use super::cfg::{Cfg, Edge, Place};
 
-/// A branch that every round comes to before the next round begins, and of which one side leaves the loop.
+/// A branch that every round reaches before the next round begins, with one side that leaves the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Test {
     /// The block that ends in the branch.

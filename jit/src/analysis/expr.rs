@@ -142,7 +142,7 @@ pub enum Node {
     },
     /// `LocalInvocationIndex`.
     LocalIndex,
-    /// A value of the invocation's sub-group, of which the range is known.
+    /// A value of the invocation's sub-group, known by its range alone.
     Subgroup(SubgroupValue),
     /// A push-constant scalar at a byte offset.
     Push {

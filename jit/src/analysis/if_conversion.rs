@@ -33,7 +33,7 @@ struct Line {
     /// Blocks in the order in which an item in range goes through them.
     blocks: Vec<usize>,
     guards: Vec<RangeGuard>,
-    /// Branches both sides of which are computed.
+    /// Number of branches whose two sides are both computed.
     choices: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Stores to one place of which one certainly happens: both arms of a branch, all cases of a switch, a store before a
-//! `return` and the one that comes otherwise.
+//! Joint stores: stores to one place under exclusive guards that together certainly write. They are in both arms of a branch, in all
+//! cases of a switch, or before a `return` and behind it.
 //!
 //! # Guarantees
 //! - wherever the guards of a joint store hold, one of its stores happens, to its bytes, in each round of its loops

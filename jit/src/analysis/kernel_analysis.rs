@@ -17,8 +17,8 @@ pub struct KernelAnalysis {
     pub exprs: Exprs,
     /// Accesses in program order.
     pub accesses: Vec<Access>,
-    /// For stores to one place of which one happens wherever certain guards hold: a store that happens there. It is none
-    /// of the accesses, and says only what is written.
+    /// Joint stores: where one of several stores to a place happens whenever certain guards hold, one store under these guards. It
+    /// is not among the accesses, and only says what is written.
     pub(crate) joint: Vec<Access>,
     /// Dominance between the blocks of accesses: `(a, b)` with a's block dominating b's.
     pub(crate) dominance: Vec<Vec<bool>>,

@@ -11,7 +11,7 @@ use super::loops::{Factor, Products, Rounds};
 use super::word::{Value, as_signed, as_unsigned};
 
 impl Evaluator<'_> {
-    /// Most rounds of all loops of the kernel together, or the first loop of which they are not known.
+    /// An upper bound of the rounds of all loops of the kernel together, or the first loop without a known bound.
     pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Result<u128, usize> {
         self.leave();
         let analysis = self.analysis;

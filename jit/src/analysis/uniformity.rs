@@ -73,11 +73,11 @@ pub(crate) enum Sides {
 /// What the variables of a module are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
-    /// Variables of which each work-group has its own, except for those in `common`.
+    /// Variables with one copy per work-group, except for those in `common`.
     own: AHashSet<Global>,
     /// Those of them that are shared memory.
     shared: AHashSet<Global>,
-    /// Shared memory that holds the same in all work-groups, of which they have one copy.
+    /// Shared memory that holds the same in all work-groups, and has one copy for all of them.
     pub(crate) common: AHashSet<Global>,
     /// Inputs that differ between work-groups, or are others in a dispatch of fewer.
     pub(crate) ids: AHashMap<Global, BuiltIn>,
@@ -157,7 +157,7 @@ impl Globals {
         found
     }
 
-    /// Variables of which each work-group has its own.
+    /// Whether a variable has one copy per work-group.
     pub(crate) fn is_own(&self, global: Global) -> bool {
         self.own.contains(&global) && !self.common.contains(&global)
     }

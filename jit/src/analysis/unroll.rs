@@ -107,7 +107,7 @@ impl Unrollable {
             (false, true) => (on_false, on_true),
             _ => return None,
         };
-        // Some compilers spell the test as a selection one side of which does nothing but leave.
+        // Some compilers write the test as a selection with one side that only leaves the loop.
         let selection = instructions(test).iter().find(|inst| inst.class.opcode == Op::SelectionMerge);
         let meets = selection.map(|inst| id(inst.operands.first()));
         if out != merge {

@@ -1,7 +1,8 @@
-//! A kernel and the one of which each item is a round of its loop: each round writes what it wrote, and rounds stay apart.
+//! A kernel and its form by rounds, where each round of its loop is an item: every item writes what its round wrote, and no two rounds meet.
 //!
-//! Both are read from their instructions, with the push constants of the call. Work-group `n g + r`, or invocation `n x + r` of a line, is held to round
-//! `r` of work-group `g`, or of invocation `x`, with `n` rounds; that is the planner's word for it, and a wrong one proves nothing, since the claims are about bytes.
+//! Both are read from their instructions, with the push constants of the call. With `n` rounds, work-group `n g + r`, or invocation `n x + r` of a line, is compared
+//! with round `r` of work-group `g`, or of invocation `x`. That pairing comes from the planner. A wrong one cannot make a false claim hold, since the claims are
+//! about bytes.
 
 use super::group::{Access, accesses, what_is_not_free};
 use super::pair::{Instance, ask, instances, one_of, touch};
@@ -74,7 +75,7 @@ impl<'a> ByRounds<'a> {
         all.iter().filter(|access| access.kind != AccessKind::Read)
     }
 
-    /// Pairs of accesses of the one by rounds to one buffer, of which one writes.
+    /// Pairs of accesses of the kernel by rounds to the same buffer, where at least one access writes.
     pub(super) fn pairs(&self) -> Vec<(&Access, &Access)> {
         let all = &self.by_accesses;
         let buffer = |access: &Access| self.by.submission.args[access.argument].buffer;

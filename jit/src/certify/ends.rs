@@ -1,8 +1,8 @@
 //! Rounds in which a loop that is not taken apart is likely to end.
 //!
-//! What is known of a round is that none before it ended the loop. It is said of some of them only, so it matters of which: those in which
-//! a counter is about to wrap, or is the very number that it is compared with. What is compared may be a counter before its step or behind
-//! it, as loops are tested at their beginning or at their end. Any other number would be as right, and say less.
+//! That a loop runs a round says that it did not end in an earlier one. This is stated for a few of the earlier rounds only, chosen so that
+//! it says most: those in which a counter is about to wrap, or equals the number that it is compared with. The comparison may take the counter
+//! before its step or behind it, as loops are tested at their beginning or at their end. Any other choice would be correct too, and prove less.
 
 use rspirv::spirv::Op;
 

@@ -53,19 +53,19 @@ fn read(submission: &Submission) -> Option<Vec<usize>> {
     Some(all.filter(|access| access.kind != AccessKind::Write).map(|access| access.argument).collect())
 }
 
-/// Why the order of two submissions may matter, of which it is known what they write, or not.
+/// Why the order of two submissions may matter: `None` if it does not. Each comes with the arguments that it writes, if these are known.
 pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<String> {
     if pair.iter().any(|(one, _)| one.kernel.interface.uses_device_addresses) {
         return Some("one of them follows device addresses".to_owned());
     }
-    // Of a kernel that is not read, what its declarations say.
+    // A kernel whose instructions were not read accesses what its declarations allow.
     let may_write = |(one, written): (&Submission, Option<&[usize]>), argument: usize| match written {
         Some(written) => written.contains(&argument),
         None => one.kernel.interface.bindings[argument].writes,
     };
     for (n, a) in pair[0].0.args.iter().enumerate() {
         for (m, b) in pair[1].0.args.iter().enumerate() {
-            // Of an image, nothing is known but which it is.
+            // Offsets say nothing about the texels of an image.
             let is_buffer = [(0, n), (1, m)].into_iter().all(|(of, argument)| {
                 let kind = pair[of].0.kernel.interface.bindings[argument].kind;
                 matches!(kind, BindingKind::StorageBuffer | BindingKind::UniformBuffer)
@@ -113,7 +113,7 @@ pub(super) fn missed(list: &[Submission], value: &RenameReport) -> Option<String
             if arg.buffer != own[0].buffer || is_buffer && !meets || places.contains(&(at, number)) {
                 continue;
             }
-            // Of a kernel that is not read, what its declarations say.
+            // A kernel whose instructions were not read accesses what its declarations allow.
             let binding = &one.kernel.interface.bindings[number];
             let is_read = reads.as_ref().map_or(binding.reads, |reads| reads.contains(&number));
             let is_written = touched.as_ref().map_or(binding.writes, |written| written.contains(&number));

@@ -273,8 +273,8 @@ fn certain<'a>(w: &mut World, trace: &mut Trace<'a>, access: &Access) -> Vec<Fra
     frames
 }
 
-/// Frames of an access that come before another one, of which the frame is given: in the same round of loops that are
-/// not taken apart.
+/// Frames in which an access comes before the access `later` in `frame`: those in the same round of all loops that are
+/// not unrolled.
 fn before(
     w: &mut World,
     trace: &mut Trace<'_>,

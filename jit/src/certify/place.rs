@@ -1,4 +1,4 @@
-//! Pointers: which bytes of which variable, in 64-bit or narrower words that hold every address of the list.
+//! Pointers as a variable and a byte offset in it, in words of at most 64 bits that hold every address of the list.
 
 use rspirv::spirv::Op;
 

@@ -302,7 +302,7 @@ impl<'a> Placed<'a> {
         factors.copied().try_fold(1u32, u32::checked_mul)
     }
 
-    /// The number of an item of the kernel's own dispatch, of which the place in its work-group is known.
+    /// The number of an item of the kernel's own dispatch, from its work-group and its index in that work-group.
     fn number(&self, w: &mut World, who: &Who, index: Term) -> Term {
         let own = self.own.submission;
         let mut number = who.group[2];

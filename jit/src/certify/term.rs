@@ -162,7 +162,7 @@ impl Terms {
         self.constant(u64::from(value), 1)
     }
 
-    /// A new value of which nothing is known but that it is at most `most`.
+    /// A new value, known only to be at most `most`.
     pub(super) fn symbol(&mut self, width: u8, most: u64, origin: Origin, name: impl Into<String>) -> Term {
         let number = self.names.len() as u32;
         self.names.push(name.into());

@@ -501,8 +501,8 @@ impl Trace<'_> {
             StorageClass::Input => {
                 let place = inner?;
                 let builtin = variable.builtin?;
-                if let Some(told) = self.of_subgroup(w, builtin) {
-                    return Some(told);
+                if let Some(term) = self.of_subgroup(w, builtin) {
+                    return Some(term);
                 }
                 let ids = self.ids.builtin(builtin)?;
                 let which = place.steps.first().copied().unwrap_or(Some(0))?;

@@ -152,7 +152,7 @@ fn shape(builder: &Builder, ty: Word) -> Shape {
     }
 }
 
-/// The bits as so many words, each combined with the zero.
+/// Hides a value of `words` words: casts it to unsigned words, combines each of them with the zero, and casts back.
 fn combine(
     builder: &mut Builder,
     code: &mut Code,

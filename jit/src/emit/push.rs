@@ -87,7 +87,7 @@ impl PushVariable {
         let mut members = Vec::new();
         let mut decorations = vec![vec![Operand::Decoration(Decoration::Block)]];
         for (number, slot) in slots {
-            // A slot nobody reads still keeps its place.
+            // A slot without a reader still takes its place.
             let ty = match self.types.get(&(number as u16)) {
                 Some(&ty) => ty,
                 None if slot.size >= 4 => builder.u32(),

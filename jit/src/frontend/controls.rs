@@ -1,4 +1,4 @@
-//! Float controls: a driver is told to compute with floats in one way, whatever stands around an instruction.
+//! Float controls: execution modes that make a driver compute with floats in the same way whatever surrounds an instruction.
 //!
 //! Without these execution modes an implementation may take for granted that no operand is a NaN, an infinity or the
 //! negative zero, and may keep or flush a denormal as each instruction likes (Vulkan, "Precision and Operation of SPIR-V

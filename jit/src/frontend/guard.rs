@@ -209,7 +209,7 @@ impl ControlFlow {
     }
 }
 
-/// How much there is of a type when it is written out as a tree.
+/// Size of a type as a tree, where a type that is used twice counts twice.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     depth: u32,

@@ -1,7 +1,7 @@
-//! Where the source text has the accesses of a module, as far as its debug information says.
+//! Source lines of the accesses of a module, from its debug information.
 //!
-//! Accesses lose their lines on the way to the normal form, so they are looked for where they come from: each binding has the lines of
-//! all instructions that read, or write, through it. Often that is one. Loops are told apart by their order.
+//! Accesses lose their lines on the way to the normal form, so the lines are found in the user's module: each binding has those of
+//! all instructions that read, or write, through it. Often that is one line. Loops are identified by their order.
 
 use ahash::AHashMap;
 use rspirv::spirv::{Decoration, Op, StorageClass};

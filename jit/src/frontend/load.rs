@@ -114,8 +114,8 @@ impl Consumer for Loader {
 }
 
 /// A copy of a module's words that the parser can decode, for checking that it can: without debug
-/// text, which need not be UTF-8, and with `OpSpecConstantOp`, of which it does not know all forms, as
-/// undefined values.
+/// text, which need not be UTF-8, and with undefined values in the place of every `OpSpecConstantOp`, since the parser
+/// does not know all forms of that.
 pub(super) fn decodable(words: &[u32]) -> Vec<u32> {
     let words = words::without_debug(words);
     let mut out = words[..HEADER].to_vec();

@@ -43,7 +43,7 @@ struct Inner {
 struct Standing {
     /// Whether something was put right in the words.
     repaired: bool,
-    /// What the tools do not know of it, if they do not know all of it: then nobody has validated it.
+    /// The parts of it that SPIRV-Tools do not know, if there are any: then it has not been validated.
     newer: Option<Newer>,
     /// Whether it is not valid with the defaults of its constants.
     needs_constants: bool,
@@ -288,7 +288,7 @@ impl Module {
         self.inner.standing.newer.as_ref()
     }
 
-    /// Whether nobody has found it valid yet: it is not with the defaults of its constants.
+    /// Whether it is invalid with the defaults of its specialization constants, so that only its specialized forms can be validated.
     pub(crate) fn needs_constants(&self) -> bool {
         self.inner.standing.needs_constants
     }

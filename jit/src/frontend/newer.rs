@@ -1,8 +1,8 @@
-//! Modules that are newer than the tools: they declare a capability, or an execution mode, that the parser, or the validator, does not know.
+//! Modules that are newer than SPIRV-Tools: they declare a capability, or an execution mode, that the parser or the validator does not know.
 //!
-//! What the instructions of such a capability do is not known here, so these modules are neither checked nor fused. They run as they
-//! were given, on devices that have all that they declare; whoever knows the device asks it. Their outside is read off
-//! the rest.
+//! The instructions of such a capability are unknown, so these modules are neither validated nor fused. They run as they
+//! were passed, on devices that have everything that they declare, which the caller checks. Their interface is read from the instructions
+//! that are known.
 //!
 //! # Guarantees
 //! - the rest can be decoded, and each type in it is made of types that were declared before it

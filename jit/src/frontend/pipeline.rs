@@ -1,7 +1,7 @@
 //! The passes in run order, and their runner.
 //!
 //! # Guarantees
-//! - a pass is run here and nowhere else, but for [`Pass::Dce`], whose new ids the unfused module is renamed by
+//! - a pass is run here and nowhere else, except for [`Pass::Dce`]: `plain` runs it to rename the ids of the unfused module
 //! - after every pass that changes the module an observer may see it ([`observe_passes`])
 //! - in debug builds with the compiled SPIRV-Tools, spirv-val has to accept what each pass of `PIPELINE` leaves, and a
 //!   complaint names the pass; what the two of `STRICT` leave is validated by their callers
@@ -125,15 +125,15 @@ pub(super) fn normalise(kernel: &str, plain: &Module) -> Result<Module, KernelRe
     Ok(module)
 }
 
-/// Brings a module that was made of a normal form back into it: types stand behind what they are made of, copies are
-/// forwarded. Whoever asks for it numbers it anew.
+/// Restores the normal form of a module that was made from one: types stand behind those that they use, copies are
+/// propagated. The caller renumbers its ids.
 pub(super) fn tidy(module: &mut Module) -> Result<(), KernelReason> {
     order_types::sort(module)?;
     copy_propagation::run(module);
     Ok(())
 }
 
-/// Runs the passes of [`STRICT`], of which none refuses anything. The caller has spirv-val check what comes out.
+/// Runs the passes of [`STRICT`], which refuse nothing. The caller validates the result with spirv-val.
 pub(crate) fn make_strict(kernel: &str, module: &mut Module) {
     for &pass in STRICT {
         if pass.run(module).is_ok() {

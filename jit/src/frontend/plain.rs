@@ -13,7 +13,7 @@ use super::words::{self, Inst};
 /// The two forms of a kernel that runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// With formulas written out, `NoContraction` on every float operation that takes it, and no `RelaxedPrecision`.
+    /// With formulas expanded (`passes/formulas`), `NoContraction` on every float operation that takes it, and no `RelaxedPrecision`.
     pub strict: Vec<u32>,
     /// Floats as the user's compiler left them.
     pub contract: Vec<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct StrictChanges {
     pub(crate) no_contraction: bool,
     /// `RelaxedPrecision` is gone.
     pub(crate) full_precision: bool,
-    /// Instructions are written out.
+    /// Instructions that stand for a formula are expanded.
     pub(crate) formulas: bool,
 }
 

@@ -65,7 +65,7 @@ impl Interface {
         self.bindings.iter().any(|binding| matches!(binding.kind, BindingKind::Other(_)))
     }
 
-    /// Has every binding be read and, where that can be, written, as by instructions of which nothing is known.
+    /// Marks every binding as read and, where possible, as written: what unknown instructions may do.
     pub(super) fn accessed_anyhow(&mut self) {
         for binding in &mut self.bindings {
             binding.reads = true;
@@ -313,7 +313,7 @@ fn whole(elements: &mut [Binding]) {
     }
 }
 
-/// The arrays of descriptors, by variable, of which an element is chosen by a number that is no constant.
+/// The variables that are arrays of descriptors and are indexed by something other than a constant.
 fn dynamic(module: &Module, defs: &Defs<'_>) -> AHashSet<u32> {
     let of_variable = |inst: &Instruction| {
         let Role::Resource { array: Some(_), .. } = resource::role_of(inst, defs)? else { return None };

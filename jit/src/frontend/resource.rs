@@ -31,7 +31,7 @@ pub(crate) enum Role {
 /// The length of an array of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// So many.
+    /// A constant number of descriptors.
     Of(u32),
     /// As many as are bound.
     Unsized,
@@ -162,7 +162,7 @@ fn kind(class: StorageClass, ty: u32, defs: &Defs<'_>) -> Kind {
     }
 }
 
-/// What compilers make of a `samplerBuffer`, of which nothing is sampled, is a combined type too.
+/// The kind of an `OpTypeSampledImage`. Compilers also use it for a `samplerBuffer`, which is never sampled: that is a uniform texel buffer.
 fn combined_kind(ty: u32, defs: &Defs<'_>) -> &'static str {
     let image = defs.get(ty).and_then(|inst| inst.operands.first()?.id_ref_any());
     match image.map(|image| image_kind(image, defs)) {

@@ -64,7 +64,7 @@ pub struct GlobalData {
 /// An entry point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryPoint {
-    /// Of which stage.
+    /// Its stage.
     pub model: ExecutionModel,
     /// Its function.
     pub function: Func,
@@ -79,7 +79,7 @@ pub struct EntryPoint {
 pub struct Mode {
     /// `OpExecutionMode`, or that with constants.
     pub op: Op,
-    /// Of which function.
+    /// The function that it applies to.
     pub function: Func,
     /// The mode, and its operands.
     pub operands: Vec<GlobalArg>,

@@ -104,7 +104,7 @@ pub enum ConstructKind {
         accept: Region,
         /// Where not.
         reject: Region,
-        /// What the driver is given. `None`: a branch of which one side leaves a construct at once, and that has no end of its own.
+        /// Hint to the driver. `None`: a branch with one side that leaves a construct at once, so that it needs no merge block of its own.
         control: Option<SelectionControl>,
         /// Whether a driver is informed how likely the two ways are.
         weights: Option<[u32; 2]>,

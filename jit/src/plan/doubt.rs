@@ -1,8 +1,8 @@
-//! In which other ways a list may be faster than as it was planned.
+//! Other ways to run a list that may be faster than its plan.
 //!
-//! The planner knows the bytes that its dispatches bind, and a few facts of a kind of device. That says nothing of the order of a gather's
-//! indices, or of how much of a long row a cache still holds when a kernel reads it for the second time. Where a decision hangs on such a thing it
-//! is in doubt, and whoever runs the list may measure. All ways give the same bits, so each of them may be the run that somebody waits for.
+//! The planner knows the bytes that its dispatches bind, and a few facts about a kind of device. That says nothing about the order of a gather's
+//! indices, or how much of a long row a cache still holds when a kernel reads it for the second time. A decision that depends on such a thing is in
+//! doubt, and the engine may measure the ways (autotuning). All of them give the same bits, so a measurement can be a run that the user asked for.
 //!
 //! # Guarantees
 //! - where nothing is in doubt, no way but the usual one is named
@@ -17,7 +17,7 @@ use crate::reason::{Reason, RewriteReason};
 
 /// Below this many bytes, what a dispatch takes to start counts for more than the order in which it goes through memory.
 const LEAST_BYTES: u64 = 4 << 20;
-/// So many times fewer invocations than one of its members had may take longer than dispatches of their own.
+/// A fused dispatch with this many times fewer invocations than one of its members had may take longer than separate dispatches.
 const NARROWER: u64 = 8;
 /// A fused work-group that goes through more bytes reads some of them again when no cache close to it has them any more.
 const LONG_BYTES: u64 = 128 << 10;

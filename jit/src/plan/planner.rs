@@ -82,7 +82,7 @@ fn plan_all(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
         if in_memory.is_empty() {
             // A dispatch that binds as many bytes moves fewer of them.
             if reorder::is_no_worse(&plan, &best) {
-                best = renamed.told(plan, &values);
+                best = renamed.as_submitted(plan, &values);
             }
             break;
         }

@@ -57,7 +57,8 @@ impl BuiltIns {
         }
     }
 
-    /// Of work-groups of which there are several in the dimensions of `spread`, so many in each but the last.
+    /// For items that are numbered by invocation: there are several work-groups in each dimension of `spread`, and `counts` says how many, except
+    /// in the last one.
     fn by_invocation(
         &mut self,
         code: &mut Builder<'_>,
@@ -109,7 +110,8 @@ impl BuiltIns {
         }
     }
 
-    /// Where the item's number has its global ids for digits, of which there are so many in each of these dimensions but the last.
+    /// For items whose number has their global ids as digits: `counts` says how many values the id in each dimension of `digits` takes, except in
+    /// the last one.
     fn by_global_id(
         &mut self,
         code: &mut Builder<'_>,

@@ -1,14 +1,14 @@
 //! The closed form of a kernel: what is open of its floats is hidden in it ([`Open`]).
 //!
-//! A hidden value is `bits + zero`, where `zero` is a push constant behind the kernel's own that is zero in every call. The operation stands in the kernel: it is the
-//! same one where the kernel runs alone and where it is fused, placed on other items, worked out elsewhere, or its rounds are written out.
+//! A hidden value is `bits + zero`, where `zero` is a push constant behind the kernel's own that is zero in every call. The operation is part of the kernel, so it is
+//! the same where the kernel runs alone, is fused, placed on other items, recomputed elsewhere, or unrolled.
 //!
 //! # Requires
 //! - a kernel in normal form
 //!
 //! # Guarantees
 //! - the bits of all values are what they were
-//! - every choice among floats is one among closed ones, and every number of which floats are made is hidden
+//! - every choice among floats is one among closed floats, and every integer that becomes a float is hidden
 //!
 //! # Refuses
 //! - push constants whose block is a buffer's as well
@@ -170,7 +170,7 @@ impl Closer {
         hidden
     }
 
-    /// Zeros of a type, of which one is hidden of each kind.
+    /// A value of zeros of a type, in which all elements of an array or a matrix share one hidden zero.
     fn null(&mut self, code: &mut Vec<Instruction>, ty: Word) -> Result<Word> {
         let inst = self.writer.definition(ty).ok_or("no type")?;
         let count = self.writer.count(inst);

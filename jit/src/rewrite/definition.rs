@@ -1,4 +1,4 @@
-//! What a kernel stores in an element, as values that can be worked out anywhere else.
+//! What a kernel stores in an element, as a computation that can be repeated elsewhere.
 //!
 //! A kernel that does nothing but store one element an item is a function from the item to a value. [`Definition`] is the part of
 //! its body that the value is made of: pure instructions, loads of what is bound, arguments and the item's ids. A texel of a storage
@@ -32,7 +32,7 @@ use crate::frontend::{
 };
 use crate::kernel::{NormalKernel, Specialized};
 
-/// Longest definition that is worked out elsewhere, in instructions.
+/// Longest definition that is recomputed elsewhere, in instructions.
 const MOST_LINES: usize = 256;
 /// How deep values are made of values.
 const DEEPEST: usize = 128;
@@ -263,8 +263,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Whether a value is undefined, or a constant of which a part is. Memory holds one value of what is stored, whatever it is; each
-    /// computation may have another.
+    /// Whether a value, or a part of a constant, is undefined. Once it is stored, memory holds one value, while every recomputation may give
+    /// another.
     fn is_undefined(&self, id: Word) -> bool {
         match self.defs.get(id) {
             Some(inst) if inst.class.opcode == Op::Undef => true,

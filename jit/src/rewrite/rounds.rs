@@ -1,10 +1,10 @@
 //! Makes each round of a kernel's loop an item of its own.
 //!
-//! Libraries let an invocation do several elements that are a work-group apart, in a loop or written out. The kernel written here has as many
-//! work-groups for each of the kernel's as there are rounds; number `g` of them does round `g mod n` of work-group `g / n`.
+//! Libraries let an invocation do several elements that are a work-group apart, in a loop or in a sequence of statements. The kernel that is made here
+//! has `n` work-groups for each of the kernel's, where `n` is the number of rounds; work-group `g` does round `g mod n` of work-group `g / n`.
 //!
 //! # Requires
-//! - a kernel in normal form, of which `free::why_not_free` has nothing to say
+//! - a free kernel in normal form (`free::why_not_free`)
 //!
 //! # Guarantees
 //! - the body runs once for each invocation and round, with the ids of the invocation; of the loop, or of the stores, the round alone is done

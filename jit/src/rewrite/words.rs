@@ -24,7 +24,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Puts so many words behind what the push-constant block holds, from byte `at` on.
+    /// Appends `count` words to the push-constant block, from byte `at` on.
     pub(super) fn append(module: &mut Module, func: Func, at: u32, count: u32) -> Result<Self> {
         let known = module.push_constants();
         let mut data = match known {

@@ -1,13 +1,13 @@
 //! Writes a loop or a guard around the body of a kernel, and makes its ids those of the item that it is to do.
 //!
 //! # Requires
-//! - a kernel in normal form, of which `free::why_not_free` has nothing to say
+//! - a free kernel in normal form (`free::why_not_free`)
 //!
 //! # Guarantees
 //! - the body runs for an item exactly as in an invocation of the kernel's own dispatch: local variables are as at the start of
 //!   one, and a return ends that item alone
-//! - which items an invocation does is what [`Order`] says; the rest of the module is as it was, but for an item's number that is divided
-//!   by `w`: quotient and remainder are there already
+//! - [`Order`] says which items an invocation does; the rest of the module is unchanged, except that divisions of an item's number
+//!   by `w` use the quotient and remainder that are known already
 //!
 //! # Refuses
 //! - ids used otherwise than by loads; what [`Words`] refuses
@@ -56,7 +56,7 @@ pub(super) fn wrap(
         if returns_in_a_loop(&module.functions[func]) {
             return Err("it returns from inside of a loop");
         }
-        // So that there is one way to the next item: loops of several cannot be written out, and a driver is known that cannot compile some of
+        // A single way leads to the next item: loops with several cannot be unrolled, and one driver fails to compile some of
         // them (docs/drivers.md).
         fold_returns(&mut module, func);
     }

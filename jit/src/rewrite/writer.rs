@@ -213,7 +213,7 @@ impl Writer {
         id
     }
 
-    /// Puts so many words behind what the push-constant block holds, at byte `at`.
+    /// Appends `count` words to the push-constant block, from byte `at` on.
     pub(super) fn push_words(&mut self, at: u32, count: u32) -> Result<Vec<Pushed>> {
         let u32 = self.u32();
         (0..count).map(|number| self.push_member(at + 4 * number, u32)).collect()
@@ -281,7 +281,7 @@ impl Writer {
         id
     }
 
-    /// An operation of which the result is true or false.
+    /// An operation with a Boolean result.
     pub(super) fn test(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
         let (boolean, id) = (self.bool(), self.fresh());
         let operands = [a, b].map(Operand::IdRef).to_vec();

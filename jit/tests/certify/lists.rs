@@ -78,7 +78,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Two kernels, of which the second reads what the first writes.
+/// A kernel, and one that reads what the first writes.
 fn pair(a: &Arc<Specialized>, b: &Arc<Specialized>, wish: Promote) -> Option<Vec<Submission>> {
     let (first, second) = (&a.interface.bindings, &b.interface.bindings);
     let out = first.iter().position(|b| b.writes)?;
@@ -159,7 +159,7 @@ pub(crate) fn workloads() -> Vec<Named> {
     lists
 }
 
-/// Kernels of which some are left too early, reach other places than it seems, or leave gaps.
+/// Kernels that return too early, access other places than it seems, or leave gaps.
 pub(crate) fn traps() -> Vec<Named> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/certify/kernels");
     let kernel = |name: &str| load(&folder.join(format!("{name}.spv"))).expect("a kernel of this test");

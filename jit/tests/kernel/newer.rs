@@ -75,7 +75,7 @@ fn a_module_that_cannot_be_decoded_asks_for_no_float_controls() {
     assert_eq!(step.changes(), []);
 }
 
-/// What an instruction does of which nothing is known is anything.
+/// An unknown instruction may do anything.
 #[test]
 fn instructions_that_are_not_known_may_write() {
     let mut words = declaring("chain", UNKNOWN);

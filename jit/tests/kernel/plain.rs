@@ -46,7 +46,7 @@ fn strict_words_forbid_contraction_of_every_operation() {
     }
     // Drivers contract inside of these, whatever is decorated.
     for op in [Op::Dot, Op::MatrixTimesVector, Op::VectorTimesMatrix, Op::MatrixTimesMatrix] {
-        assert!(!seen.contains(&op), "{op:?} is not written out");
+        assert!(!seen.contains(&op), "{op:?} is not expanded");
     }
     assert!(decorated(&strict, Decoration::RelaxedPrecision).is_empty());
 

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_EXT_buffer_reference : require
-// Two pointers of which it is claimed that nothing else leads to the same memory, and one of which is picked at run time.
+// Two restricted pointers (declared not to alias any other); one of them is chosen at run time.
 layout(local_size_x = 8) in;
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Word { uint x; };
 layout(push_constant) uniform Push { Word a; Word b; };

@@ -384,8 +384,8 @@ probes! {
         for (stored, read) in [(79, 80), (80, 81), (70, 80)] {
             lab(stored, read);
         }
-        // An index from memory; and one of which nothing is known: it may be that of any element of the buffer, and a comparison
-        // does not show that what is left to be loaded was not stored.
+        // An index from memory, and an unknown one: it may be that of any element of the buffer, and no comparison
+        // shows that the elements that are still loaded were not stored.
         let gather = |read: &str| {
             Lab::rewriting(96)
                 .submit(&flat("a z", "a[i] + 1u"), over(80), &[0, 1], &[80])

@@ -150,7 +150,7 @@ pub(crate) struct Lab {
     wishes: HashMap<u64, Promote>,
     /// First words of buffers that hold other ones than usual.
     words: HashMap<u64, Vec<u32>>,
-    /// Buffers of which the planner knows what they hold.
+    /// Buffers whose contents the planner knows.
     known: HashSet<u64>,
     /// How large images are, where the planner knows.
     images: HashMap<u64, ImageSize>,

@@ -209,7 +209,7 @@ probes! {
         ended_by(&limited(limit(21), &text, [&[10], &[10]]), &Reason::LoopRounds { limit: 21, unbounded: None });
     }
 
-    /// A kernel of which an invocation does several items goes round as often as all of them together, known or not.
+    /// Where an invocation does several items, the loop iterations of all of them count, whether their number is known or not.
     fn rounds_of_items_are_counted() {
         let rows = kernel(
             "a z",

@@ -93,7 +93,7 @@ probes! {
         }
     }
 
-    /// Rows of eight, one for each invocation, of which the second kernel reads one more.
+    /// Rows of eight elements, one for each invocation; the second kernel reads one element more.
     fn a_loop_that_goes_too_far_is_seen() {
         let write = kernel("a z", "8", "for (var k = 0u; k < 4u; k++) { z[gid.x * 4u + k] = a[gid.x] + k; }");
         let read = kernel(

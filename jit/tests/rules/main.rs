@@ -1,4 +1,4 @@
-//! The rules of `docs/fusion-model.md`, probed one by one: small lists of WGSL kernels of which it is known whether
+//! Probes of the rules of `docs/fusion-model.md`, one by one: small lists of WGSL kernels with the expected result, that is whether
 //! they may be fused, with how many barriers, and what may stay inside.
 //!
 //! Every list is also run in the interpreter, unfused and as planned, under each of its orders, and all bytes are

@@ -60,7 +60,7 @@ fn barriers(step: &Step) -> (usize, usize) {
 }
 
 impl Checked {
-    /// Demands one dispatch of which each invocation does this many of the kernels', `left` of which are in a work-group.
+    /// Demands one dispatch with `left` invocations in a work-group, each doing the work of `several`.
     #[track_caller]
     fn by_fewer(self, several: u32, left: u32) -> Self {
         let group = &self.plan.report.groups[0];

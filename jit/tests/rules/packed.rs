@@ -49,7 +49,7 @@ fn counts(checked: &Checked) -> [usize; 3] {
 }
 
 impl Checked {
-    /// Demands one dispatch of which a work-group does this many of the kernels'.
+    /// Demands one dispatch in which a work-group does the work of `several`, with `left` invocations for each.
     #[track_caller]
     fn of(self, several: u32, left: u32) -> Self {
         let group = &self.plan.report.groups[0];
@@ -84,7 +84,7 @@ probes! {
         softmax(8, 16, Promote::Auto).packed(4, 0, false).check().of(1, 4);
     }
 
-    /// Rows of which some invocations have no element, or one fewer, if no one waits at steps of a tree.
+    /// Rows in which some invocations have no element, or one fewer, where no barriers of a tree wait for them.
     fn rows_of_other_lengths_are_by_fewer_in_registers() {
         for w in [3, 5, 8, 12, 13, 16] {
             for (shuffles, most) in [(true, 4), (true, 1), (false, 4)] {
@@ -113,15 +113,15 @@ probes! {
             let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
             lab.limits.thread_coarsening.uniform = false;
             lab.check().of(several, 4);
-            let told = |bytes: u32| {
+            let with_room = |bytes: u32| {
                 let mut lab = softmax(rows, 16, Promote::Auto).packed(4, 4, true);
                 (lab.limits.max_push_bytes, lab.limits.max_uniform_buffers) = (bytes, 0);
                 lab.check()
             };
-            let needed = told(256).plan.steps[0].push.len() as u32;
-            told(needed).of(4, 4);
+            let needed = with_room(256).plan.steps[0].push.len() as u32;
+            with_room(needed).of(4, 4);
             if rows != 8 {
-                told(needed - 4).of(several, 4);
+                with_room(needed - 4).of(several, 4);
             }
         }
     }
@@ -241,7 +241,7 @@ probes! {
             "part[lid.x] = a[gid.x]; workgroupBarrier(); var n = 0u; for (var k = 0u; k < a[gid.x] % 4u; k++) { n += part[5] + k; } z[gid.x] = n;",
             "part[lid.x] = a[gid.x]; workgroupBarrier(); if (wid.x < p.x) { part[lid.x] += part[lid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x]; }",
             "part[lid.x] = a[gid.x]; if (a[wid.x] % 2u == 0u) { workgroupBarrier(); let v = part[lid.x ^ 1u]; workgroupBarrier(); part[lid.x] = v * 3u; workgroupBarrier(); z[gid.x] = part[lid.x ^ 2u]; }",
-            // One invocation, by a condition of which nothing is known, stores and loads.
+            // One invocation stores and loads, chosen by an unknown condition.
             "part[lid.x] = a[gid.x]; workgroupBarrier(); var v = 0u; if (a[gid.x] * 0u + lid.x == 3u) { part[lid.x] = 77u; v = part[3]; } z[gid.x] = v;",
             "part[lid.x] = a[gid.x]; workgroupBarrier(); var v = 0u; for (var k = 0u; k < a[wid.x] % 3u + 2u; k++) { if (a[gid.x] * 0u + lid.x == 3u) { v += part[3]; part[lid.x] = v * 3u + k; } } z[gid.x] = v;",
             "if (wid.x >= p.x) { return; } part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x];",

@@ -6,7 +6,7 @@ use vkfuse_jit::plan::{Internalization, Places, Promote};
 use super::glsl::{RECIPES, glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
-/// Each invocation goes through a row of `p.x` elements, of which there are `p.y`.
+/// Each invocation goes through one of `p.y` rows of `p.x` elements.
 fn rows(first: &str, each: &str) -> String {
     by_rows("16", first, each, "z[r] = own;")
 }

@@ -1,5 +1,5 @@
-//! Random lists of kernels that do a row an invocation and kernels that do an element, of grids of one to three dimensions, some in place, some of which
-//! read another row's or another element. Each is run unfused and as planned.
+//! Random lists of kernels over grids of one to three dimensions, by row or by element. Some work in place, and some read another row or another
+//! element. Each list is run unfused and as planned.
 
 use vkfuse_jit::plan::{Places, Promote};
 

@@ -81,7 +81,7 @@ probes! {
         assert!(matches!(checked.refused(1), Reason::OldContents { .. }));
     }
 
-    /// Elements only part of which was written.
+    /// Elements that were written only in part.
     fn a_component_covers_only_itself() {
         let part = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x].y = a[gid.x].x;");
         let all = kernel("a:vec4<u32> z:vec4<u32>", "8", "z[gid.x] = a[gid.x];");

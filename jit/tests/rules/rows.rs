@@ -106,7 +106,7 @@ pub(crate) fn exchange(random: &mut Random) -> String {
     }
 }
 
-/// A kernel of which each invocation has a word in shared memory, after and before what `steps` do with all of them.
+/// A kernel in which each invocation stores a word to shared memory, `steps` work on all of them, and each invocation loads its word.
 pub(crate) fn with_part(steps: &str) -> String {
     kernel(
         "a z",

@@ -1,5 +1,5 @@
-//! Random lists of kernels over storage images: gains, tones and blurs, at their own texels and their neighbours', some of which just miss
-//! what makes it right to work them out again. Each is run unfused and as planned.
+//! Random lists of kernels over storage images: gains, tones and blurs, at their own texels and their neighbours'. In some, a condition for
+//! recomputing them just fails. Each list is run unfused and as planned.
 
 use vkfuse_jit::plan::Promote;
 

@@ -38,7 +38,7 @@ probes! {
         let lab = twice(&text, [&[60, 2, 3], &[60, 4, 5]]);
         assert!(lab.holds_with(&[&[60, 2, 3], &[60, 4, 5]]));
         assert!(lab.holds_with(&[&[60, 7, 8], &[60, 9, 6]]));
-        assert!(lab.holds_with(&[&[60, 7, 8, 1], &[60, 9, 6, 2]]), "nobody reads the fourth");
+        assert!(lab.holds_with(&[&[60, 7, 8, 1], &[60, 9, 6, 2]]), "the fourth is never read");
         assert!(!lab.holds_with(&[&[59, 2, 3], &[59, 4, 5]]));
         assert!(!lab.holds_with(&[&[60, 2, 3], &[61, 4, 5]]));
         let text = kernel("a z", "8", "z[gid.x + p.x] = a[gid.x + p.x] * p.y;");

@@ -1,4 +1,4 @@
-//! Chains of conditions, some of which bind names: `if a && let Some(x) = b && x > c`.
+//! Chains of conditions that may bind names: `if a && let Some(x) = b && x > c`.
 //!
 //! On the host they stay as they are. In the staged copy each condition stands inside of the one before it, with its names, and
 //! what comes otherwise stands once behind all of them.

@@ -60,7 +60,7 @@ impl<A: Handles, B> Misfit<A, B> {
     }
 }
 
-/// Handles, of which Rust makes no others by itself: where these differ, so do the types of the host's copy.
+/// Handles that Rust does not convert by itself: where two of them differ, so do the types of the host's copy.
 pub trait Handles {}
 
 impl<T> Handles for Val<T> {}
@@ -147,7 +147,7 @@ impl<A, B> Different<A, B> {
     }
 }
 
-/// Types of Rust's own, of which no two have an operator in common.
+/// Primitive types of Rust. No two different ones have an operator in common.
 #[diagnostic::on_unimplemented(message = "`{Self}` and another type have no operator in common in kernels")]
 pub trait Number {}
 

@@ -315,8 +315,8 @@ impl<R: Yield> Chain<R> {
     }
 }
 
-/// `if` with several conditions of which some bind names: `conditions` are inside of each other, and innermost is what comes if
-/// all hold. Written inside of each other as well, what comes otherwise would be there once for each.
+/// `if` with several conditions that may bind names. `conditions` runs them nested in each other, with the code for the case that
+/// all hold innermost. `other` is the code of the `else` branch, which stands once behind them: nested, there would be a copy for each condition.
 pub fn if_chain<R: Yield>(conditions: impl FnOnce(&Chain<R>), other: impl FnOnce() -> R) -> R {
     let chain =
         Chain { holds: var(constant(false)), gives: Broken { slot: Cell::new(None), ty: PhantomData } };

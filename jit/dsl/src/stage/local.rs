@@ -31,7 +31,7 @@ impl Builder {
         id
     }
 
-    /// A local of which parts are read or assigned to.
+    /// A local whose parts are read or assigned to.
     pub(super) fn local(&mut self, shape: &Shape) -> Root {
         self.local_inside(shape, &mut Vec::new())
     }

@@ -67,7 +67,7 @@ pub struct Call<const NAME: u64, R, Args, Out> {
     misfit: Misfit<NAME, R, Out>,
 }
 
-/// A call of a method with arguments that it does not take, of which Rust says so where the host's copy calls it.
+/// A call of a method with arguments that it does not take. Rust reports the error where the host's copy calls it.
 pub struct Misfit<const NAME: u64, R, Out> {
     receiver: R,
     out: PhantomData<fn() -> Out>,

@@ -428,7 +428,7 @@ impl Alone {
     }
 }
 
-/// Sums of neighbours, of which those outside are zero; and a part of a volume turned over.
+/// Sums of neighbours, where those outside count as zero; and a part of a volume turned over.
 #[derive(Captures)]
 pub struct Grids {
     pub image: Grid<Read<u32>, 2>,

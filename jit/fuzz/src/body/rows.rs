@@ -17,7 +17,7 @@ pub(crate) fn words() -> Block {
 }
 
 impl Body<'_> {
-    /// A kernel of rows of this many elements: `p.n` rows, of which each has a value and elements side by side.
+    /// A kernel of `p.n` rows of `length` elements; each row also has a value of its own.
     pub(super) fn rows(&mut self, length: u32) -> Vec<Stmt> {
         (self.kernel.two_dimensions, self.kernel.grouped) = (false, self.random.percent(30));
         if self.kernel.local[1] > 1 {

@@ -144,7 +144,7 @@ impl Case {
         text
     }
 
-    /// The same list with other factors among its push constants, some of which are equal: sizes stay what they are.
+    /// The same list with other factors among its push constants, some of them equal. Sizes stay the same.
     pub fn with_other_values(&self, random: &mut Random) -> Case {
         let mut case = self.clone();
         for (submission, kernel) in case.submissions.iter_mut().zip(&self.kernels) {

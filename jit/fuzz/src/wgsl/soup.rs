@@ -1,4 +1,4 @@
-//! Kernels and lists of which nothing is known: anything may follow anything, and races with itself now and then.
+//! Kernels and lists without known legality: any kernel may follow any other, and now and then one races with itself.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ const OTHER: [&str; 10] = [
     "select(i, i + 1u, p.k > 2u)",
 ];
 
-/// A loop whose index goes beside its counter, in rounds of which some may not step it.
+/// A loop with an index beside its counter, which some rounds may leave as it is.
 fn stepping(random: &mut Random, text: &mut String, value: &str) {
     const CONDITIONS: [&str; 9] = [
         "e >= p.n",

@@ -31,7 +31,7 @@ pub enum Verdict {
         reordered: bool,
         /// Values that stay inside because they are overwritten later.
         renamed: usize,
-        /// Dispatches of which an invocation does several of a work-group with barriers.
+        /// Dispatches with barriers in which one invocation does the work of several of its work-group.
         narrow: usize,
         /// Dispatches of items next to each other, as vectors in lockstep.
         vectors: usize,
@@ -89,13 +89,13 @@ pub struct Counts {
     pub fused: usize,
     /// Those that became several dispatches, at least one of them of several kernels.
     pub split: usize,
-    /// Those of which nothing was fused.
+    /// Those in which nothing was fused.
     pub refused: usize,
     /// Those that became one dispatch of one work-group.
     pub one_group: usize,
     /// Those, of the split and refused, that need more push constants or bindings in one kernel than the device has.
     pub limited: usize,
-    /// Those, of the split and refused, of which every cut could be closed, and would not pay.
+    /// Those, of the split and refused, where every split could be fused and would not pay.
     pub costly: usize,
 }
 
@@ -134,7 +134,7 @@ pub struct Tally {
     pub reordered: usize,
     /// Lists in which a value stays inside because it is overwritten later.
     pub renamed: usize,
-    /// Lists with a dispatch of which an invocation does several of a work-group with barriers.
+    /// Lists with a dispatch with barriers in which one invocation does the work of several of its work-group.
     pub narrow: usize,
     /// Lists with a dispatch of items next to each other, as vectors in lockstep.
     pub vectors: usize,

@@ -155,7 +155,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The register of coordinates, of which there have to be as many as the image has.
+    /// The register of coordinates; there have to be at least `sizes`, the number that the image takes.
     fn coordinates(&mut self, id: u32, sizes: u32, raw: &Raw<'_>) -> Decoded<u32> {
         if self.shapes.lanes(self.value_type(id, raw)?) < sizes {
             return Err(raw.malformed("fewer coordinates than the image has"));

@@ -74,7 +74,7 @@ impl Decoder<'_> {
         let add = if saturates { self.operand(raw, 2)?.0 } else { 0 };
         // The vectors are words of four bytes where they are no vectors.
         let (packed, from, to) = (n == 1, num.bits() as u8, self.shapes.bits(raw.ty, raw)? as u8);
-        let n = u8::try_from(n).map_err(|_| raw.malformed("vectors of so many components"))?;
+        let n = u8::try_from(n).map_err(|_| raw.malformed("vectors of more components than there are"))?;
         let how = IntDot { signed, packed, saturates, from, to };
         self.emit(raw, Inst::IntDot { how, dst, a, b, add, n });
         Ok(true)

@@ -187,7 +187,7 @@ impl World<'_> {
         }
     }
 
-    /// From Workgroup memory of which each lane is a byte.
+    /// Loads from a block in Workgroup memory, which is kept with one byte in each lane.
     pub(super) fn load_block(&mut self, site: Site, spans: &[Span], out: &mut [u64]) {
         let (mut outside, mut unwritten) = (None, None);
         for (span, value) in spans.iter().zip(out) {
@@ -349,7 +349,7 @@ pub(super) struct Reports {
     pub(super) changed: Option<(usize, usize)>,
 }
 
-/// A number of which each lane is a byte.
+/// The number whose bytes are the lanes, the lowest first.
 fn joined(lanes: &[u64]) -> u64 {
     lanes.iter().rev().fold(0, |value, byte| value << 8 | byte)
 }

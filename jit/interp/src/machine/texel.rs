@@ -136,7 +136,7 @@ impl World<'_> {
         }
     }
 
-    /// What a sampler finds at these coordinates, of which the last is a layer if there is one more than dimensions.
+    /// What a sampler finds at these coordinates; if there is one more than `dims`, the last is the layer.
     pub(super) fn sample(
         &mut self,
         at: u32,

@@ -46,7 +46,7 @@ fn converted(program: &Program, bytes_of_texel: usize, written: [u32; 32]) -> (V
     (memory.bytes(objects[0]).to_vec(), memory.words(objects[2]))
 }
 
-/// Eight vectors of which the first components are these, and the others count on.
+/// Eight vectors with these first components; the others are `k / 64` for component number `k`.
 fn vectors(first: [f32; 8]) -> [u32; 32] {
     std::array::from_fn(|k| if k % 4 == 0 { first[k / 4].to_bits() } else { (k as f32 / 64.0).to_bits() })
 }

@@ -113,7 +113,7 @@ fn missing_barrier_on_shared_memory_is_a_race() {
 #[test]
 fn stencil_in_place_races_at_group_borders_only() {
     every_order(&shader!("stencil_in_place"), [4, 1, 1], &[numbers(32)], &[32], |order, _, _, findings| {
-        // Three borders, at each of which both sides read an element that the other side writes.
+        // At each of the three borders, both sides read an element that the other side writes.
         assert_eq!(findings.races.count, 6, "{order:?}");
         assert!(findings.races.list.iter().all(|race| race.first.group != race.second.group));
     });

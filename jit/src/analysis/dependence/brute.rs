@@ -1,4 +1,4 @@
-//! Holds `relate` against the truth: random pairs of accesses over small ranges of invocations, all of which are tried.
+//! Compares `relate` with brute force: random pairs of accesses, with all invocations of small ranges tried.
 //!
 //! The judge knows what an atom is and nothing of digits, windows or ranges: it evaluates the offsets for every
 //! invocation and every value of what is not known, and sees who meets.

@@ -1,20 +1,21 @@
-//! What is open of a kernel's floats: where a compiler sees more of them once it knows a number, a path or a place in memory.
+//! The open floats of a kernel: those that a compiler can simplify once it knows a number, a path or a place in memory.
 //!
-//! Of the numbers of a kernel a driver's compiler may know more where the kernel is fused, or more where it runs alone: ids that are zero,
-//! arguments that are equal, rounds that are unrolled, bindings that are one memory or another one. By a number that it knows it decides a *choice*
-//! (a phi, a selection, an element that an index picks, what a variable holds), sees what was chosen, and computes with that: `0 * x`, `log(exp(x))`. How it may come to
-//! know a number cannot be listed. So it is seen to that nothing is there to be seen. A float is *closed* if it is
+//! A driver's compiler knows some numbers of a kernel only where the kernel is fused, and others only where it runs alone: ids that are zero,
+//! arguments that are equal, rounds that are unrolled, bindings of the same memory. With such a number it decides a *choice*
+//! (a phi, a selection, an element picked by an index, the content of a variable), and simplifies with what was chosen: `0 * x`, `log(exp(x))`. The ways
+//! in which it may learn a number cannot be listed, so the choices are made harmless instead. A float is *closed* if it is
 //!
-//! - what an access to memory or an argument brings in,
-//! - a sum, a difference or a product of floats of which none may be a constant: nothing is rewritten across these,
+//! - a value loaded from memory, or an argument,
+//! - a sum, a difference or a product of floats that are certainly no constants: no compiler simplifies across these,
 //! - a hidden float,
 //! - a choice among closed floats.
 //!
-//! What else is chosen is open, and hidden (`rewrite::close`), where the kernel runs alone as well: constants where the kernel begins, others where they are made or
-//! chosen. So are numbers of which floats are made. Then no choice that is decided shows anything, and the float operations that the compiler sees together are those
-//! that the kernel puts together itself, over leaves of which nothing is known, wherever it stands.
+//! Any other float that is chosen is open. It gets hidden (`rewrite::close`), also where the kernel runs alone: constants where the kernel begins, others where they
+//! are computed or chosen. So do integers that are converted to floats. Deciding a choice then reveals nothing, and the compiler sees the same float operations
+//! together, over operands that it knows nothing about, wherever the kernel stands.
 //!
-//! Left is what one float alone decides, as in `x > 0 ? x : 0` or `float(int(x))`, if not a choice among constants: no one knows more of one closed float than another.
+//! What depends on one float alone is left as it is, as `x > 0 ? x : 0` or `float(int(x))` (but not a choice among constants): a compiler knows as much of any closed
+//! float as of any other.
 
 mod defined;
 
@@ -62,7 +63,7 @@ pub(crate) enum Place {
 /// Most scalars of a constant that is hidden where the kernel begins; what is loaded of a longer one is hidden.
 const MOST_AT_START: u32 = 16;
 
-/// The same of one that is all zeros, of which one is hidden.
+/// The same limit for a constant of zeros, where a single hidden zero serves all scalars of a type.
 const MOST_ZEROS: u32 = 256;
 
 /// The float may be a constant.
@@ -96,7 +97,7 @@ struct Finder<'a> {
     body: Vec<&'a Instruction>,
     /// What is in force of each float of the body.
     bits: AHashMap<u32, u8>,
-    /// Local and shared variables of which what is loaded is hidden.
+    /// Local and shared variables whose loads are hidden.
     hidden: AHashSet<u32>,
     function: &'a Function,
     cfg: Cfg,
@@ -444,13 +445,14 @@ impl<'a> Finder<'a> {
                     _ => MADE,
                 }
             }
-            // Functions of which none gives the same number everywhere.
+            // Functions that are constant over no range: the result can be a constant only if an operand can.
             11..=32 => MADE | all & CONSTANT,
             _ => ranged(all),
         }
     }
 
-    /// Hides the number of which an instruction makes floats, unless it is made of constants or of one float alone; whether it does.
+    /// Hides the number that an instruction makes floats from, unless that follows from constants or from one float alone. Returns whether it
+    /// is hidden.
     fn number(&mut self, inst: &Instruction, operand: usize, at: (usize, usize)) -> bool {
         let is_open = |number: u32| !self.is_constant(number) && !self.is_of_one_float(number);
         let hides = self::operand(inst, operand).is_none_or(is_open) && !mutant!(NumbersAreNotHidden);

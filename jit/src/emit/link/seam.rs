@@ -22,7 +22,7 @@ impl Linker<'_> {
         )
     }
 
-    /// Whether an argument, of type `ty`, is hidden. Halves that nobody may compute with cannot be.
+    /// Whether an argument of type `ty` is hidden. Halves can be hidden only where the module may compute with them.
     pub(super) fn hides_argument(&self, number: usize, ty: Word) -> bool {
         let Shared { builder, halves, .. } = &*self.shared;
         self.member.hidden.push.get(number).copied().unwrap_or(false)

@@ -1,8 +1,8 @@
 //! Dead code elimination.
 //!
-//! A buffer that stays inside may be read by nobody: a kernel has it, and this list has no use for it. Then its stores go, what computed
-//! them, and the kernel where it does nothing else. A driver's compiler would find that out in its own time; but one dies of loops in which nothing is
-//! used (`docs/drivers.md`).
+//! An internalized buffer may have no reader: a kernel stores to it, and the list has no use for that. This pass removes such stores, the computation
+//! of their values, and the kernel if it does nothing else. A driver's compiler would do the same later, but one of them crashes on loops whose results are
+//! unused (`docs/drivers.md`).
 //!
 //! # Requires
 //! - loops without effects end

@@ -1,7 +1,7 @@
 //! Shared-memory promotion by shuffles: shared memory of a work-group that is one sub-group, in its registers.
 //!
-//! Invocation `l` of `S` keeps elements `l, l + S, l + 2 S, …` of a variable to itself. A load of an element that another one keeps takes it from that one's
-//! register: a shuffle of the sub-group. So a tree over 256 words, by 32 invocations, has its first three steps in registers and five shuffles,
+//! Invocation `l` of `S` keeps elements `l, l + S, l + 2 S, …` of a variable in registers. A load of an element that another invocation keeps is a
+//! shuffle of the sub-group. So a tree over 256 words, by 32 invocations, is three steps in registers and five shuffles,
 //! with the same sums of the same two operands as in shared memory.
 //!
 //! # Requires
@@ -13,7 +13,8 @@
 //! - floats that went through memory are hidden from the driver's compiler, as they were
 //!
 //! # Leaves alone
-//! - variables of which some access is not followed, is stored by another invocation than keeps it, or is loaded by a pattern that no shuffle has
+//! - variables with an access that is not followed, a store by another invocation than the one that keeps the element, or a load in a pattern that no
+//!   shuffle has
 
 mod accesses;
 mod flow;
@@ -387,7 +388,7 @@ fn orders_more(module: &Module) -> bool {
     })
 }
 
-/// Removes barriers that order nothing but shared memory, of which nothing is accessed since the one before.
+/// Removes barriers that order only shared memory, where no shared memory is accessed between the barrier before and this one.
 fn drop_barriers(module: &mut Module, func: Func) {
     let flow = Flow::of(module, func, false, false);
     let (f, barriers) = (flow.f, &flow.barriers);

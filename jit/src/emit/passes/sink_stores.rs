@@ -10,7 +10,7 @@
 //! # Guarantees
 //! - a store comes later in its region, in front of the next selection or loop at the latest; stores to buffers stay in their order
 //! - a store does not pass what may touch its bytes, nor anything that orders memory: barriers, atomic operations, calls, whatever is not known
-//! - at most so many stores wait at a time
+//! - at most as many stores wait at a time as the recipe allows (`late_stores`)
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, StorageClass};

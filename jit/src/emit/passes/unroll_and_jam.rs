@@ -1,16 +1,14 @@
-//! Unroll-and-jam: several work-groups in one (block coarsening), or a work-group by fewer invocations, each of which does several of the kernel's (thread
-//! coarsening).
+//! Unroll-and-jam: one work-group does the work of several (block coarsening), or one invocation the work of several of its work-group (thread coarsening).
 //!
-//! *Block coarsening*: each invocation does what the invocations of its local id do in `G` work-groups that follow each other: a load of one, the
-//! same load of the next, and so on, then what comes after it. One barrier serves all of them. What of a function has to be
-//! done for one work-group after another says [`analysis::uniformity`](crate::analysis::uniformity).
-//! The last work-group has fewer to do if their number is no multiple of `G`: it does them one by one, in a loop, with a
-//! barrier between two of them, for they use the same shared memory. Whether a work-group is that one follows from its number, so
-//! all of it takes that way.
+//! *Block coarsening*: each invocation does the work of its local id in `G` consecutive work-groups: a load of the first, the
+//! same load of the next, and so on, then the next instruction. One barrier serves all of them.
+//! [`analysis::uniformity`](crate::analysis::uniformity) says which parts of a function have to be done for one work-group after another.
+//! If the number of work-groups is no multiple of `G`, the last one has fewer to do: it does them one by one, in a loop, with a
+//! barrier between two of them, since they use the same shared memory. Which work-group is the last follows from its number, so control flow stays uniform.
 //!
-//! *Thread coarsening*: the same for invocations of a work-group, with shared memory in common. Where those that are left are one sub-group, a barrier is one
-//! of the sub-group, which costs next to nothing: a tree in shared memory runs without waiting. Kernels that have no such way are left as they are: then the
-//! work-group has its own invocations.
+//! *Thread coarsening*: the same for invocations of a work-group, which share its shared memory. Where a single sub-group of invocations is left, barriers become
+//! those of the sub-group, which cost next to nothing: a tree in shared memory runs without waiting. Kernels that this cannot be done to keep all of their
+//! invocations.
 //!
 //! # Requires
 //! - functions without parameters, for which `analysis::uniformity` has found a manner; for thread coarsening, work-groups that are lines

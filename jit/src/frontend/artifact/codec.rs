@@ -14,8 +14,8 @@
 //!
 //! # Guarantees
 //! - decoding believes no length, flag or number, and accepts nothing that encoding would not have written
-//! - modules pass the same gate as those of users before they are parsed; that they are valid is for the checksum of
-//!   whoever kept them to guarantee
+//! - modules pass the same checks as those of users before they are parsed, except for validation: the caches guarantee by a checksum
+//!   that a module is the one that was validated
 
 use rspirv::binary::Assemble;
 use rspirv::dr;

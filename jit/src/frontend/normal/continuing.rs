@@ -26,7 +26,7 @@ pub(super) fn check(f: &Function) -> Result<(), KernelReason> {
     Ok(())
 }
 
-/// Whether control that comes to the end of a region goes nowhere. Behind a branch of which both sides leave, nothing comes.
+/// Whether control never reaches the end of a region: it returns or terminates, or ends in a construct that control never leaves.
 fn is_left(f: &Function, region: Region) -> bool {
     let data = &f.regions[region];
     match data.end {

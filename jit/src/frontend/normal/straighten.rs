@@ -95,7 +95,7 @@ fn carry(f: &mut Function, construct: Construct, from: Region, insts: &[Inst]) -
     true
 }
 
-/// The values that instructions take from inside of regions, but for each other's; nothing if they take addresses.
+/// The values that instructions use from inside of `regions`, without those that they compute themselves; `None` if they use addresses.
 fn taken(f: &Function, regions: &[Region], insts: &[Inst]) -> Option<Vec<Value>> {
     let mut inside: SecondaryMap<Region, bool> = SecondaryMap::of(&f.regions);
     for region in regions.iter().flat_map(|&region| f.regions_in(region)) {

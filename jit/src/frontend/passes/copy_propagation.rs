@@ -1,4 +1,4 @@
-//! Forwards copies and parts of composites to where they came from, and drops what nobody uses.
+//! Replaces copies and parts of composites by the values that they are copies of, and removes the copies that this leaves unused.
 //!
 //! Only moves of values are touched: no result of an operation changes.
 //!
@@ -88,7 +88,7 @@ fn extracted(inst: &Instruction, defs: &AHashMap<u32, &Instruction>) -> Option<u
                     path.truncate(path.len() - shared);
                     at = def.operands.first()?.id_ref_any()?;
                 } else if shared == path.len() {
-                    // The extract takes a whole of which the insert changed a part.
+                    // The insert changed a part of what is extracted.
                     return None;
                 } else {
                     at = def.operands.get(1)?.id_ref_any()?;

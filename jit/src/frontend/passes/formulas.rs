@@ -1,8 +1,8 @@
-//! Instructions that are short for a formula, written out.
+//! Expands instructions that stand for a formula.
 //!
 //! How a driver computes `length(v)` is its own affair: it may contract the sum of squares, in an order that depends on
-//! what stands around (NVIDIA 580.159.04 does), and `NoContraction` says nothing about what is inside of an extended instruction.
-//! Written out as products and sums, one component after the other from the first on, it is arithmetic like any other.
+//! the surrounding code (NVIDIA 580.159.04 does), and `NoContraction` says nothing about the inside of an extended instruction.
+//! Expanded to products and sums, component by component from the first on, it is arithmetic like any other.
 //!
 //! So are sums of products that are one instruction: where a kernel does not ask for a mode of rounding, NVIDIA's compiler contracts
 //! inside a matrix times a vector that carries `NoContraction` in one kernel and not in another.

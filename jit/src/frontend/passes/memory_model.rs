@@ -195,7 +195,7 @@ struct Constants {
 }
 
 impl Constants {
-    /// Whether it is a memory barrier, rewritten, of which nothing is left.
+    /// Whether it is a memory barrier that orders nothing since its semantics were rewritten.
     fn is_empty_barrier(&self, inst: &Instruction) -> bool {
         inst.class.opcode == Op::MemoryBarrier && inst.operands.iter().any(|it| self.nothing.contains(it))
     }

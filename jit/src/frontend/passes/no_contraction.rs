@@ -1,8 +1,8 @@
 //! Floating point without contraction: the form in which fused and unfused runs agree bit for bit.
 //!
-//! A driver may contract `a * b + c` to a fused multiply-add unless told otherwise, and it finds more
+//! A driver may contract `a * b + c` to a fused multiply-add unless this is forbidden, and it finds more
 //! to contract in a fused kernel than across a store and a load. `NoContraction` on every arithmetic
-//! result forbids that (SPIR-V, "Decoration"). `RelaxedPrecision` goes for the same reason: whether a
+//! result forbids it (SPIR-V, "Decoration"). `RelaxedPrecision` is removed for the same reason: whether a
 //! relaxed result is rounded depends on what surrounds it.
 //!
 //! # Requires

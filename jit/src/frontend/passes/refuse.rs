@@ -93,7 +93,7 @@ const KNOWN: &[Capability] = &[
     Capability::UniformBufferArrayNonUniformIndexing,
     Capability::VariablePointersStorageBuffer,
     Capability::VariablePointers,
-    // Whoever plans with such a kernel does not know what memory it touches.
+    // Which memory such a kernel touches is unknown to the planner, which therefore lets it run alone or trusts the user.
     Capability::PhysicalStorageBufferAddresses,
 ];
 

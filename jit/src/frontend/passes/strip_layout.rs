@@ -7,7 +7,7 @@
 //! taken apart and put together again.
 //!
 //! # Requires
-//! - a module without debug information that is valid but for such decorations
+//! - a module without debug information, valid apart from such decorations
 //!
 //! # Guarantees
 //! - no type of a variable outside of buffers is laid out

@@ -316,7 +316,7 @@ impl Body<'_, '_> {
         self.close(region, construct, merge)
     }
 
-    /// A branch of which one side leaves a construct; the other goes on.
+    /// A branch with one side that leaves a construct; the other goes on.
     fn fork(&mut self, region: Region, last: &Instruction, from: Word) -> Result<Option<(usize, Entry)>> {
         let targets = [id_at(last, 1)?, id_at(last, 2)?];
         for (number, target) in targets.into_iter().enumerate() {

@@ -101,8 +101,8 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
     Err(why)
 }
 
-/// Whether the loops stay below the driver's limit of iterations if they are done for so many work-groups, one after another: serialized constructs are,
-/// and all of the code in the remainder.
+/// Whether the loops stay within the driver's limit of iterations when they run for `groups` work-groups, one after another, as serialized constructs
+/// and the code for the remainder do.
 pub(in crate::plan) fn fits(group: &Group, groups: u32, limit: u64) -> bool {
     let groups = u128::from(if mutant!(RoundsInTurnAreOne) { 1 } else { groups });
     let most = group.loop_rounds().and_then(|rounds| (rounds + 1).checked_mul(groups)?.checked_add(1));
@@ -116,8 +116,8 @@ const MOST: u32 = 16;
 /// between two barriers. Several of them in a group take their registers one after another, and what they make has to be kept: they share this.
 const MOST_OF_TILES: u32 = 4;
 
-/// Bytes of the elements that an invocation keeps to itself, where it has most of them: between two members of which the first, or one
-/// before it, has stored them, and the second, or one behind it, reads them. Of what one member alone uses, as long as that takes.
+/// Most bytes of internalized elements that an invocation holds at any one time. Between two members these are the elements that were stored
+/// before, and are read afterwards; inside of a member, those that it alone uses count as well.
 pub(crate) fn registers(granted: &[Granted]) -> u64 {
     let private = || granted.iter().filter(|one| one.internal.kind == Internalization::Private);
     let span = |one: &Granted| {

@@ -227,8 +227,8 @@ fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
     guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
 }
 
-/// The item before which all do all of their work in every member, and behind which nobody does anything, if there is one and that is
-/// known. An item that a guard turns away after it has stored something has done a part of its work.
+/// The number `n` such that items below `n` do all of their work in every member, and the others do nothing, if there is one and it is
+/// known. An item that returns at a guard after it has stored something has done a part of its work, so there is none.
 fn common_end(members: &[Submission]) -> Option<u64> {
     let least = |member: &Submission, normal: &NormalKernel, first: bool| {
         let guards =

@@ -7,7 +7,7 @@
 //! - a finished group and its promotions
 //!
 //! # Guarantees
-//! - the same items, each once; the same work-groups, unless nobody can tell whose work-group an item is of. Nothing goes from one item to another
+//! - the same items, each once, in the same work-groups; the work-groups change only where no member depends on them. No data goes from one item to another
 //! - no number of the call is in the code
 
 use crate::analysis::access::AccessKind;
@@ -26,7 +26,7 @@ use crate::plan::promotion::internalize::Granted;
 use crate::rewrite;
 use crate::schedule::{Domain, Superword};
 
-/// So many work-groups are one at most, in one dimension.
+/// Most work-groups that are merged into one, in one dimension.
 const MOST_TIMES: u32 = 16;
 
 /// Items of a work-group in `x` at the best.
@@ -43,7 +43,8 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     let Finished { list, group, granted, limits, .. } = *finished;
     let members = finished.members();
     let (facts, own) = (limits.shape, group.layout.shape);
-    // Items that are renumbered have quotients for ids, which are not worked out before anything is asked. What is handed from one invocation to another has a barrier, or is taken on trust.
+    // The ids of renumbered items are quotients, which are not known before the questions below are asked. Data that goes from one invocation to
+    // another has a barrier, or is trusted.
     let stays = group.layout.domain.keeps_work_groups()
         && group.trusted.is_empty()
         && group.demands.iter().all(|demand| demand.kind == DemandKind::Invocation);
@@ -71,8 +72,8 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
 }
 
-/// Larger work-groups with the same items, if nobody can tell whose work-group an item is of. A device starts only so many work-groups in a time,
-/// whatever their size is, and a part of their invocations is left.
+/// Larger work-groups with the same items, if no member depends on its work-groups. The rate at which a device starts work-groups is limited,
+/// whatever their size, and superword code leaves them fewer invocations.
 fn larger(members: &[Submission], group: &Group, limits: &Limits) -> Option<Shape> {
     let Shape { groups, local } = group.layout.shape;
     let product = |all: [u32; 3]| all.iter().map(|&n| u64::from(n)).product::<u64>();

@@ -1,7 +1,7 @@
-//! Thread coarsening of work-groups with barriers: whether fewer invocations do one, each of which does several of the kernels' (`emit::passes::unroll_and_jam`).
+//! Thread coarsening of work-groups with barriers: fewer invocations, each doing the work of several (`emit::passes::unroll_and_jam`).
 //!
-//! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A work-group of one sub-group waits for nobody, and the
-//! loads of all that an invocation does are in flight together.
+//! At each step of a tree in shared memory all sub-groups of a work-group wait for each other. A single sub-group need not wait, and the loads that
+//! one invocation does for several are in flight together.
 //!
 //! # Requires
 //! - a finished group and its promotions; work-groups of it that never meet, which is what theorem 2 has shown
@@ -27,7 +27,7 @@ use crate::schedule::Schedule;
 /// Most invocations of the kernels that one does: the code grows with them.
 const MOST: u32 = 32;
 
-/// Work-groups with fewer invocations, each of which does several of the kernels', if that gains anything.
+/// The schedule in which work-groups have fewer invocations, each doing the work of several, if that gains anything.
 pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
     let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
     let Finished { group, granted, limits, .. } = finished;
@@ -147,8 +147,8 @@ fn keeps(granted: &[Granted], member: usize) -> bool {
     private.flat_map(|one| &one.uses).any(|of| of.member == member)
 }
 
-/// Whether all loops of a member are unrolled, as a whole and without a last round that only some invocations do; of as many `rounds`, one may be such, and
-/// an only round if nobody waits for it: what a work-group does once for its row.
+/// Whether all loops of a member are unrolled completely, without a last round that only some invocations do. Such a round is allowed in loops of at most
+/// `rounds` rounds, and in loops of a single round if the member has no barrier that waits for it, as where a work-group does something once for its row.
 fn are_unrolled(member: &Submission, loops: &[Unroll], waits: bool, rounds: u32) -> bool {
     let whole = |how: &&Unroll| match how {
         Unroll::Whole { most, .. } => !how.is_guarded() || *most <= rounds || *most == 1 && !waits,

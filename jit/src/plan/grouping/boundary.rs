@@ -57,10 +57,10 @@ pub(crate) fn hidden(
     let of = |(number, member): (usize, &Member)| {
         let open: Vec<usize> = (0..number).filter(|&earlier| is_open(all[earlier], all[number])).collect();
         let computes = all[number] != Floats::None && !mutant!(TwinsAreOpen);
-        // Another binding of its own may be the same memory: nobody knows that of the kernel alone.
+        // Two bindings of one member may be the same memory, which a compiler that sees the kernel alone does not know.
         let reached = |(at, target): (usize, &Target)| {
             let earlier = open.iter().flat_map(|&earlier| {
-                // Numbers that are only read tell nothing of the floats that are plain.
+                // Integers that are only read show nothing about plain floats.
                 let all = all[earlier] != Floats::None || all[number] == Floats::Any;
                 let targets = members[earlier].targets.iter().enumerate();
                 targets.filter(move |(at, _)| all || writes(&kernels[earlier], *at)).map(|(_, target)| target)

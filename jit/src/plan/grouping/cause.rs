@@ -11,7 +11,7 @@ use crate::analysis::numbers::Numbers;
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::input::submission::Submission;
 
-/// Most nodes looked at: expressions share their parts, and what comes after so many helps nobody.
+/// Most nodes looked at: expressions share their parts, so walking them can take exponentially long, and a cause this deep explains nothing.
 const MAX_NODES: usize = 512;
 
 /// A value that the index of an access, or a condition under which it happens, depends on and that is not followed.

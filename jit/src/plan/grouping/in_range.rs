@@ -99,9 +99,9 @@ pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts
     most
 }
 
-/// With robust access: whether each access of a submission that may leave its range is one of which it is known what it does. Ranges of
-/// storage buffers may be rounded up to four bytes by the device, and those of uniform buffers to more, and what lies there is not
-/// compared with anything. An index beyond an array may lead to what follows in the range.
+/// With robust buffer access: whether every access of a submission that may leave its range has a defined effect there. A device may round the
+/// ranges of storage buffers up to four bytes, and those of uniform buffers to more, and no dependence test covers those extra bytes. An index
+/// beyond an array may reach what follows in the range.
 pub(in crate::plan) fn keeps_to_ranges(
     atoms: &Atoms,
     submission: &Submission,

@@ -9,7 +9,7 @@
 //! - a group that nothing joins any more
 //!
 //! # Guarantees
-//! - no pair of members that meet in memory, one of which writes, is on both sides of the boundary
+//! - no data passes the boundary: no member before it touches what a member behind it writes, or the reverse
 
 use crate::plan::grouping::group::Group;
 use crate::plan::input::limits::Limits;

@@ -74,7 +74,7 @@ pub struct Arg {
     pub image: Option<ImageSize>,
 }
 
-/// Whether a dispatch of so many work-groups does anything: Vulkan allows counts of 0.
+/// Whether a dispatch of `groups` work-groups does anything: Vulkan allows counts of 0.
 pub fn has_work(groups: [u32; 3]) -> bool {
     !groups.contains(&0)
 }

@@ -44,7 +44,8 @@ impl Uses {
         uses
     }
 
-    /// For lists of which nobody proves that addresses lead nowhere else.
+    /// The uses under a policy. With [`Policy::Trust`], kernels that follow device addresses may stand in a group, and then any buffer counts as
+    /// written.
     pub(crate) fn under(mut self, policy: Policy, list: &[Submission]) -> Self {
         let follows = |s: &Submission| s.kernel.interface.uses_device_addresses;
         self.addressed = policy == Policy::Trust && list.iter().any(follows);

@@ -4,7 +4,7 @@ use crate::Reason;
 use crate::plan::input::submission::{BufferId, Promote, Submission};
 use crate::plan::input::uses::Uses;
 
-/// Folds the wishes of all uses of a buffer. Nobody asked: nothing.
+/// The promotion that all uses of a buffer ask for together: none if there is no use.
 pub(crate) fn wish(list: &[Submission], uses: &Uses, buffer: BufferId) -> Result<Promote, Reason> {
     let mut wish: Option<Promote> = None;
     for &(submission, binding) in uses.of_buffer(buffer) {

@@ -21,8 +21,8 @@ pub enum CodeChange {
     Closed,
     /// The kernel was made of its normal form: one function in SSA form, without calls.
     Normalised,
-    /// Work-groups are renumbered, because the device does not take so many in one dimension or has no room for the push
-    /// constants.
+    /// Work-groups are renumbered, because there are more in one dimension than the device allows, or the push constants do not fit beside a
+    /// number of work-groups.
     Folded,
     /// The first work-group is part of the code.
     BaseInCode,

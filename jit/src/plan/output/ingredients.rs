@@ -1,7 +1,7 @@
 //! What a step is made from, in words: for cache keys that a person can read and compare.
 //!
-//! The recipe alone decides; this says the same in named fields, so that two keys can be told apart by
-//! what differs. Names of kernels and buffers are not in it, nor is any size or address.
+//! The recipe alone decides; this says the same in named fields, so that a person can see in what two
+//! keys differ. It holds no names of kernels or buffers, no sizes and no addresses.
 
 use crate::plan::input::options::FloatMode;
 use crate::plan::output::recipe::{CODE_VERSION, Recipe};

@@ -28,7 +28,7 @@ impl Members {
         is_run.then(|| start..start + self.len())
     }
 
-    /// The same submissions in a list of which these are the positions.
+    /// The same members, numbered as in another list: submission `n` is at `positions[n]` there.
     pub(crate) fn renumbered(&self, positions: &[usize]) -> Self {
         Self(self.iter().map(|&at| positions[at]).collect())
     }

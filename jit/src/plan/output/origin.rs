@@ -14,7 +14,7 @@ pub(crate) struct Values {
 /// Where the value of a slot is from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotOrigin {
-    /// Parts of submissions' push constants, of which all are equal.
+    /// Parts of submissions' push constants, all of them equal.
     pub(in crate::plan) passed: SmallVec<[Part; 2]>,
     /// The planner, too.
     pub(in crate::plan) computed: bool,

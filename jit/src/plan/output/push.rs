@@ -113,7 +113,7 @@ impl PushBlock {
         self.bytes.len().next_multiple_of(4) as u32
     }
 
-    /// Whether it fits into so many bytes of push constants and a uniform buffer, with `more` slots of four bytes.
+    /// Whether it fits into `room` bytes of push constants and a uniform buffer, with `more` bytes that are added later.
     pub(crate) fn fits_with_buffer(&self, more: u32, room: u32) -> bool {
         let fixed = (0..self.slots.len()).filter(|&slot| !self.places[slot].1);
         let end =

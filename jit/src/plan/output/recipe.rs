@@ -33,7 +33,7 @@ pub(crate) struct Recipe {
     pub(crate) kept: Vec<Internal>,
     /// Shared memory of a work-group that is one sub-group is promoted to registers, read by shuffles, where its uses are followed.
     pub(crate) shuffles: bool,
-    /// So many stores at a time come after loads behind them, where a driver would keep these in order.
+    /// Number of stores that are moved behind later loads at a time, for drivers that keep loads and stores in order.
     pub(crate) late_stores: Option<u32>,
     /// A member with sub-group operations comes behind others, and finds its sub-groups together.
     pub(crate) converges: Option<Converges>,

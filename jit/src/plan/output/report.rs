@@ -33,12 +33,12 @@ pub struct Report {
 
 /// A value that needs no memory, because a later submission of the list writes over it.
 ///
-/// Behind its last use, each of its bytes is certainly written before it is read, so nobody can tell that it was never there.
+/// After its last use, each of its bytes is certainly written before it is read, so its absence from memory has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenameReport {
     /// The buffer in which it would be.
     pub buffer: BufferId,
-    /// Who writes and reads it: submissions, and which of their arguments it is.
+    /// Its uses: submissions, and the number of the argument in each.
     pub arguments: Vec<(usize, usize)>,
     /// Its bytes in the memory object, in order.
     pub bytes: Vec<Range<u64>>,
@@ -244,14 +244,14 @@ pub struct RewriteReport {
     pub sectors: Option<(u64, u64)>,
 }
 
-/// A submission that recomputes what another stores, where it would have loaded it.
+/// A submission (the consumer) that recomputes what another (the producer) stores, instead of loading it.
 ///
-/// The other also runs by itself, in the same dispatch, unless nobody needs that any more.
+/// The producer also runs by itself, in the same dispatch, unless nothing needs its stores any more ([`gone`](Self::gone)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlineReport {
-    /// Position of the submission that loads no more.
+    /// Position of the consumer.
     pub submission: usize,
-    /// Position of the other.
+    /// Position of the producer.
     pub producer: usize,
     /// The buffer that was handed over.
     pub buffer: BufferId,
@@ -263,14 +263,14 @@ pub struct InlineReport {
     pub times: u64,
     /// Loads that this costs an invocation.
     pub paid: u64,
-    /// Bytes that are not moved: what was read, and what was written if nobody else needs it.
+    /// Bytes of memory traffic that are saved: those that were loaded, and those that were stored if nothing else needs them.
     pub saved: u64,
-    /// The other does not run: its buffer was promoted, and all that was loaded from it is worked out.
+    /// The producer does not run: its buffer was promoted, and all that was loaded from it is recomputed.
     pub gone: bool,
 }
 
 impl Report {
-    /// Whether one of these submissions was placed, works out another or has an epilogue, or one was placed for it.
+    /// Whether one of these submissions was placed, recomputes another or has an epilogue, or one was placed for it.
     pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
         let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));
         let epilogues = submissions.clone().any(|at| self.epilogues.iter().any(|one| one.changes(at)));
@@ -311,9 +311,9 @@ pub struct EpilogueReport {
     pub stores: u32,
     /// How many elements there are.
     pub elements: u64,
-    /// Bytes that are not moved: what was read, and what was written if nobody else needs it.
+    /// Bytes of memory traffic that are saved: those that were loaded, and those that were stored if nothing else needs them.
     pub saved: u64,
-    /// What is handed over is not stored: its buffer was promoted, and nobody else reads it.
+    /// The elements are not stored: their buffer was promoted, and nothing else reads them.
     pub gone: bool,
 }
 

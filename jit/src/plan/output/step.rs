@@ -74,7 +74,7 @@ pub enum Placement {
 /// What a step is built from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// The user's module as it is, but for the first work-group.
+    /// The user's module unchanged, except for the number of its first work-group (`base`).
     Plain { kernel: Arc<Specialized>, float: FloatMode, base: [u32; 3] },
     /// Several kernels linked.
     Fused { kernels: Vec<Arc<Specialized>>, recipe: Arc<Recipe> },
@@ -109,8 +109,8 @@ impl Step {
         recipe.schedule.full_subgroups()
     }
 
-    /// Where the bytes of [`Step::push`] behind the push constants have to be bound, as a uniform buffer that nobody writes;
-    /// `None` if there are none.
+    /// The binding for the bytes of [`Step::push`] that follow the push constants: a uniform buffer that nothing writes while the step runs.
+    /// `None` if there are no such bytes.
     pub fn push_buffer(&self) -> Option<SetBinding> {
         let Source::Fused { recipe, .. } = &self.source else { return None };
         recipe.behind.map(|_| (recipe.bindings.len() as u32).into())

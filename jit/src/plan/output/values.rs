@@ -1,18 +1,18 @@
-//! What a plan depends on of the values of push constants.
+//! How a plan depends on the values of push constants.
 //!
-//! Planning looks at a push constant in two ways. Indices, conditions and numbers of rounds are made of some: those words are
-//! numbers to it, and are known of a kernel before anything is planned ([`Specialized::planned_push`]). And two arguments share
-//! a slot of the fused block where they are equal: not what they are, but which are equal, goes into the code. What else a
-//! kernel computes with is passed on, whatever it is. So a plan also is that of a list with other push constants if those
-//! words are the same and the same arguments are equal, but for the bytes that it passes on.
+//! Planning looks at a push constant in two ways. Some words are numbers to it: indices, conditions and numbers of rounds are made of
+//! them. Which words these are is known for a kernel before anything is planned ([`Specialized::planned_push`]). And arguments that
+//! are equal share a slot of the fused block: the code depends on which arguments are equal, not on their values. All other
+//! values are only passed on. So a plan also holds for other push constants if those words are the same and the
+//! same arguments are equal; only the bytes that it passes on differ.
 //!
 //! # Guarantees
-//! - what is said to hold for other push constants is what planning with those would give, but for which of two reasons a
-//!   split has where there are two
+//! - a plan that holds for other push constants is what planning with those would give, except that a split with two reasons may
+//!   name the other one
 //!
 //! # Refuses
-//! - plans for which a kernel was recomputed inside of another, or that was tried: values become indices there
-//! - plans of which a group ended for want of room for push constants
+//! - plans in which a kernel is recomputed inside of another, or for which that was tried: values become indices there
+//! - plans with a group that ended because there was no room for more push constants
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ struct Passed {
 
 #[derive(Clone, Debug)]
 enum From {
-    /// This submission alone, byte for byte: so many of them.
+    /// The push constants of this submission alone, byte for byte, and how many bytes.
     One(usize, usize),
     /// Slot by slot.
     Slots(Vec<Slot>),
@@ -105,8 +105,8 @@ impl PushFlow {
         PushFlow { values, dispatches: SmallVec::from_iter([Passed::of(step)]) }
     }
 
-    /// Whether the plan also is, but for the bytes that it passes on, that of a list that differs from its own in push constants
-    /// alone: those of submissions are these `now`, and were those `before`.
+    /// Whether the plan also holds, apart from the bytes that it passes on, for a list that differs from its own in push constants
+    /// alone. `before` gives the push constants of each submission at planning, and `now` the new ones.
     pub fn holds_with<'a>(
         &self,
         before: impl Fn(usize) -> &'a [u8],

@@ -24,7 +24,7 @@ pub(crate) struct Element {
 
 #[cfg(test)]
 impl Element {
-    /// An access of which only the form matters.
+    /// An access for tests in which only the form matters.
     pub(in crate::plan) fn bare(member: usize, kind: AccessKind, form: AccessForm) -> Self {
         let start = form.offset.clone();
         Self { member, binding: 0, access: 0, kind, form, start, array: 0, loops: Rc::from([]) }

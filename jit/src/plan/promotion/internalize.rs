@@ -105,7 +105,7 @@ pub(crate) fn decide(
     for &kind in kinds {
         let trusted = group.trusted.len();
         match grant(problem, group, buffer, kind, shared) {
-            // Private memory indexed at run time is not registers; whoever leaves the choice to us gets better.
+            // Private memory that is indexed at run time is not in registers; `Promote::Auto` goes on to shared memory.
             Ok(granted)
                 if asked == Promote::Auto && kind == Internalization::Private && granted.is_indexed() =>
             {
@@ -175,8 +175,8 @@ fn grant(
     Ok(Granted { buffer, internal: Internal { kind, slots }, bytes, uses: granted })
 }
 
-/// The accesses of a group to a buffer of which every element belongs to one invocation, or one work-group, which reads nothing
-/// of it that it has not stored.
+/// The accesses of a group to a buffer whose elements each belong to one invocation, or one work-group, which reads only what it
+/// has stored.
 pub(in crate::plan) struct Owned {
     pub(in crate::plan) elements: Vec<Element>,
     /// Bytes of an element.
@@ -379,8 +379,8 @@ fn distinct(elements: &[Element]) -> Vec<&Element> {
     out
 }
 
-/// Number of slots and the place of each access. Those that do not happen with these numbers may have any: the code is
-/// for calls of which the planner says the same.
+/// The number of slots and the place of each access. Accesses that do not happen with the numbers of this call may have any place: calls
+/// in which they happen get other code.
 fn places(
     atoms: &Atoms,
     elements: &[Element],

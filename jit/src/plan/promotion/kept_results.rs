@@ -1,14 +1,15 @@
 //! Results that an invocation keeps in a register as it stores them.
 //!
-//! A result that is read again in the group, but has to reach memory too, is kept as it is stored: if it could stay inside
-//! altogether, but for those who read it later, then who reads an element in the group is who stored it.
+//! A result that is read again in the group, but has to reach memory too, is kept in a register when it is stored. This needs the same
+//! proof as internalizing it would, leaving aside its later readers: the invocation that reads an element in the group is the one that
+//! stored it.
 //!
 //! # Requires
 //! - a finished group, its promotions decided
 //!
 //! # Guarantees
-//! - who takes an element from its register is an invocation that has stored that element before, and nobody has stored another
-//!   value since
+//! - an invocation that takes an element from its register has stored that element before, and no other value has been stored
+//!   there since
 //! - all places in the registers are known when the kernel is built
 //!
 //! # Refuses

@@ -175,8 +175,8 @@ fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Ve
 
 /// The bytes that a write has certainly written, or that a read asks for, from its offset on.
 ///
-/// Who writes a whole element counts as writing what pads it: all accesses to a buffer that stays inside see elements of
-/// one type and layout, so nobody reads that.
+/// A store of a whole element counts as writing its padding: all accesses to an internalized buffer see elements of
+/// one type and layout, so the padding is never read.
 fn pieces(access: &Access) -> Rc<[(i128, i128)]> {
     let stride = access.element.and_then(|e| e.index).map_or(0, |index| index.stride);
     let wide = |&(from, to): &(u64, u64)| (i128::from(from), i128::from(to));
@@ -316,8 +316,8 @@ fn happens_with(
     write.1.certain && write.1.conditions.iter().all(implied)
 }
 
-/// Whether `form` is at most zero wherever `fact` is: `fact = m form + rest` but for constants, and the least of `rest` leaves
-/// `form` no more than that. `y < h` follows from `y w + x < h w`.
+/// Whether `form <= 0` follows from `fact <= 0`: apart from constants `fact = m form + rest`, so that `form` is at most what the least value
+/// of `rest` leaves. For example `y < h` follows from `y w + x < h w`.
 fn follows(atoms: &Atoms, ranges: &Ranges, fact: &Affine, form: &Affine) -> bool {
     let Some(&(id, first)) = form.terms.first() else { return false };
     let times = fact.coefficient(id) / first;

@@ -26,7 +26,7 @@ use crate::plan::input::limits::UnrollLimits;
 use crate::plan::input::problem::Problem;
 use crate::plan::output::recipe::Unroll;
 
-/// Most instructions that unrolled rounds may have on average: of so many rounds as many as may be unrolled.
+/// Most instructions of a round, on average over as many rounds as may be unrolled.
 const MAX_INSTRUCTIONS: u32 = 64;
 
 /// Most instructions that rounds of a group may have which need not be unrolled.
@@ -58,7 +58,7 @@ struct Counted {
     round: Round,
 }
 
-/// The loops of one member of which the rounds can stand one after another; none lies in another loop.
+/// The loops of one member that can be unrolled; none of them lies in another loop.
 fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluator<'_>) -> Vec<Counted> {
     let outer = analysis.loops.iter().enumerate().filter(|(_, l)| l.parent.is_none());
     let candidates: Vec<_> = outer.filter_map(|(n, l)| Some((n, l.round?))).collect();

@@ -1,7 +1,7 @@
-//! Which kernels a list is planned with where floats are strict: closed ones.
+//! Replaces the kernels of a list by their closed forms, where floats are strict.
 //!
-//! In the closed form of a kernel (`rewrite::close`) no compiler sees more of its floats than in another place that the kernel is put in. So it stands for the
-//! kernel in every plan, that of the kernel alone too: what runs alone and what is fused are made of one text. A kernel of which nothing is open is its own closed form.
+//! A compiler can simplify the floats of a closed form (`rewrite::close`) in the same way wherever it stands. So it replaces the
+//! kernel in every plan, also where it runs alone: fused and unfused code are made from the same module. A kernel without open floats is its own closed form.
 //!
 //! # Guarantees
 //! - the push constants of the list are those of the caller: the zero behind them is what is not there
@@ -52,7 +52,7 @@ fn closed(one: &Submission, limits: &Limits) -> Option<Submission> {
         Err(what) => return open(Reason::Internal { what: what.to_owned() }),
     };
     let mut closed = Submission { kernel, ..one.clone() };
-    // What is given beyond the kernel's own is nobody's.
+    // Push constants beyond those that the kernel declares have no reader.
     closed.push.truncate(rewrite::words_at(&one.kernel) as usize);
     match has_room(&closed, limits) {
         Ok(()) => Some(closed),

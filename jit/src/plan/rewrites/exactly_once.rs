@@ -1,4 +1,4 @@
-//! Shows that the places of a partner are each item of a placed submission once, but for those that have nothing to do.
+//! Shows that the places of a partner do each item of a placed submission exactly once, except for items that have nothing to do.
 //!
 //! # Requires
 //! - a free submission, and where it is to be placed
@@ -7,7 +7,7 @@
 //! - the second and the third side condition of theorem 4
 //!
 //! # Refuses
-//! - numbers that wrap, more places than items, and items without a place of which it is not shown that they write nothing
+//! - numbers that wrap, more places than items, and items without a place that may write
 
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
@@ -23,7 +23,7 @@ use crate::reason::RewriteReason;
 /// Numbers of items are compared as signed numbers by some kernels.
 const MOST_ITEMS: u128 = 1 << 31;
 
-/// The number of items of a submission, if the places of a partner are each of them exactly once, but for some at the end
+/// The number of items of a submission, if the places of a partner do each of them exactly once, except for some at the end
 /// that have nothing to do.
 ///
 /// The items of a kernel are its invocations `0 … N − 1`, work-group by work-group. Rows: the numbers `r w + j` with `0 ≤ r < R` and
@@ -146,7 +146,7 @@ fn is_idle(list: &[Submission], uses: &Uses, at: usize, from: u128, to: u128) ->
         }))
 }
 
-/// A number of so many, from `first` on.
+/// An unknown number from `first` to `first + count - 1`, as an affine form.
 fn number(atoms: &mut Atoms, atom: Atom, count: u128, first: u128) -> Affine {
     let form = Affine::atom(atoms.intern(atom, count as i128 - 1));
     Affine { constant: form.constant + first as i128, ..form }

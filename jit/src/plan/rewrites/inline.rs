@@ -1,9 +1,9 @@
-//! Lets submissions join a group by recomputing, where it is read, what an earlier kernel stored.
+//! Lets submissions join a group by recomputing, where they read it, what an earlier kernel stored.
 //!
 //! Where the next submission reads elements that other invocations of a group store (a stencil, a gather, a reversal, a
-//! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then has nothing to
-//! do with that buffer any more. What comes out is an ordinary list: theorems 1 to 3 decide as of any other. The producer also runs
-//! as itself; if its buffer is promoted, nothing of that is left.
+//! transposition), each of these loads becomes the definition of the element ([`rewrite::inline`]). The submission then no longer
+//! accesses that buffer. The result is an ordinary list, to which theorems 1 to 3 apply as to any other. The producer also runs
+//! by itself, unless its buffer is promoted: then nothing is left of it.
 //!
 //! # Requires
 //! - a group, and a submission that does not join it because of a buffer that the group writes
@@ -43,15 +43,15 @@ use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Parts, Slots};
 use boundary::{Boundary, Done, Loads, size_of, writes};
 
-/// Producers that are worked out in one submission.
+/// Most producers that are recomputed in one submission.
 const MOST_PRODUCERS: usize = 8;
-/// Loads that one invocation may do again, and operations.
+/// Most loads, and operations, that one invocation repeats.
 pub(in crate::plan) const MOST_LOADS: u64 = 40;
 pub(in crate::plan) const MOST_WORK: u64 = 512;
-/// Buffers of so many bytes stay in a device's caches, where reading one thing or another makes no difference.
+/// Buffers of up to this many bytes stay in a device's caches, where it makes no difference how much of them is read.
 const CACHED_BYTES: u64 = 4 << 20;
 
-/// A list in which a submission works others out, and what it is good for.
+/// A list in which a submission recomputes others, and what that gains.
 pub(crate) struct Inlined {
     pub(crate) list: Vec<Submission>,
     pub(crate) uses: Uses,
@@ -92,7 +92,7 @@ pub(crate) fn across(
     if !is_tried(&list[next], rejection, options) {
         return Err(None);
     }
-    // What is worked out is proven, also where other things are trusted.
+    // Recomputation is proven, also under a policy that trusts the user elsewhere.
     let proven = problem.proven();
     let problem = problem.with_options(&proven);
     let mut list = Cow::Borrowed(list);
@@ -182,8 +182,8 @@ pub(crate) fn across(
     Err(None)
 }
 
-/// Drops producers whose elements nobody loads any more, if they need not be in memory: their buffer was promoted. An empty kernel
-/// stands in their place.
+/// Drops producers whose elements are no longer loaded and need not be in memory, since their buffer was promoted. An empty kernel
+/// takes their place.
 fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlined: &mut [InlineReport]) {
     let wishes = Uses::of(asked);
     loop {
@@ -267,8 +267,8 @@ fn grow(problem: Problem<'_>, start: usize, next: usize) -> Result<Group, Option
     Ok(group)
 }
 
-/// The last submission before `next`, but for those that are done, that stores what `next` only reads, and the binding that it is read
-/// from: of this buffer, or of any if that is not known.
+/// The last submission before `next` that stores what `next` only reads, other than those that are `done`, and the binding of `next` that reads
+/// it. Only `buffer` is looked at if there is one, otherwise any.
 fn producer_of(
     list: &[Submission],
     start: usize,
@@ -419,7 +419,7 @@ impl Boundary<'_> {
         has_result.filter(|&all| all).map(|_| ()).ok_or(RewriteReason::NoDefinition { producer, what })
     }
 
-    /// The list with the producer as it is worked out.
+    /// The list with the producer in the form in which it is recomputed.
     fn worked_out(&self) -> Cow<'_, [Submission]> {
         let &Self { list, source, producer, .. } = self;
         if std::ptr::eq(source, &list[producer]) {

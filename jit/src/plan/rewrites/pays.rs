@@ -1,15 +1,15 @@
-//! Whether a free kernel is not slower where it is placed on rows.
+//! Whether a free kernel does not become slower when it is placed on rows.
 //!
-//! By itself it has as many invocations as elements. On rows it has those of the rows' work-groups, each of which goes through its part of a row in
-//! a loop. That pays by what need not pass through memory any more.
+//! By itself it has one invocation per element. On rows it has the invocations of the rows' work-groups, and each loops over its part of a row.
+//! That pays if it saves enough memory traffic.
 //!
 //! # Requires
 //! - rows of a partner, and the members that the placed kernel is to stand with
 //!
 //! # Refuses
 //! - few long rows
-//! - rows of which no invocation can keep its part, where the kernel stores what others of the group load: they load it from memory all the
-//!   same, and a store that another member sees has to stay in order, which holds back the loads of the rounds behind it
+//! - rows whose parts do not fit into an invocation's registers, where the kernel stores what other members load: they load it from memory all the
+//!   same, and a store that another member sees has to stay in order, which holds back the loads of the rounds after it
 
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
@@ -21,9 +21,9 @@ use crate::plan::output::report::Places;
 use crate::plan::rewrites::proposal::Proposal;
 use crate::reason::RewriteReason;
 
-/// So many rounds of a loop are no worse than work-groups of their own.
+/// Loops of up to this many rounds are no slower than work-groups of their own.
 const SHORT_ROUNDS: u64 = 8;
-/// So many work-groups fill a device.
+/// Number of work-groups that fill a device.
 const FILLING_ROWS: u64 = 512;
 
 /// Whether submission `at` of a group that ends with `last` is not slower on the places of a proposal.
@@ -79,14 +79,14 @@ fn handed(list: &[Submission], at: usize, last: usize) -> Vec<(BufferId, u64)> {
     stored
 }
 
-/// Bytes of a buffer that an invocation keeps in registers, where it goes through it in so many rounds.
+/// Bytes of a buffer that an invocation can keep in registers, where it goes through the buffer in `rounds` rounds.
 fn room(list: &[Submission], uses: &Uses, buffer: BufferId, rounds: u64, limits: &Limits) -> u64 {
     // Registers have no number: the rounds have to be unrolled.
     if rounds > u64::from(limits.unroll.rounds) {
         return 0;
     }
     match wish(list, uses, buffer) {
-        // Whoever insists gets as much as it is.
+        // An explicit request for registers has no limit.
         Ok(Promote::Private) => u64::MAX,
         Ok(Promote::Auto) => limits.unroll.private_bytes.max(limits.kept_result_bytes).into(),
         _ => limits.kept_result_bytes.into(),

@@ -46,12 +46,12 @@ pub(crate) use blocks::in_blocks;
 /// Partners that are tried at one kernel boundary.
 const MOST_PARTNERS: usize = 3;
 
-/// How a kernel goes through a buffer.
+/// How a kernel goes through a buffer: the bytes from one step to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// From item to item, by so many bytes.
+    /// Bytes from item to item.
     Items(i128),
-    /// From work-group to work-group, by so many bytes.
+    /// Bytes from work-group to work-group.
     Groups(i128),
 }
 
@@ -202,7 +202,7 @@ fn once(
         tried.push(proposal);
         let mut placed = list.to_vec();
         let mut rewrites = Vec::new();
-        // What has nothing to do any more, because it is worked out elsewhere, has any shape.
+        // A producer that is recomputed elsewhere has nothing left to do, and fits any shape.
         for &at in &idle {
             let shaped = idle::idle(&list[at].kernel, proposal.groups, proposal.local);
             placed[at] = shaped.unwrap_or_else(|| list[at].clone());
@@ -276,8 +276,8 @@ pub(in crate::plan) fn grow(
 }
 
 impl View {
-    /// Bytes from one thing to the next, if an access goes by the number of the thing: of these digits, the first of which counts
-    /// fastest.
+    /// Bytes from one item (or work-group) to the next, if an access depends on its number alone: the number with these digits, the
+    /// fastest first.
     fn step(&self, form: &AccessForm, digits: impl IntoIterator<Item = (Atom, u32)>) -> Option<i128> {
         let mut step = None;
         let mut before = 1;
@@ -385,7 +385,7 @@ impl Proposal {
         Some(Self { places: Places::Line { start }, ..self })
     }
 
-    /// The same for a kernel of which whole work-groups are a row, if it is not so already.
+    /// The same proposal for a kernel that does each row by whole work-groups, if it does not have that shape already.
     fn by_groups_of(self, one: &Submission) -> Option<Self> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
         let (size, rows) = (product(one.kernel.interface.local_size), product(self.groups));

@@ -1,15 +1,15 @@
 //! Gives a value that is overwritten later in the list a buffer of its own, if that stays inside of a kernel.
 //!
-//! Pools and ping-pong buffers hold one value after another. Whoever writes the next value has to wait for the readers of the one
-//! before, and each value is written to memory although nobody can read it there once the list has run. Here such a value is moved to a
-//! buffer that exists nowhere else, with the wish to stay inside. What comes out is an ordinary list; a plan of it is used only
-//! where none of these buffers is in memory.
+//! Pools and ping-pong buffers hold one value after another. The writer of a value has to wait for the readers of the one
+//! before, and each value is stored to memory although it is overwritten before the list ends. Here such a value is moved to a
+//! new buffer with the wish to stay inside. The result is an ordinary list, and its plan is used only
+//! where none of the new buffers is in memory.
 //!
 //! # Requires
 //! - the plan of the list as it is
 //!
 //! # Guarantees
-//! - nobody else touches the bytes while the value is in use, and behind that each of them is certainly written before it is read (`allows`)
+//! - no other access touches the bytes while the value is in use, and afterwards each of them is certainly written before it is read (`allows`)
 //!
 //! # Refuses
 //! - values that somebody may read by device address, images, and what the list leaves behind
@@ -82,9 +82,9 @@ pub(crate) struct Value {
     /// Submissions and arguments, in order.
     uses: SmallVec<[Place; 4]>,
     bytes: Bytes,
-    /// What nobody has overwritten yet, as far as the list was looked at.
+    /// The bytes that have not been overwritten yet, as far as the list has been looked at.
     left: Bytes,
-    /// Who overwrites it.
+    /// The submissions that overwrite it.
     by: SmallVec<[usize; 1]>,
 }
 
@@ -126,7 +126,7 @@ fn is_buffer(one: &Submission, number: usize) -> bool {
     matches!(kind, BindingKind::StorageBuffer | BindingKind::UniformBuffer) && one.args[number].len > 0
 }
 
-/// Who overwrites what, worked out once for each argument.
+/// Remembers for each argument whether it certainly overwrites its bytes.
 pub(crate) struct Overwriting<'a> {
     list: &'a [Submission],
     limits: &'a Limits,
@@ -146,8 +146,8 @@ impl<'a> Overwriting<'a> {
         writes_only && *known.entry((at, number)).or_insert_with(all)
     }
 
-    /// Whether these arguments of the list may have a buffer of their own that is not in memory: the side condition of theorem 8. Gives who
-    /// overwrites their bytes.
+    /// Whether these arguments of the list may have a buffer of their own that is not in memory: the side condition of theorem 8. Returns the
+    /// submissions that overwrite their bytes.
     pub(crate) fn allows(&mut self, uses: &[Place]) -> Option<SmallVec<[usize; 1]>> {
         let list = self.list;
         let value = Value::of(list, uses)?;
@@ -157,7 +157,7 @@ impl<'a> Overwriting<'a> {
             let all = touched(&list[at]).enumerate();
             all.filter(|(_, touch)| touch.buffer == value.buffer)
         };
-        // While it is in use, nobody else touches its bytes.
+        // While it is in use, no other access touches its bytes.
         for (at, one) in list.iter().enumerate().take(last + 1).skip(first) {
             let is_other = |(number, touch): (usize, Touched)| {
                 !own.contains(&(at, number))
@@ -293,7 +293,8 @@ impl Renamed {
         buffer.0.checked_sub(self.first).map(|number| number as usize)
     }
 
-    /// The values that are in memory in a plan of the list, or that stay inside on the user's word, which nobody gave.
+    /// The values that are in memory in a plan of the list, or that stay inside only because the plan trusts the user: a promise about the
+    /// user's buffers does not cover the new ones.
     pub(crate) fn in_memory(&self, plan: &Plan) -> AHashSet<usize> {
         let bound = plan.steps.iter().flat_map(|step| &step.bindings).map(|bound| bound.buffer);
         let trusted = plan.report.trusted.iter().filter_map(|one| one.buffer);
@@ -301,8 +302,9 @@ impl Renamed {
         bound.chain(trusted).filter_map(|buffer| self.number(buffer)).collect()
     }
 
-    /// Tells a plan of the list, in which none of these buffers is in memory, as one of the list as it was submitted.
-    pub(crate) fn told(&self, mut plan: Plan, values: &[Value]) -> Plan {
+    /// Turns a plan of the renamed list, in which none of the new buffers is in memory, into one of the list as it was submitted: reports name
+    /// the user's buffers.
+    pub(crate) fn as_submitted(&self, mut plan: Plan, values: &[Value]) -> Plan {
         let own = |buffer: BufferId| self.number(buffer).and_then(|number| values.get(number));
         let report = &mut plan.report;
         let of_values: Vec<BufferReport> =
@@ -318,15 +320,15 @@ impl Renamed {
             }
         });
         report.renamed = renamed.collect();
-        let told = |buffer: &mut BufferId| {
+        let original = |buffer: &mut BufferId| {
             if let Some(value) = own(*buffer) {
                 *buffer = value.buffer;
             }
         };
-        report.splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(told);
-        report.trusted.iter_mut().filter_map(|one| one.buffer.as_mut()).for_each(told);
-        report.inlined.iter_mut().for_each(|one| told(&mut one.buffer));
-        report.epilogues.iter_mut().for_each(|one| told(&mut one.buffer));
+        report.splits.iter_mut().filter_map(|split| split.buffer.as_mut()).for_each(original);
+        report.trusted.iter_mut().filter_map(|one| one.buffer.as_mut()).for_each(original);
+        report.inlined.iter_mut().for_each(|one| original(&mut one.buffer));
+        report.epilogues.iter_mut().for_each(|one| original(&mut one.buffer));
         #[cfg(feature = "certify")]
         plan.rewritten.get_or_insert_with(|| self.list.clone());
         plan

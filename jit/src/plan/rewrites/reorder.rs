@@ -161,7 +161,7 @@ impl Dependences {
     }
 }
 
-/// Sets of submissions, each of which may become one kernel.
+/// Disjoint sets of submissions; each set may become one kernel.
 struct Sets<'a> {
     dependences: &'a Dependences,
     /// The set of each submission.
@@ -186,7 +186,7 @@ impl<'a> Sets<'a> {
         all.map(|&(other, _)| self.of[other]).filter(move |&other| other != set)
     }
 
-    /// Makes one set of two, of which the later one depends on the earlier, unless another one has to lie between them.
+    /// Joins a set and a later one that depends on it, unless another set has to lie between them.
     fn join(&mut self, earlier: usize, later: usize) {
         let (from, to) = (self.of[earlier], self.of[later]);
         if from == to {

@@ -41,7 +41,7 @@ const TOGETHER: u32 = 32;
 const SIDE: u32 = 16;
 /// Widths that are tried.
 const MOST_WIDTHS: usize = 4;
-/// Accesses are counted in so many items.
+/// Number of items in which accesses are counted.
 const COUNTED: u64 = 1000;
 
 /// The group in squares, if that touches at least a quarter fewer sectors, or not many more and becomes superword code.
@@ -85,7 +85,7 @@ pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -
     tried.min_by_key(|&(after, _)| after).map(|(_, placed)| placed)
 }
 
-/// The members as they are placed, but for those that have the shape already.
+/// The list with the members placed, except for those that have the shape already.
 fn placed(
     problem: Problem<'_>,
     members: &std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! What a definition loads: elements, arguments, and the ids of the item, from the place that it is worked out for.
+//! The operands of a definition: elements, arguments, and the ids of the item, as they are at the place where it is recomputed.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Op, Word};

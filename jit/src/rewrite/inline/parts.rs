@@ -11,11 +11,11 @@ use crate::rewrite::writer::Result;
 /// How an element that is loaded is made of those that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
-    /// It is one of them.
+    /// It is one stored element.
     Whole,
-    /// It is so many, one after the other.
+    /// It consists of this many consecutive stored elements.
     Several(u32),
-    /// So many are one of them.
+    /// It is a part of a stored element, which consists of this many loaded ones.
     PartOf(u32),
 }
 
@@ -74,7 +74,7 @@ fn scalars(normal: &NormalKernel, ty: Word) -> (Word, u32) {
 }
 
 impl Copy<'_> {
-    /// Element `own` of the consumer, of type `ty`: so many of the producer's.
+    /// Element `own` of the consumer, of type `ty`, made of `count` elements of the producer.
     pub(super) fn several(
         &mut self,
         code: &mut Vec<Instruction>,
@@ -104,7 +104,7 @@ impl Copy<'_> {
         Ok(id)
     }
 
-    /// Element `own` of the consumer, of type `ty`, of which so many are one of the producer's.
+    /// Element `own` of the consumer, of type `ty`: a part of an element of the producer, which consists of `count` such parts.
     pub(super) fn part_of(
         &mut self,
         code: &mut Vec<Instruction>,

@@ -4,7 +4,7 @@
 //! - the blocks of one structured function, the entry block first
 //!
 //! # Guarantees
-//! - a selection one side of which always returns now encloses all that comes after it, so that it is still one construct
+//! - a selection with one side that always returns now encloses everything after it, so that it is still one construct
 //!
 //! # Leaves alone
 //! - returns that only one of the ways through a side comes to

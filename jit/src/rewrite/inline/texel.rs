@@ -1,4 +1,4 @@
-//! Texels of storage images: worked out instead of read, and read by what is worked out.
+//! Texels of storage images in recomputation: replaces reads by the definition of the texel, and reads texels that a definition uses.
 
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Op, Word};

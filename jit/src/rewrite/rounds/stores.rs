@@ -1,8 +1,8 @@
-//! Kernels that store several elements one after another, each in the same way: a loop that was written out.
+//! Kernels that store several elements one after another in the same way, as unrolled loops do.
 //!
-//! What a store stores, where, and under which conditions, is read as a computation; those of all stores are put side by side, operand by
-//! operand ([`Alike`]). Where they differ they differ in constants, and these in equal steps: the kernel written here has the number of
-//! the store, times the step, in their place.
+//! The value, place and conditions of a store are a computation; those of all stores are compared operand by
+//! operand ([`Alike`]). They may differ in constants only, and these in equal steps: in the kernel that is made here, the number of
+//! the store times the step takes their place.
 //!
 //! # Requires
 //! - a kernel without loops
@@ -12,7 +12,7 @@
 //! - each load, and each division, is one that the kernel does whenever it does the store; no condition loads from a buffer
 //!
 //! # Refuses
-//! - several stores an element, merges of several ways but for choices between values that are at hand, constants that do not differ in
+//! - several stores an element, control flow that merges (except where it only chooses between available values), constants that do not differ in
 //!   equal steps, floats that differ
 
 use rspirv::spirv::SelectionControl;

@@ -1,4 +1,4 @@
-// Vectors, of which one is seen component by component.
+// Reads one vector as a whole, and the other component by component.
 #version 450
 layout(local_size_x = 8) in;
 layout(set = 0, binding = 1) writeonly buffer Z { uint z[]; };

@@ -1,4 +1,4 @@
-// Vectors, of which one is seen component by component.
+// Writes one vector as a whole, and the other component by component.
 #version 450
 layout(local_size_x = 8) in;
 layout(set = 0, binding = 0) readonly buffer A { uint a[]; };

@@ -1,4 +1,4 @@
-// Functions of which GLSL leaves some results open.
+// Functions with some results that GLSL leaves undefined.
 #version 450
 layout(local_size_x = 1) in;
 layout(std430, set = 0, binding = 0) buffer X { float x[]; };

@@ -1,4 +1,4 @@
-// Reads a shared element, a local variable and a buffer that nobody wrote.
+// Reads a shared element, a local variable and a buffer that have not been written.
 #version 450
 layout(local_size_x = 4) in;
 layout(std430, set = 0, binding = 0) buffer X { uint x[]; };

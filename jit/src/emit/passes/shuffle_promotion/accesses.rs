@@ -78,7 +78,7 @@ struct Reader<'m> {
     local: u32,
     /// Known numbers; of loops, those that are the same in all iterations.
     numbers: SecondaryMap<Value, Option<Lanes>>,
-    /// Vectors of which components are known.
+    /// Components of vectors, as far as they are known.
     vectors: AHashMap<Value, Vec<Option<Lanes>>>,
     /// Invocations that come out of a construct.
     leaving: AHashMap<Construct, Vec<bool>>,

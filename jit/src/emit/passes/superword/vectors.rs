@@ -15,7 +15,7 @@ pub(super) const WIDE: usize = 4;
 pub(super) struct Touch {
     pub(super) number: usize,
     pub(super) stores: bool,
-    /// Nobody writes there.
+    /// Nothing writes to the buffer while the kernel runs.
     pub(super) frozen: bool,
     /// It happens whenever the way is taken.
     pub(super) always: bool,

@@ -94,7 +94,7 @@ impl Polynomial {
         self.0.iter().map(move |(product, factor)| (other(product), *factor))
     }
 
-    /// Whether it is a multiple of a number, but for its constant: if some products with their factors are.
+    /// Whether it is a multiple of `of` apart from its constant, if the products `known`, times their factors, are multiples.
     pub(super) fn is_multiple(&self, of: u32, known: &[Factored]) -> bool {
         let has = |product: &Product, part: &Product| {
             let mut left = product.iter();

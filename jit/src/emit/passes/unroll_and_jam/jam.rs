@@ -24,7 +24,7 @@ pub(super) fn error(what: &str) -> JitError {
 pub(super) enum Several {
     /// Work-groups that follow each other, and the invocation of its local id in each.
     Groups(BlockCoarsening),
-    /// Invocations of its work-group, of which this many are left.
+    /// Invocations of its work-group; `left` is the number of invocations that the work-group keeps.
     Invocations { left: u32 },
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Jam<'a> {
     pub(super) local: u32,
     pub(super) globals: Globals,
     pub(super) originals: AHashMap<Func, Rc<Original>>,
-    /// Variables of which each work-group has its own.
+    /// The copies of variables that each work-group has its own of, by the original variable.
     pub(super) own: AHashMap<Global, Vec<Global>>,
     /// Holds the number of one of the last work-groups.
     pub(super) rest: Option<Global>,

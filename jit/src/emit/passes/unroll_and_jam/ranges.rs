@@ -51,7 +51,7 @@ impl Ranges {
         self.known.get(&value).copied().or_else(|| constant().map(|number| (number, number)))
     }
 
-    /// The range of a result of a type of which the operands are known.
+    /// The range of an operation's result of type `ty`, from the ranges of its operands.
     pub(super) fn of_result(
         &self,
         module: &Module,

@@ -452,8 +452,8 @@ fn moves(text: &str) -> bool {
     ["FMin", "FMax", "FClamp", "NMin", "NMax", "NClamp"].iter().any(|name| text.contains(name))
 }
 
-/// Runs all operations written out, and demands what is `expected`; those that move an operand also as they are, for the
-/// interpreter has them, too.
+/// Runs all operations in their expanded form and compares with `expected`; those that move an operand are also compared with the
+/// interpreter's result for the instruction itself.
 fn check(width: u32, expected: impl Fn(&Op, [u64; 3]) -> Option<u64>) {
     let inputs = inputs(width);
     let same = |op: &Op, a: u64, b: u64| a == b || !moves(op.text) && is_nan(width, a) && is_nan(width, b);

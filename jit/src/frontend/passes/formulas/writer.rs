@@ -139,7 +139,7 @@ impl Writer {
         self.binary(Op::FOrdLessThan, boolean, a, zero)
     }
 
-    /// The type of so many Booleans.
+    /// The type `bool` for one Boolean, or the vector of `count` Booleans.
     pub(super) fn booleans(&mut self, count: u32) -> Word {
         let scalar = match self.boolean {
             Some(known) => known,

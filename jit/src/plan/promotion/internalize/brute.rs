@@ -1,5 +1,5 @@
-//! Holds `places` against the truth: random accesses to one buffer, the slot of each worked out as the emitted code does
-//! it, for every invocation and every value of what is not known.
+//! Compares `places` with brute force: random accesses to one buffer, the slot of each computed as the emitted code computes
+//! it, for every invocation and every value of the unknowns.
 //!
 //! For one owner two accesses have the same slot if and only if they are to the same element.
 

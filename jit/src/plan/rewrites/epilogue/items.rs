@@ -197,8 +197,8 @@ struct Span {
 /// Digits of ids, each with its weight.
 type Spans = SmallVec<[(Span, i128); 4]>;
 
-/// The offset of an access as a sum of digits of these ids, each of which takes as many values as it says: quotients and remainders that make up all of
-/// an id.
+/// The offset of an access as a sum of digits of these ids. Digits are quotients and remainders of an id that together make up all of it, each with its number
+/// of values.
 fn parts(view: &View, form: &AccessForm, numbers: &[Weighed]) -> Option<SmallVec<[Weighed; 4]>> {
     let found = spans(view, &form.offset)?;
     let mut digits = SmallVec::new();

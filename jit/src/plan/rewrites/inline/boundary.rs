@@ -13,14 +13,14 @@ use crate::plan::input::uses::Uses;
 use crate::plan::output::again::Weight;
 use crate::rewrite::{Definition, Digit, Ids, Parts, Texels};
 
-/// Rounds of a loop of which nothing is known.
+/// Assumed number of rounds of a loop without known bounds.
 const UNKNOWN_ROUNDS: i128 = 64;
 
 /// A producer and a submission that loads what it stores.
 pub(super) struct Boundary<'a> {
     pub(super) list: &'a [Submission],
     pub(super) uses: &'a Uses,
-    /// The producer as it is worked out.
+    /// The producer in the form in which it is recomputed.
     pub(super) source: &'a Submission,
     pub(super) definition: Definition,
     pub(super) producer: usize,

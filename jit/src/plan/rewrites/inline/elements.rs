@@ -167,7 +167,7 @@ impl Boundary<'_> {
             let partly =
                 loads.below && (begin - origin) % stride != 0 || loads.above && (end - origin) % stride != 0;
             if partly && !mutant!(PartlyIsStored) {
-                return Err(wrong("elements of which a part is stored"));
+                return Err(wrong("elements that are stored only in part"));
             }
             if (none || !counts) && !mutant!(AllIsStored) {
                 return Err(RewriteReason::NotStored { producer });

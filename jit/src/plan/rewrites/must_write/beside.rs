@@ -115,7 +115,7 @@ impl Guard {
     }
 }
 
-/// The conditions of a store, but for those that others say as well, in an order that follows from what they are made of.
+/// The conditions of a store without those that another one implies, in an order that follows from their terms.
 fn guards(atoms: &Atoms, store: &AccessForm) -> Vec<Guard> {
     let mut all: Vec<Guard> = Vec::new();
     for own in store.conditions.iter().map(|one| Guard::of(atoms, one)) {
