@@ -60,27 +60,27 @@ impl<K: MemoryKey, V> Held<K, V> {
     }
 }
 
-/// How many hits a thread makes before it tells the others how far it has counted.
+/// Hits of a thread between two publications of its clock to the other threads.
 const APART: u64 = 1024;
 
-/// A number that is later than those before it in its thread, and than what other threads reported.
+/// A logical time of use: larger than the earlier ones of its thread, and than those that other threads have published.
 fn stamp() -> u64 {
-    /// What threads reported. Not the scheduler's (`crate::sync`): nothing but the order of use goes by it.
-    static TOLD: AtomicU64 = AtomicU64::new(0);
+    /// The latest published time. Not one of the atomics of `crate::sync`, since only the order of eviction depends on it.
+    static PUBLISHED: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static LAST: Cell<u64> = const { Cell::new(0) };
     }
-    let told = TOLD.load(Relaxed);
-    // Where a thread's own storage is gone already, what others reported has to do.
+    let published = PUBLISHED.load(Relaxed);
+    // A thread that ends may have lost its thread-local storage already: the published time has to do.
     LAST.try_with(|last| {
-        let now = last.get().max(told) + 1;
+        let now = last.get().max(published) + 1;
         last.set(now);
         if now.is_multiple_of(APART) {
-            TOLD.fetch_max(now, Relaxed);
+            PUBLISHED.fetch_max(now, Relaxed);
         }
         now
     })
-    .unwrap_or(told)
+    .unwrap_or(published)
 }
 
 impl<K: MemoryKey, V> Front<K, V> {

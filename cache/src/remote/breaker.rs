@@ -97,7 +97,7 @@ mod tests {
         breaker.failed(at(1));
         assert!(!breaker.admits(at(999)));
         assert!(breaker.admits(at(1001)), "one may try");
-        assert!(!breaker.admits(at(1002)), "and nobody else meanwhile");
+        assert!(!breaker.admits(at(1002)), "and no other meanwhile");
         breaker.failed(at(1100));
         assert!(!breaker.admits(at(3000)), "twice as long");
         assert!(breaker.admits(at(3101)));

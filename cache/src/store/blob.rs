@@ -283,8 +283,8 @@ fn mark(inner: &Inner, root: &File, path: &str, blob: &[u8]) -> Option<File> {
     temp.publish(root, path).ok()?
 }
 
-/// The hashes of the blobs that processes died over; none once the last death is old. Its time is the
-/// stamp of the file, of which one in the future says nothing.
+/// The hashes of the blobs that processes died of; none if the last death, which is the time of the
+/// file, is older than `quarantine_age` or lies in the future.
 fn deaths(inner: &Inner, root: &File, path: &str) -> Vec<[u8; HASH]> {
     let Ok((bytes, _, meta)) = inner.read(root, path) else {
         return Vec::new();
@@ -369,7 +369,7 @@ pub(crate) fn peek(inner: &Inner, key: &Key, driver: &Part) -> Result<Vec<u8>, M
     Ok(read(inner, &root, &place, key, driver)?.value)
 }
 
-/// Verifies the bytes of a blob file of which only the place is known. Returns its driver.
+/// Verifies the bytes of a blob file against the key that its place stands for. Returns its driver.
 pub(crate) fn verify(bytes: &[u8], id: &crate::KeyId) -> Result<Option<Part>, Miss> {
     let container = container::decode(Kind::Blob, bytes)?;
     if container.bound != id.0 {

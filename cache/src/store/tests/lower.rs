@@ -113,7 +113,7 @@ fn a_death_over_a_blob_from_below_is_noted_above() {
     let store = yard.open();
     assert_eq!(store.begin_load(&key(1), &driver(1)).err(), Some(Miss::Quarantined), "the death is noticed");
     assert_eq!(store.begin_load(&key(1), &driver(1)).err(), Some(Miss::Quarantined), "and not forgotten");
-    assert!(store.begin_load(&key(0), &driver(1)).is_ok(), "of another nobody died");
+    assert!(store.begin_load(&key(0), &driver(1)).is_ok(), "no process died of another blob");
     let loaded = store.begin_load(&key(0), &driver(1)).ok().unwrap();
     assert_eq!(loaded.layer(), Layer::Store, "it was copied");
 }

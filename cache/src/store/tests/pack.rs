@@ -48,7 +48,7 @@ fn what_is_exported_is_imported() {
     let other = to.open();
     let done = import(&other, &exported(&store, true), false).unwrap();
     assert_eq!((done.entries, done.blobs, done.blobs_left_out, done.damaged), (10, 0, 10, 0));
-    assert!(other.get_blob(&key(3), &driver(1)).is_err(), "nobody asked for blobs");
+    assert!(other.get_blob(&key(3), &driver(1)).is_err(), "blobs were not asked for");
     let done = import(&other, &exported(&store, true), true).unwrap();
     assert_eq!((done.entries, done.blobs, done.blobs_left_out), (10, 10, 0));
     for number in 0..10 {
