@@ -5,9 +5,9 @@
 //! and finds everything there; `compared` trusts no one, so it builds all the same and compares. The first run of these puts
 //! there what is missing, unless `VKFUSE_CACHE_REMOTE_READ_ONLY` is set.
 //!
-//! Prints medians in milliseconds: device creation, two kernels (load, validate, normalise, analyse), eight buffers and their
-//! contents, and from `start_fusion` to submitted, of which planning, the JIT, and the driver; last, from the start of `main`
-//! to the first result seen by the host.
+//! Prints medians in milliseconds: device creation; two kernels (load, validate, normalise, analyse); eight buffers and their
+//! contents; from `start_fusion` to submitted, and the parts of that which planning, the JIT, and the driver take; last, from the
+//! start of `main` to the first result on the host.
 
 mod workloads;
 

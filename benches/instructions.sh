@@ -4,7 +4,7 @@
 # Usage: benches/instructions.sh [NAME...]
 #
 # Needs valgrind. Each case runs twice under callgrind, with different numbers of runs; the difference is what the runs
-# cost, without start-up and warm-up. These differ by some 100,000 instructions from process to process: hence so many runs.
+# cost, without start-up and warm-up. These vary by some 100,000 instructions between processes: hence thousands of runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

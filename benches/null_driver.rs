@@ -1,8 +1,8 @@
-//! A driver that does nothing: what is left of a call is the cost of this crate.
+//! A driver that does nothing, so that a call costs what this crate costs.
 //!
 //! Objects are made by the real driver, so everything is checked as always. Recording, submitting and waiting end in empty
 //! functions, put into the table that vulkano asks the loader for; a submission counts as complete when it was
-//! submitted. Nothing ever runs, so results mean nothing. It has as many queues as are asked for, of which the real driver knows the first.
+//! submitted. Nothing ever runs, so results mean nothing. It has as many queues as are requested; the real driver knows only the first.
 
 // The one place outside `fusion/src/vk` with `unsafe` in it: a function table can be had in no other way.
 #![allow(unsafe_code, dead_code)]

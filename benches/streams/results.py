@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def handing_on(self):
-        """The dispatches in groups inside of which data is handed on."""
+        """All dispatches of groups in which data is handed on."""
         inside = {step for writer, reader, _ in self.kept_together for step in (writer, reader)}
         return [s for group in self.groups if inside & set(group) for s in group if self.is_dispatch(s)]
 

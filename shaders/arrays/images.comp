@@ -1,6 +1,6 @@
 #version 450
-// The sum of textures, each by one of two samplers, into two storage images, the second of which gets its own texel, too: elements by
-// constants, or by counters.
+// The sum of textures, each through one of two samplers, into two storage images; the second also adds its own texel. Elements are
+// chosen by constants, or by counters.
 layout(local_size_x = 8, local_size_y = 8) in;
 layout(set = 0, binding = 0) uniform texture2D textures[3];
 layout(set = 0, binding = 1) uniform sampler samplers[2];

@@ -1,4 +1,4 @@
-// A loop that goes round as often as it is told: some drivers end all loops of a kernel after a fixed number.
+// A loop with `rounds` iterations: some drivers end all loops of a kernel after a fixed number.
 #version 450
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(push_constant) uniform Push { uint n; uint rounds; };

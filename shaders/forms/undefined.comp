@@ -1,5 +1,5 @@
 #version 450
-// Means of groups of numbers, some of which are empty: the quotient of an empty one is dropped, and that of the last one is not.
+// Means of groups of numbers. Some groups are empty: their quotients (0 / 0) are dropped, except for that of the last group.
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer Sums { uint sums[]; };
 layout(set = 0, binding = 1) readonly buffer Counts { uint counts[]; };

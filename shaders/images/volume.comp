@@ -1,5 +1,5 @@
 #version 450
-// Numbers of a volume, in place: each times three and one more. Nobody asks whether a texel is there.
+// Numbers of a volume, in place: each times three plus one. Coordinates are not checked against the size.
 layout(local_size_x = 4, local_size_y = 4, local_size_z = 4) in;
 layout(set = 0, binding = 0, r32ui) uniform uimage3D volume;
 

@@ -1,5 +1,5 @@
 #version 450
-// Elementwise operations on tensors of four dimensions with strides, of which the second repeats where it is smaller. Two elements an
+// Elementwise operations on two tensors of four dimensions with strides; the second one is broadcast where it is smaller. Two elements an
 // invocation, half a work-group apart; more than 65535 work-groups fold into y and z.
 layout(local_size_x = 256) in;
 layout(set = 0, binding = 0) readonly buffer A { float a[]; };

@@ -1,4 +1,4 @@
-// Four elements an invocation, a work-group apart, written out with a return before each.
+// Four elements an invocation, a work-group apart, without a loop, and with a return before each.
 #version 450
 layout(local_size_x = 256) in;
 layout(push_constant) uniform Push { uint n; uint columns; uint by; uint shift; };

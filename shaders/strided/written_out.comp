@@ -1,4 +1,4 @@
-// Two elements an invocation, a work-group apart, written out.
+// Two elements an invocation, a work-group apart, without a loop.
 #version 450
 layout(local_size_x = 256) in;
 layout(push_constant) uniform Push { uint n; uint columns; uint by; uint shift; };

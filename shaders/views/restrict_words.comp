@@ -1,5 +1,5 @@
 #version 450
-// In place, and nobody else.
+// In place, with a restricted buffer: nothing else aliases it.
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) restrict buffer X { uint x[]; };
 

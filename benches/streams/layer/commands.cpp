@@ -53,7 +53,7 @@ HOOK(void, CmdPushConstants)
   memcpy(&push[offset], values, size);
 }
 
-// Adds the members that say which bytes of which memory a range of a buffer is.
+// Adds the members that describe a range of a buffer: the buffer's name, and the memory and bytes behind it.
 static Json &place(Json &event, CommandBuffer &commands, VkBuffer handle, VkDeviceSize offset, VkDeviceSize size) {
   Buffer &buffer = buffers[handle];
   if (size == VK_WHOLE_SIZE)
@@ -143,7 +143,7 @@ HOOK(void, CmdUpdateBuffer)(VkCommandBuffer commands, VkBuffer buffer, VkDeviceS
   recorder.write(place(event, command_buffers[commands], buffer, offset, size).hex("data", data, size).object());
 }
 
-// Commands of which only the place in the stream is recorded.
+// Commands that are recorded by their place in the stream alone, without arguments.
 #define MARK(name, event, parameters, arguments)                                                                                 \
   HOOK(void, name) parameters {                                                                                                  \
     device_of(commands).name arguments;                                                                                          \

@@ -60,7 +60,7 @@ def attention(source, name, width, tokens, heads):
 
 
 def gelu(source, name):
-    """GELU written out, as exporters do."""
+    """GELU as a subgraph of elementary operators, as exporters emit it."""
     scaled = node("Div", [source, constant(name + "root", np.float32(2**0.5))], name + "scaled")
     one_more = node(
         "Add", [node("Erf", [scaled], name + "erf"), constant(name + "one", np.float32(1))], name + "one_more"
