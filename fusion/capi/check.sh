@@ -10,7 +10,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags vkfuse)"
 read -ra shared <<<"$(pkg-config --libs vkfuse)"
 read -ra static <<<"$(pkg-config --static --libs-only-l vkfuse | sed "s|-lvkfuse|$prefix/lib/libvkfuse.a|")"
-# What the driver keeps until the process ends can only be told from what the library loses while the driver stays loaded.
+# The driver stays loaded, so that the memory which it keeps until the process ends can be distinguished from leaks of the library.
 echo 'int dlclose(void *handle); int dlclose(void *handle) { return handle == 0; }' >"$prefix/loaded.c"
 cc -c -o "$prefix/loaded.o" "$prefix/loaded.c"
 strict=(-O1 -g -Wall -Wextra -Wpedantic -Werror -fsanitize=address -fno-omit-frame-pointer)

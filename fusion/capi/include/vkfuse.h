@@ -4,8 +4,8 @@
  *
  * Handles are numbers: one that is null, destroyed or of another kind is an error. Objects may be destroyed in any order.
  * Every call that can fail returns a VkfuseResult, VKFUSE_OK or a failure, and leaves a message (vkfuse_last_error) for the
- * calling thread. Every function may be called from any thread at any time, but for what Vulkan itself forbids of the handles
- * that a program lends. What an array or text points to is copied before the call returns.
+ * calling thread. Every function may be called from any thread at any time, except where Vulkan itself requires external
+ * synchronization of handles that the program passed in. Arrays and texts are copied before the call returns.
  *
  * VkfusePromotion and VkfuseAccess are passed as uint32_t.
  */

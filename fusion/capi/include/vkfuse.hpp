@@ -176,7 +176,7 @@ class List : public Handle<VkfuseList, vkfuse_list_destroy> {
 
 class Queue : public Handle<VkfuseQueue, vkfuse_queue_destroy> {
   public:
-    /* Runs a kernel on so many items; `push` is its whole block of push constants. */
+    /* Runs a kernel with `items` invocations, rounded up to whole work-groups; `push` is its whole block of push constants. */
     template <typename P>
     void submit(const Kernel &kernel, std::initializer_list<VkfuseArgument> arguments, const P &push,
                 uint32_t items) const {
@@ -198,7 +198,7 @@ class Queue : public Handle<VkfuseQueue, vkfuse_queue_destroy> {
         check(vkfuse_queue_complete_fusion(handle, properties, event.put()));
         return event;
     }
-    /* Runs `record` in fusion mode, and keeps the list, of which nothing runs. */
+    /* Runs `record` in fusion mode, and keeps the list without running it. */
     template <typename F> List keep(F record, const VkfuseFusionProperties *properties = nullptr) const {
         List list;
         fusing(record);

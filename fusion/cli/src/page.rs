@@ -40,7 +40,7 @@ impl Page {
         let _ = writeln!(self.0, "<p class=\"{class}\">{}</p>", escaped(text));
     }
 
-    /// A line of text of which only the beginning is shown where it is long, until it is asked for.
+    /// A line of text. Of a long one only the beginning is shown, until the reader unfolds it.
     pub(crate) fn folded(&mut self, text: &str) {
         const SHOWN: usize = 180;
         match text.char_indices().nth(SHOWN) {

@@ -166,12 +166,12 @@ def test_other_threads_run_while_one_waits(context: vkfuse.Context, queue: vkfus
         nonlocal count
         while not done:
             count += 1
-            # Lets go of the interpreter, for whoever comes back from waiting.
+            # Releases the interpreter lock for the thread that returns from waiting.
             time.sleep(0)
 
     thread = threading.Thread(target=counts)
     interval = sys.getswitchinterval()
-    # Whoever has the interpreter keeps it until it lets go.
+    # A thread keeps the interpreter lock until it releases it.
     sys.setswitchinterval(1000)
     try:
         for _ in range(times):

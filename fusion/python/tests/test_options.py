@@ -66,7 +66,7 @@ def test_floats_are_rounded_one_by_one_or_left_to_the_driver(opened: Callable[..
         if not contract:
             assert (array == 0).all()
         elif is_llvmpipe:
-            # It finds the small number again, unless it is told not to.
+            # Its compiler recovers the small number, unless float controls forbid that.
             assert (array == 0.25).all()
 
 

@@ -15,7 +15,7 @@ use crate::run::micros;
 const LARGE: u32 = 16 << 20;
 /// Words of the copy that shows what a dispatch takes.
 const SMALL: u32 = 256;
-/// Copies of which the median is taken.
+/// Number of copies; their median counts.
 const COPIES: usize = 7;
 /// By how much the fused list may be slower before that counts as the wrong choice.
 const TOLERANCE: f64 = 1.05;

@@ -1,4 +1,4 @@
-//! `vkfuse cache explain FILE`, `warm FILE…` and `verify FILE…`: the code of lists of which nothing runs.
+//! `vkfuse cache explain FILE`, `warm FILE…` and `verify FILE…`: the code of lists that are planned and not run.
 //!
 //! A file is a pipeline, or a recording that `VKFUSE_CACHE_RECORD` made. Files are worked on by several threads on one
 //! device; what one has built is in the store at once, so an interrupted command goes on where it was when it is

@@ -20,13 +20,13 @@ pub(super) struct Report {
     steps: u64,
     races: Found<Race>,
     out_of_bounds: Found<Touch>,
-    /// Accesses outside of which it is defined what they do.
+    /// Accesses out of bounds that have a defined effect.
     notes: Found<Touch>,
     uninitialised: Found<Touch>,
     changed_constants: Found<Touch>,
     divergent_barriers: Found<Barrier>,
     undefined: Found<Undefined>,
-    /// Instructions with undefined results of which it was not found out whether anything depends on them.
+    /// Instructions with undefined results, where it could not be determined whether anything depends on these.
     unfollowed: u64,
     /// The submission in which Ctrl-C stopped it; nothing is known of what comes after.
     stopped: Option<usize>,

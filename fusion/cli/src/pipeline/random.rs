@@ -2,9 +2,8 @@
 //!
 //! Element `i` depends on the seed, the type and `i` alone: the same file gives
 //! the same bytes in every run, on every machine, and whatever the length of the
-//! buffer. The numbers are those of SplitMix64 (Steele, Lea and Flood, "Fast
-//! splittable pseudorandom number generators", 2014), of which element `i` takes
-//! the output number `i`:
+//! buffer. Element `i` is output number `i` of SplitMix64 (Steele, Lea and Flood,
+//! "Fast splittable pseudorandom number generators", 2014):
 //!
 //! ```text
 //! z = seed + (i + 1) * 0x9e3779b97f4a7c15          (all arithmetic modulo 2^64)

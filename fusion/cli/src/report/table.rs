@@ -173,8 +173,8 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
     groups.print(out)?;
     let mut code = Table::new(&["dispatch", "what the driver says of its code"]);
     for (index, group) in list.iter().enumerate().filter(|(_, group)| !group.statistics.0.is_empty()) {
-        let told = group.statistics.0.iter().map(|(name, value)| format!("{name} {value}"));
-        code.row([index.to_string(), told.collect::<Vec<_>>().join(", ")]);
+        let statistics = group.statistics.0.iter().map(|(name, value)| format!("{name} {value}"));
+        code.row([index.to_string(), statistics.collect::<Vec<_>>().join(", ")]);
     }
     code.print(out)
 }
@@ -199,7 +199,7 @@ pub(crate) fn print_splits(out: &mut dyn Write, list: &[Split], labels: &[String
     Ok(())
 }
 
-/// Prints how a list ran of which the planner does not know how it is fastest.
+/// Prints which way a list in doubt ran, and the times that were measured.
 pub(crate) fn print_choice(out: &mut dyn Write, choice: Option<&Choice>) -> io::Result<()> {
     let Some(choice) = choice else { return Ok(()) };
     let mut ways = Table::new(&["way", "GPU time in µs", "runs", ""]);

@@ -216,7 +216,7 @@ fn a_held_lock_is_not_success() {
     let dir = filled(folder.path());
     let name = dir.display().to_string();
     let lock = fs::File::open(dir.join("lock")).expect("the lock");
-    lock.lock().expect("nobody has it");
+    lock.lock().expect("a free lock");
     for action in [&["clear"] as &[&str], &["prune", "--to", "1K"], &["clear", "--json"]] {
         let finished = vkfuse(&[&["cache"], action, &["--cache-dir", &name]].concat());
         assert_nothing_done(&finished, &["nothing was removed", "lock"]);

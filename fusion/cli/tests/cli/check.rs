@@ -57,7 +57,7 @@ fn an_uninitialised_read_names_its_element() {
     let index = touch["index"].as_u64().expect("an element");
     assert!((100..128).contains(&index), "{touch:#}");
     assert_eq!(touch["access"]["invocation"][0], index);
-    // 28 of them, of which 16 are listed.
+    // All 28 are counted, and 16 are listed.
     assert_eq!(report["uninitialised"]["count"], 28);
     assert_eq!(report["uninitialised"]["list"].as_array().map(Vec::len), Some(16));
 }

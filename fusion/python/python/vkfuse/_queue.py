@@ -51,8 +51,8 @@ class Event:
     @overload
     def wait(self, timeout: float) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool | None:
-        """Waits until the work is complete, or for so many seconds: then it says whether it is. Other threads run meanwhile, and Ctrl-C
-        ends the wait. Waiting for what is still listed cancels the list: it runs unfused."""
+        """Waits until the work is complete, or for at most `timeout` seconds: then it returns whether the work is complete. Other threads
+        run meanwhile, and Ctrl-C ends the wait. Waiting for work in a list that is still open cancels the list: it runs unfused."""
         complete = self._native.wait(timeout)
         return None if timeout is None else complete
 
