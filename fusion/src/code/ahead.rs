@@ -1,4 +1,4 @@
-//! Code ahead of time, and why it would be found or not: planned lists of which nothing runs.
+//! Ahead-of-time code for lists that are planned and not run, and why the caches have it or not.
 
 use std::sync::Arc;
 

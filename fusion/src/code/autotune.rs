@@ -1,13 +1,13 @@
-//! Lists of which the planner does not know how they are fastest: the first runs are measured, and then it is known.
+//! Autotuning: the first runs of a list are measured where the planner does not know which way to run it is the fastest.
 //!
-//! A list is *in doubt* where [`doubts`](crate::jit::doubts) names other ways to run it. Its first runs take turns: each is one that the program
-//! asked for, with the results that it asked for, because all ways give the same bits. They are timed by the device, and
-//! no one waits for a time or for code: another way takes its turn once a thread of its own has built it. The way with the least median stays,
-//! and the usual one does unless another is clearly better. What was found out is in the persistent store, under the driver's
+//! A list is *in doubt* where [`doubts`](crate::jit::doubts) names other ways to run it. Its first runs take turns among the ways. All ways give the
+//! same bits, so every measured run is one that the program asked for. The device takes the times, and
+//! no call waits for a time or for code: a way takes part once a background thread has built it. The usual way stays
+//! unless another has a clearly smaller median. The choice is kept in the persistent store, under the driver's
 //! identity.
 //!
-//! What a list fused by force takes may hang on what is in its buffers (indices in order, or not). So it is watched: now and then a run is timed, the first of a
-//! program among them, and where one takes longer than the usual way did, all ways are measured anew.
+//! The time of a list that was fused by force may depend on the contents of its buffers (indices in order, or not). So it is watched: a run is timed now and
+//! then, also the first of a process, and where one takes longer than the usual way did, all ways are measured again.
 //!
 //! # Guarantees
 //! - a way that is clearly slower gets no third turn
@@ -30,11 +30,11 @@ use crate::{
     vk::Submitted,
 };
 
-/// Lists of which something is known at a time.
+/// Most lists that are remembered.
 const CAPACITY: usize = 256;
-/// Times that are taken of each way.
+/// Times that are measured for each way.
 const TURNS: usize = 5;
-/// Turns of which the first times are not counted: caches and clocks are cold, and memory is new.
+/// Number of first turns whose times do not count: caches and clocks are cold, and memory is new.
 const COLD: usize = 1;
 /// Turns after which a way that was never within [`HOPELESS`] of the best is given up.
 const EARLY: usize = 2;

@@ -1,10 +1,10 @@
-//! New code is compiled in a child process first, so that a driver that dies of it takes no one else with it.
+//! Compile guard: compiles new code in a child process first, so that a crash of the driver's compiler does not end this process.
 //!
 //! The child is a program that calls [`serve`]: it opens the same device and makes pipelines of the modules that it is sent,
 //! until its input ends. One child serves a context until it dies; the next question starts another.
 //!
 //! # Guarantees
-//! - while a guard works, no module reaches the driver of this process of which a driver of the same build has not come back
+//! - while a guard works, a module reaches the driver of this process only after a driver of the same build has returned from compiling it
 //!
 //! # Leaves alone
 //! - what the driver refuses: then this process asks it as well, and has its own error

@@ -66,7 +66,7 @@ impl Identity {
 }
 
 impl Identity {
-    /// The store's key of what is known of compiling code, of which this is the driver's key.
+    /// The store's key of the record of compiler crashes for the code that has this driver key.
     pub(crate) fn of_deaths(driver: &Part, bindings: &str) -> Key {
         let options = Part::new().str("generator", GENERATOR).str("what", DEATHS);
         Key::new(driver.clone(), Part::new().str("bindings", bindings), Part::new(), options)

@@ -513,9 +513,9 @@ impl StepReport {
 
     /// Adds what is known of the code of a pipeline: what the driver says of it, and how it differs from the user's.
     fn of(&mut self, program: &Program) {
-        let told = program.pipeline.statistics().iter();
+        let statistics = program.pipeline.statistics().iter();
         self.statistics =
-            told.map(|(name, value)| CodeStatistic { name: name.clone(), value: *value }).collect();
+            statistics.map(|(name, value)| CodeStatistic { name: name.clone(), value: *value }).collect();
         self.changes = program.changes.to_vec();
     }
 }

@@ -95,21 +95,25 @@ impl ContextOptions {
         self
     }
 
-    /// Has a child process compile new code first. Where the driver's compiler dies of it, or does not come back in two minutes, that
-    /// is remembered in the persistent cache for the code and the driver, and neither this process nor a later one with a guard gives it to the
-    /// driver: a fused list runs unfused, with [`Reason::CompilerDies`](crate::Reason::CompilerDies), and a kernel that cannot be
-    /// compiled by itself is [`BuildError::Died`](crate::BuildError::Died). Off by default: it takes a process with a device
-    /// of its own, and every new pipeline twice the time where the driver has no pipeline cache. Code of which the
-    /// persistent cache has what the driver made of it is not compiled, and not asked about.
+    /// Compiles new code in a child process first, so that a crash of the driver's compiler does not end this process.
+    ///
+    /// Where the compiler crashes, or does not return within two minutes, the persistent cache remembers that for the code and the
+    /// driver, and neither this process nor a later one with a guard gives the code to the driver: a fused list runs unfused, with
+    /// [`Reason::CompilerDies`](crate::Reason::CompilerDies), and submitting a kernel that cannot be compiled by itself fails with
+    /// [`BuildError::Died`](crate::BuildError::Died).
+    ///
+    /// Off by default: it takes a second process with a device of its own, and compiles every new pipeline twice where the driver has no
+    /// pipeline cache. Pipelines that the persistent cache holds are not compiled, and do not pass the guard.
     #[must_use]
     pub fn compile_guard(mut self, guard: CompileGuard) -> ContextOptions {
         self.guard = guard;
         self
     }
 
-    /// Whether lists are measured of which the planner does not know how they are fastest; on by default, and on the device with what
-    /// the persistent cache knows. Off, such a list runs as the planner expects, the same way every time.
-    /// [`FusionProperties::autotune`](crate::FusionProperties::autotune) says it of one list.
+    /// Whether lists are measured on the device where the planner does not know which way to run them is the fastest; on by default.
+    ///
+    /// The persistent cache remembers the choice. If this is off, such a list runs as the planner expects to be faster, the same way every time.
+    /// [`FusionProperties::autotune`](crate::FusionProperties::autotune) sets it for one list, and explains what is measured.
     #[must_use]
     pub fn autotune(mut self, on: bool) -> ContextOptions {
         self.no_autotune = !on;

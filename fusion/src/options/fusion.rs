@@ -81,22 +81,23 @@ impl FusionProperties {
         self
     }
 
-    /// Whether the list is measured if the planner does not know how it is fastest; on by default.
+    /// Whether the list is measured on the device if the planner does not know which way to run it is the fastest; on by default.
     ///
-    /// Some decisions hang on what the planner cannot see: whether a gather's indices are in order, what of a long row a cache still
-    /// holds. Such a list runs in two ways by turns, a dozen times in all, each of which is a run that was asked for, with the same bits;
-    /// the device takes the times, and the fastest way stays. [`FusionReport::choice`](crate::report::FusionReport::choice) says what was
-    /// measured. The persistent cache remembers it for the device and its driver. No one waits: what has to be built is built by a thread
-    /// of its own, and what is clearly slower gets no third turn. A list that is verified or built in the background is not measured.
+    /// Some decisions depend on what the planner cannot see: whether a gather's indices are in order, how much of a long row a cache still
+    /// holds. Such a list runs in two ways in turn, a dozen times in all. Both ways give the same bits, so every measured run is one that the
+    /// program asked for. The device takes the times, and the fastest way stays.
+    /// [`FusionReport::choice`](crate::report::FusionReport::choice) shows what was measured, and the persistent cache remembers it for the
+    /// device and its driver. No call waits for this: a background thread builds the other way, and a way that is clearly slower gets no
+    /// third turn. A list that is verified or built in the background is not measured.
     ///
-    /// What depends on what is in the buffers may be other data's next time. So a list that is fused against the planner's
-    /// expectation is timed now and then, one in 32 runs, and measured anew where it takes longer than unfused; a list that is kept (see
-    /// [`FusionWrapper::complete_and_keep`](crate::FusionWrapper::complete_and_keep)) is planned at every run for that.
+    /// The fastest way may depend on the contents of buffers, which change. So a list that is fused against the planner's
+    /// expectation is timed in one of 32 runs, and measured again where it takes longer than unfused; a kept list (see
+    /// [`FusionWrapper::complete_and_keep`](crate::FusionWrapper::complete_and_keep)) is therefore planned at every run.
     ///
-    /// Of a buffer that was promoted, one way may leave contents in memory that the other keeps to itself: until a way stays, it can be read
-    /// after some runs, and after others that is an error. The report of each says which.
+    /// One way may leave the contents of a promoted buffer in memory where the other does not. Until a way stays, the buffer can be read
+    /// after some runs, and reading it after others is an error. The report of each run says which.
     ///
-    /// Off, the list runs in the way that the planner expects to be faster, the same every time.
+    /// If this is off, the list runs in the way that the planner expects to be faster, the same every time.
     #[must_use]
     pub fn autotune(mut self, on: bool) -> FusionProperties {
         self.no_autotune = !on;

@@ -90,7 +90,7 @@ parameters! {
     superword: u32, "superword";
     /// Work-groups of kernels with barriers that one work-group does (block coarsening); 1 is none.
     block_coarsening: u32, "block-coarsening";
-    /// Invocations that are left of a work-group of kernels with barriers, each of which does several of the kernels' (thread
+    /// Invocations that a work-group of kernels with barriers keeps, each doing the work of several (thread
     /// coarsening); 0 is none.
     thread_coarsening: u32, "thread-coarsening";
     /// Most bytes of private variables of all that one invocation does by block or thread coarsening. Once this is set, thread coarsening

@@ -224,7 +224,7 @@ pub struct Check {
     pub detail: String,
 }
 
-/// How a list ran of which the planner does not know how it is fastest.
+/// How a list in doubt ran: one where the planner does not know which way is the fastest.
 #[derive(Debug, Serialize)]
 pub struct Choice {
     /// How it ran: `usual`, `forced` (fused where that was expected to be slower) or `apart` (every kernel by itself).
@@ -287,7 +287,7 @@ impl FusionReport {
     #[must_use]
     pub fn to_json(&self) -> String {
         let list = List::of(self, |id| self.buffer_name(id).map(str::to_owned));
-        // Strings, numbers and lists of them, of which JSON can say all.
+        // It consists of strings, numbers and lists of them, which never fail to serialize.
         serde_json::to_string(&list).unwrap_or_default()
     }
 }

@@ -159,7 +159,7 @@ pub struct CheckReport {
     pub detail: String,
 }
 
-/// How a list ran of which the planner does not know how it is fastest.
+/// How a list in doubt ran: one where the planner does not know which way is the fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChoiceReport {
@@ -269,7 +269,7 @@ impl FusionReport {
     }
 }
 
-/// The memories that a report speaks of, with the names of their buffers, of which several may be over one.
+/// The memories that a report mentions, each with the names of the buffers over it.
 pub(crate) fn names(buffers: impl Iterator<Item = (BufferId, Arc<str>)>) -> Vec<(BufferId, Arc<str>)> {
     let mut names: Vec<(BufferId, Arc<str>)> = Vec::new();
     for (id, name) in buffers {

@@ -109,7 +109,7 @@ counters! {
     made_again,
     /// Fused steps that translation validation agreed with.
     validated,
-    /// Fused steps of which it could say nothing.
+    /// Fused steps that it could not judge.
     not_validated,
     /// Fused steps that it found to differ, and that are not used.
     validated_different,

@@ -24,12 +24,14 @@ impl Access {
     }
 }
 
-/// A buffer, or a part of it, together with how a submission means to use it. Made by [`Buffer::read`](crate::Buffer::read),
-/// [`Buffer::write`](crate::Buffer::write) and [`Buffer::read_write`](crate::Buffer::read_write), of which it borrows the buffer;
-/// [`into_owned`](Accessor::into_owned) makes one that keeps the buffer itself.
+/// A buffer, or a part of it, and how a submission accesses it.
 ///
-/// What a kernel really reads and writes is found in its code; the accessor limits it (a kernel that writes through a
-/// [`Buffer::read`](crate::Buffer::read) accessor is an error) and never widens it.
+/// [`Buffer::read`](crate::Buffer::read), [`Buffer::write`](crate::Buffer::write) and
+/// [`Buffer::read_write`](crate::Buffer::read_write) make accessors that borrow the buffer; [`into_owned`](Accessor::into_owned) makes one
+/// that owns it.
+///
+/// What a kernel reads and writes is found in its code. The accessor only restricts it: submitting a kernel that writes through a
+/// [`Buffer::read`](crate::Buffer::read) accessor is an error.
 #[derive(Debug, Clone)]
 pub struct Accessor<'a> {
     pub(crate) buffer: Held<'a, BufferInner>,

@@ -28,7 +28,7 @@ use crate::{
 /// The promotions that a buffer may ask for; one of them is stored as its place here.
 const PROMOTIONS: [Promote; 4] = [Promote::None, Promote::Private, Promote::Local, Promote::Auto];
 
-/// Bytes of a buffer of which is remembered what the host writes.
+/// Size in bytes up to which the engine remembers what the host writes to a buffer.
 const SMALL: u64 = 4096;
 
 /// What the handles of a buffer share. What a known list looks at when it is run on other buffers comes first, together.

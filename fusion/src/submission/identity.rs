@@ -176,7 +176,7 @@ impl From<Range<u64>> for Span {
     }
 }
 
-/// What all handles of a memory share. What a list looks at comes first, together.
+/// The state that all handles of a memory share. The fields that a list compares come first, next to each other.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SharedMemory {
@@ -185,7 +185,7 @@ pub(crate) struct SharedMemory {
     /// Counts additions to `told`.
     tellings: AtomicU64,
     pub(crate) contents: SharedContents,
-    /// What someone was given the address of.
+    /// The bytes whose address the program has asked for.
     told: Mutex<Vec<Span>>,
 }
 
@@ -204,7 +204,7 @@ impl SharedMemory {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that somebody knows the address of these bytes. Whether that is new.
+    /// Notes that the program has the address of these bytes. Returns whether that is new.
     pub(crate) fn tell(&self, span: Span) -> bool {
         let mut told = self.told();
         let is_new = !told.iter().any(|known| known.covers(span));
@@ -215,12 +215,12 @@ impl SharedMemory {
         is_new
     }
 
-    /// Whether somebody knows the address of any of these bytes.
+    /// Whether the program has the address of any of these bytes.
     pub(crate) fn is_told(&self, span: Span) -> bool {
         self.tellings() > 0 && self.told().iter().any(|known| known.overlaps(span))
     }
 
-    /// A number that is another one after more was given out.
+    /// Number of times that the address of further bytes was given out.
     pub(crate) fn tellings(&self) -> u64 {
         self.tellings.load(Ordering::Acquire)
     }
@@ -239,7 +239,7 @@ pub(crate) struct Imports {
     known: Mutex<AHashMap<Holder, Vec<Import>>>,
 }
 
-/// A Vulkan buffer of which something was imported.
+/// A Vulkan buffer that was imported, as a whole or in part.
 #[derive(Debug)]
 struct Import {
     /// All of it.

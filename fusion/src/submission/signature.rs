@@ -72,17 +72,17 @@ pub(crate) struct Arg {
     pub(crate) numbers: Option<Numbers>,
 }
 
-/// What may matter of a buffer.
+/// The properties of a buffer that a plan may depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct View {
     pub(crate) size: u64,
     /// The promotion that it asks for.
     pub(crate) asks: Promote,
-    /// How often someone was given an address in it.
+    /// Number of times that the address of further bytes of its memory was given out.
     pub(crate) told: u64,
-    /// Its size, of an image.
+    /// The size of an image.
     pub(crate) image: Option<ImageSize>,
-    /// The only one there is, of those over the user's memory.
+    /// Its handle, if no other buffer can take its place ([`BufferInner::stands_alone`]).
     pub(crate) only: Option<HandleId>,
 }
 
@@ -317,7 +317,7 @@ impl Signature {
         self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right, will_do))
     }
 
-    /// As [`Signature::goes_on`], on these very buffers, none of which has changed since it was run on them.
+    /// As [`Signature::goes_on`], for the same buffers that it was run on, unchanged since.
     #[inline]
     pub(crate) fn repeats(
         &self,

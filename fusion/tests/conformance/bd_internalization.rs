@@ -323,7 +323,7 @@ fn three_dimensional() {
     }
 }
 
-/// Four kernels in a diamond, two of which are the same kernel on other buffers.
+/// Four submissions in a diamond; two of them are the same kernel on other buffers.
 #[test]
 fn diamond_shape() {
     diamond(&rig!(), Private);

@@ -30,7 +30,7 @@ impl Around<'_> {
         [(); 5].map(|()| self.rig.context.buffer_from(&vec![-1.0f32; N as usize]).unwrap())
     }
 
-    /// The list under way, on buffers of which the first is filled.
+    /// Starts the list on these buffers, after the first is filled, and leaves it open.
     fn list(&self, buffers: &[Buffer<f32>; 5], alone: &dyn Fn()) -> FusionWrapper {
         let [a, b, c, d, e] = buffers;
         a.upload(&self.before).unwrap();

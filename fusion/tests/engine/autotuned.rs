@@ -1,5 +1,5 @@
-//! Lists of which the planner does not know how they are fastest: whichever way a run goes, its results are the same, and after a while one way stays.
-//! Which one is a question of time, and no test's.
+//! Autotuned lists: whichever way a run goes, its results are the same, and after a while one way stays. Which one depends on time, so no test
+//! asserts it.
 
 use std::{path::PathBuf, time::Duration};
 

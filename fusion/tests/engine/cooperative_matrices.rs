@@ -9,7 +9,7 @@ use vkfuse::{Error, Outcome, SubmitError};
 const SIDE: u32 = 16;
 const CELLS: u32 = SIDE * SIDE;
 
-/// `c = a * b`: both of floats of 16 bits, in rows, and `c` of 32 bits; for sub-groups of 32, one of which is a work-group.
+/// `c = a * b` in row-major order: `a` and `b` of 16-bit floats, `c` of 32-bit floats. A work-group is one sub-group of 32.
 fn product() -> Vec<u32> {
     let text = |text: &str| {
         let mut bytes: Vec<u8> = text.bytes().chain([0]).collect();

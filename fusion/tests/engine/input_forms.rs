@@ -177,7 +177,7 @@ fn length() {
     }
 }
 
-/// Dot products of packed integers, of which the analysis knows nothing but that they touch no memory.
+/// Dot products of packed integers: the analysis knows only that they touch no memory.
 #[test]
 fn integer_dot_product() {
     const WORDS: u32 = 1024;

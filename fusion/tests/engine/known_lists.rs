@@ -232,8 +232,8 @@ fn a_buffer_can_go_and_another_come() {
     rig.assert_no_validation_messages();
 }
 
-/// A queue keeps the buffers of the list that it expects, but none of which the user has no handle any more, whatever the list
-/// has come to.
+/// A queue keeps the buffers of the list that it expects only as long as the user has handles of them, whatever state the list
+/// is in.
 #[test]
 fn buffers_of_an_expected_list_go_with_their_handles() {
     let rig = rig!();
@@ -417,7 +417,7 @@ fn times_are_taken_of_lists_that_run_again() {
         assert!(timed(&event));
     }
     assert_eq!(events.iter().map(Event::gpu_time).collect::<Vec<_>>(), times, "what was read stays");
-    assert!(!timed(&chain.fuse(&rig.queue, 2, 3)), "nobody asked for it");
+    assert!(!timed(&chain.fuse(&rig.queue, 2, 3)), "times were not asked for");
     assert_eq!(chain.out.download().unwrap(), iota(6));
     rig.assert_no_validation_messages();
 }

@@ -87,7 +87,7 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
     let chain = Chain::new(&rig);
     let add = rig.kernel("pair/add");
     let other = Chain::new(&rig);
-    // `out = x * a`, then `z = out + y`: with which factor, on which parts, of which buffers.
+    // `out = x * a`, then `z = out + y`, with a given factor, on given parts of given buffers.
     let local = Cell::new(16u32);
     let run = |factor: i32, y: &Buffer<i32>, z: &Buffer<i32>, n: u32, items: u32, part: usize| {
         rig.queue
@@ -167,7 +167,7 @@ fn lists_that_differ_in_one_thing_are_not_taken_for_each_other() {
         let y = like_x();
         y.device_address().unwrap();
         run(2, &y, &fresh(), n, n, N);
-        assert_eq!(rig.context.stats().made_again, made + 2, "an address that was told");
+        assert_eq!(rig.context.stats().made_again, made + 2, "an address that was given out");
     }
     rig.assert_no_validation_messages();
 }

@@ -48,7 +48,7 @@ impl Chain {
         self
     }
 
-    /// An operation of two tensors, of which the second has this many rows, one of which stands for all.
+    /// An operation of two tensors. The second has `rows` rows; a single one is broadcast.
     fn binary(mut self, kernel: &str, rows: u32) -> Chain {
         let other = self.floats(&format!("b {}", self.made), ROW * rows);
         let to = self.out();

@@ -24,7 +24,7 @@ fn inputs() -> impl Iterator<Item = f32> {
     (0..N).map(|i| i as f32 * 0.75 - 300.0)
 }
 
-/// A list over three buffers, of which the one between stays inside where it can.
+/// A list over three buffers; the one in the middle may be promoted.
 fn through_one(promote: Promote) -> (Workload, [Buf; 3]) {
     let mut list = Workload::default();
     let x = list.floats("x", inputs());

@@ -21,7 +21,7 @@ struct Block {
     width: u32,
 }
 
-/// Two kernels, of which the first goes by lines as long as a buffer says, and the second by lines of `W`.
+/// Two kernels: the first one's line length is a number in a buffer, the second one's is `W`.
 struct List {
     rig: Rig,
     /// The first kernel.

@@ -1,5 +1,5 @@
-//! Lists that are done in another order than their own: chains by turns, strangers in the middle of a chain; and lists of which the
-//! order must stay.
+//! Lists that are reordered: interleaved chains, and unrelated submissions in the middle of a chain; and lists that must keep their
+//! order.
 
 use crate::support::{Buf, Ran, Rig, Size, Submit, Workload};
 use vkfuse::Promote::{self, Auto};

@@ -25,7 +25,7 @@ fn groups(count: u32) -> Size {
     Size::Groups([count, 1, 1])
 }
 
-/// Small numbers of both signs, of which sums and small products are exact.
+/// Small numbers of both signs whose sums and small products are exact.
 fn value(i: u32) -> f32 {
     (i.wrapping_mul(2_654_435_761) >> 22) as f32 - 512.0
 }
@@ -44,7 +44,7 @@ const VARIATIONS: [Variation; 8] = [
     (4033, Promote::None, 64),
 ];
 
-/// A list of kernels of which each makes of the first `n` elements after `front` others, all but the first from what the one before stored.
+/// A list of kernels over `n` elements behind `front` others; each kernel except for the first reads what the one before it stored.
 struct Line {
     list: Workload,
     /// What the first reads, and what each stores.
@@ -558,7 +558,7 @@ fn sizes_the_host_wrote() {
     }
 }
 
-/// What the list itself writes into the block, of which another run writes other numbers.
+/// Sizes that the list itself writes to the block, other ones in each run.
 #[test]
 fn sizes_the_list_wrote() {
     for kernels in SIZES {

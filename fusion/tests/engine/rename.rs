@@ -35,7 +35,7 @@ fn ping_pong() -> (Workload, [Buf; 3]) {
     (list, [t, u, out])
 }
 
-/// The values of these submissions, each of which is overwritten by one.
+/// Demands these renamed values: the submissions that use each, and the one that overwrites it.
 #[track_caller]
 fn assert_renamed(ran: &Event, expected: &[(&[usize], usize)]) {
     let report = ran.report().unwrap();

@@ -58,7 +58,7 @@ fn declaring(capability: Option<u32>, extension: &str, mode: &[u32]) -> Vec<u32>
     if capability == Some(COOPERATIVE_MATRIX) {
         words.splice(last..last, instruction(CAPABILITY, &[VULKAN_MEMORY_MODEL]));
         let (model, _) = places(&words, MEMORY_MODEL)[0];
-        // Its operands are the addressing model and the memory model, of which 3 is Vulkan's.
+        // Its operands are the addressing model and the memory model; 3 is the Vulkan memory model.
         words[model + 2] = 3;
     }
     words

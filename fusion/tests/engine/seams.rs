@@ -17,7 +17,7 @@ fn values(n: u32) -> impl Iterator<Item = f32> {
     (0..n).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 8_388_608.0 - 1.0)
 }
 
-/// Demands one dispatch, of which these submissions run on the rows or tiles of another.
+/// Demands one dispatch, with these submissions placed on the rows or tiles of another.
 #[track_caller]
 fn assert_placed(ran: &Ran, places: Places, submissions: &[usize]) {
     let report = ran.report();
@@ -72,7 +72,7 @@ fn softmax_whose_exp_and_divide_are_flat() {
 #[test]
 fn the_same_kernel_serves_other_rows() {
     let rig = rig!();
-    // So long that no device keeps a row's elements in registers, the number of which would be another kernel's.
+    // Rows so long that no device keeps their elements in registers: then the code does not depend on their length.
     let (first, _) = softmax(70_000, Promote::None);
     let (second, _) = softmax(71_000, Promote::None);
     let force = FusionProperties::new().force_fusion();

@@ -43,7 +43,7 @@ fn every_checked_in_kernel_loads() {
             match (&specialized.normal, expected) {
                 (Ok(_), None) => {}
                 (Ok(_), Some(_)) => {
-                    wrong.push(format!("{name}, {entry}: can be fused, which nobody expected"))
+                    wrong.push(format!("{name}, {entry}: can be fused, which is not expected"))
                 }
                 (Err(reason), Some((_, word))) => {
                     if !reason.to_string().contains(word) {

@@ -144,7 +144,7 @@ impl Memory {
         self.store().bytes[bytes].chunks_exact(WORD).map(word).collect()
     }
 
-    /// Changes an element, as something does of which it is not known what else it writes.
+    /// Changes an element, as a writer does that may have written other elements as well.
     pub fn set(&self, at: usize, value: u32) {
         let bytes = self.bytes(&(at..at + 1));
         self.store().bytes[bytes].copy_from_slice(&value.to_ne_bytes());

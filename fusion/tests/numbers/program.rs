@@ -274,7 +274,7 @@ impl<'a> Program<'a> {
         Ok(format!("list {steps:?} beside an upload of {values:?}"))
     }
 
-    /// The submissions of a list, most of which read what the one before wrote.
+    /// The submissions of a list. Most of them read what the one before wrote.
     fn steps(&mut self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for _ in 0..2 + self.random.below(3) {
@@ -472,7 +472,7 @@ fn update<T: NoUninit + Pod>(
     queue.update(buffer.write().range(at, values.len()), values)
 }
 
-/// Numbers of a set, most of which make a kernel read the elements that it writes.
+/// A set of numbers. With most sets, a kernel reads the elements that it writes.
 fn values(random: &mut Random) -> [u32; USED] {
     if !random.once_in(3) {
         let offset = random.below(2) as u32;

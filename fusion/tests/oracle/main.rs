@@ -145,7 +145,7 @@ fn pipeline_files_mean_what_vulkan_makes_of_them() {
     assert!(counts.compared() >= 7, "{counts}");
 }
 
-/// Inputs of which a driver makes something else than Vulkan says (`docs/drivers.md`): NVIDIA's takes `SRem` of specialization
+/// Inputs on which NVIDIA's driver does not follow the specification (`docs/drivers.md`): it takes `SRem` of specialization
 /// constants for `SMod`, and starts at work-group 0 where it has a pipeline of the same module without `DISPATCH_BASE`.
 const NVIDIAS_OWN: &[&str] =
     &["constants by operations", "constants by operations, given", "work-groups that begin later"];

@@ -196,7 +196,7 @@ pub(crate) struct Controls {
 
 const WIDTHS: [u32; 3] = [16, 32, 64];
 
-/// The modes of each control, the first of which is asked for, and its capability.
+/// The execution modes of each control, the requested one first, and its capability.
 const MODES: [(&[u32], u32); 3] = [(&[4461], 4466), (&[4459, 4460], 4464), (&[4462, 4463], 4467)];
 
 /// The module with the change to floats that is decided for strict lists, as far as it is one of decorations and execution modes:

@@ -19,7 +19,7 @@ pub(crate) const FILE: &str = "VKFUSE_ORACLE_FILE";
 pub(crate) const NO_MODULE: &str =
     "a file that is no module of little-endian words, or no WGSL that compiles by itself";
 
-/// How names of lists end of which it is not known whether what they do is defined.
+/// Suffix of the names of lists that may have undefined results.
 pub(crate) const UNKNOWN: &str = ", perhaps undefined";
 
 const NO_EFFECT: &str = "it writes nothing under the arguments found";

@@ -292,8 +292,8 @@ impl Own {
         self.messages.load(Relaxed)
     }
 
-    /// Ends the device, of which everything else has to be gone, and fails if the layer had anything to say, also about what
-    /// was left over.
+    /// Destroys the device; its other objects have to be destroyed already. Fails if the validation layer has reported anything, also about
+    /// objects that are left.
     pub fn close(self, buffers: Vec<Bytes>, semaphores: &[vk::Semaphore]) {
         // SAFETY: plain use of Vulkan; everything was waited for.
         unsafe {

@@ -382,7 +382,7 @@ fn runs_in_a_row_wait_for_each_other() {
     own.close(vec![], &[line]);
 }
 
-/// Lists that have nothing to do with each other take turns on a queue of which nothing has run yet: anyone who reads what one of them wrote
+/// Independent lists take turns on a queue on which nothing has run before: reading what one of them wrote
 /// waits for its latest run.
 #[test]
 fn lists_that_take_turns_are_waited_for() {
@@ -521,7 +521,7 @@ struct Counting(Mutex<()>, AtomicU64);
 
 impl QueueLock for Counting {
     fn locked(&self, submit: &mut dyn FnMut()) {
-        let _alone = self.0.try_lock().expect("nobody else");
+        let _alone = self.0.try_lock().expect("a free lock");
         self.1.fetch_add(1, Relaxed);
         submit();
     }

@@ -145,7 +145,7 @@ fn an_address_protects_every_import_of_the_same_vulkan_buffer() {
     let given = own.buffer(3 * ROOM, true);
     let (told, other) = (elements(&rig.context, &given, 0), elements(&rig.context, &given, 1).promote_auto());
     let overlapping = elements(&rig.context, &given, 1).promote_private();
-    assert_eq!(fused_through(&rig, &x, &other, &out), (Outcome::Fused, true), "nobody knows an address");
+    assert_eq!(fused_through(&rig, &x, &other, &out), (Outcome::Fused, true), "no address was given out");
     other.fill(0).unwrap();
     told.device_address().unwrap();
     for buffer in [&other, &overlapping] {

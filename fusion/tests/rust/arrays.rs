@@ -344,7 +344,7 @@ macro_rules! forms {
     };
 }
 
-/// Pairs of which the first is less, equal and greater, small and anything.
+/// Pairs in which the first number is less than, equal to, and greater than the second: small numbers, and random ones.
 fn inputs() -> (Vec<u32>, Vec<u32>) {
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
     let mut state = 0x9e37_79b9_u32;

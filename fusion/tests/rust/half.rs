@@ -140,7 +140,7 @@ table! { 29:
     through 1 |a, b, c| f16::from_f32(a.to_f32() * 0.1).to_bits();
 }
 
-/// To the bit, except for what is no number, and one unit of quotients and roots, of which Vulkan asks less of a device.
+/// Equal to the bit, except for NaNs, and within one unit in the last place for quotients and roots, where Vulkan requires less precision.
 #[test]
 fn functions_of_halves_are_those_of_the_host() {
     let rig = rig!();
@@ -171,7 +171,7 @@ fn functions_of_halves_are_those_of_the_host() {
             wrong.insert(format!("{} of {:?}: {device:#x}, not {host:#x}", function.0, &of[..function.1]));
         }
     }
-    println!("{} results, of which others: {near:?}", found.len());
+    println!("{} results; those that differ from the host's: {near:?}", found.len());
     assert!(wrong.is_empty(), "{} results are wrong: {wrong:#?}", wrong.len());
     rig.assert_no_validation_messages();
 }

@@ -79,7 +79,7 @@ pub fn shader(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders").join(format!("{name}.spv"))
 }
 
-/// What memory holds before a run: a different word at every place, none of which any kernel computes.
+/// The contents of memory before a run: a different word at every place, and none that any kernel computes.
 pub fn poison(len: usize) -> Vec<u32> {
     (0..len as u32).map(|k| 0xdead_0000 ^ k.wrapping_mul(0x0101)).collect()
 }

@@ -36,7 +36,7 @@ impl Rect {
     }
 }
 
-/// The points after `from`, the last of which is `to`; the curve between two of them leaves and arrives vertically.
+/// The points of an edge after `from`, up to and including `to`. The curve between two of them leaves and arrives vertically.
 pub(super) fn route(from: Point, to: Point, obstacles: &[Rect]) -> Vec<Point> {
     let mut points = vec![from, to];
     // A node that the edge begins or ends at lies beside it and not between.
