@@ -23,11 +23,18 @@ mod host;
 
 pub(crate) use host::repeated_word;
 
-/// Typed memory on the device. A handle: clones are the same memory, which lives until the last handle and the last
-/// submission that uses it are gone.
+/// A buffer of `T` in device memory.
 ///
-/// New buffers are filled with zeros. Buffers of [`Context::scratch`] get device memory when something first needs it,
-/// which is never where every use of them was kept inside fused kernels.
+/// Buffers are made by [`Context::buffer`] (zeros), [`Context::buffer_from`] (contents), [`Context::scratch`] (temporaries) and
+/// [`Context::import`] (memory of the program). Kernels get them as accessors: [`read`](Buffer::read), [`write`](Buffer::write) and
+/// [`read_write`](Buffer::read_write). The host accesses them with [`upload`](Buffer::upload), [`download`](Buffer::download) and
+/// [`fill`](Buffer::fill), which wait for the work that they depend on.
+///
+/// A buffer may be *promoted* ([`promote_auto`](Buffer::promote_auto)): then fused kernels may keep its contents in registers or shared
+/// memory instead of writing them to device memory. Reading it afterwards is an error until something writes it.
+///
+/// This is a handle: clones are the same memory, which is freed when the last handle is dropped and the last submission that uses it
+/// has completed.
 #[derive(Debug)]
 pub struct Buffer<T> {
     pub(crate) inner: Handle,
@@ -53,7 +60,7 @@ impl<T: Pod> Buffer<T> {
         (self.inner.size / size_of::<T>().max(1) as u64) as usize
     }
 
-    /// Whether there are no elements; so only of an import of fewer bytes than an element has.
+    /// Whether there are no elements. Only an imported buffer can be empty, if it has fewer bytes than one element.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -65,30 +72,29 @@ impl<T: Pod> Buffer<T> {
         self.inner.size
     }
 
-    /// The identity of the memory, as reports name it. Buffers over the same imported memory have the same.
+    /// The id of the memory in reports. Buffers over the same imported memory have the same id.
     #[must_use]
     pub fn id(&self) -> BufferId {
         self.inner.shared.id.planned()
     }
 
-    /// The name in messages and reports: the one given, or `buffer` with a number.
+    /// The name in messages and reports: the one that was [set](Buffer::set_name), or `buffer` with a number.
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name().to_string()
     }
 
-    /// The context it belongs to.
+    /// The context that it belongs to.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { inner: self.context.clone() }
     }
 
-    /// The same memory as elements of another type, as many as fit. A kernel's element type is compared with it.
-    /// Nothing is converted.
+    /// Returns a handle of the same memory with another element type, and as many elements as fit. No bytes are converted.
     ///
-    /// A submission is an error where a kernel has elements of another type than the buffer: floats instead of integers, or
-    /// scalars of another size. Integers with and without sign are one, a buffer of scalars may be vectors or structures of them,
-    /// and a buffer of `u8` anything.
+    /// The element type of a buffer is compared with that of the kernel: a submission fails where a kernel declares floats instead of
+    /// integers, or scalars of another size. Signed and unsigned integers are not distinguished, a buffer of scalars may be declared as vectors or
+    /// structures of them, and a buffer of `u8` as anything.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), vkfuse::Error> {
@@ -104,15 +110,15 @@ impl<T: Pod> Buffer<T> {
         Buffer { inner: self.inner.clone(), context: self.context.clone(), element: PhantomData }
     }
 
-    /// The address of the first element, for kernels that take pointers. Such a kernel's submission must say what it
-    /// reaches through them, with [`Handler::uses`](crate::Handler::uses).
+    /// The device address of the first element, for kernels that take pointers. Submissions of such kernels declare the buffers that they
+    /// access through pointers with [`Handler::uses`](crate::Handler::uses).
     ///
-    /// From then on no fused kernel keeps contents of that memory to itself, whichever buffer names them: the address of
-    /// one part of an imported vulkano buffer leads to the others.
+    /// From then on the contents of this memory are not promoted. For an imported buffer this applies to all of the Vulkan buffer, since
+    /// the address of one part leads to the others.
     ///
     /// # Errors
     ///
-    /// A device without buffer addresses, or no memory left.
+    /// Fails if the device does not support buffer addresses, or if there is not enough memory.
     pub fn device_address(&self) -> Result<u64, Error> {
         let memory = self.inner.memory(&mut self.context.lock().graph)?.clone();
         if self.inner.shared.tell(self.inner.reach) {
@@ -122,78 +128,79 @@ impl<T: Pod> Buffer<T> {
         memory.device_address().ok_or_else(|| self.inner.error(BufferError::NoAddress))
     }
 
-    /// Gives it a name for messages and reports, which every handle has.
+    /// Sets the name in messages and reports, for all handles of the buffer.
     pub fn set_name(&self, name: &str) {
         self.inner.set_name(name);
     }
 
-    /// Says whether and how fused kernels may keep the contents to themselves. A property of the memory: every handle has it.
+    /// Sets whether, and where, fused kernels may keep the contents instead of writing them to memory, for all handles of the buffer.
     pub fn set_promotion(&self, promote: Promote) {
         self.inner.set_promote(promote);
     }
 
-    /// As [`set_name`](Buffer::set_name), in the expression that makes the buffer.
+    /// Sets the name like [`set_name`](Buffer::set_name), and returns the buffer.
     #[must_use]
     pub fn named(self, name: &str) -> Buffer<T> {
         self.set_name(name);
         self
     }
 
-    /// As [`set_promotion`](Buffer::set_promotion), in the expression that makes the buffer.
+    /// Sets the promotion like [`set_promotion`](Buffer::set_promotion), and returns the buffer.
     fn promoted(self, promote: Promote) -> Buffer<T> {
         self.set_promotion(promote);
         self
     }
 
-    /// Asks that fused kernels keep the contents in registers: each element is only used by one invocation.
+    /// Requests that fused kernels keep the contents in registers. This takes lists in which each element is used by one invocation alone.
     ///
-    /// A property of the memory: every handle has it. What could not be shown to be right is not done, and the report
-    /// says why.
+    /// The request applies to all handles of the buffer. Where it cannot be shown to be correct the contents are written to memory as usual,
+    /// and the report gives the reason.
     #[must_use]
     pub fn promote_private(self) -> Buffer<T> {
         self.promoted(Promote::Private)
     }
 
-    /// Asks that fused kernels keep the contents in shared memory: each element is only used by one work-group.
+    /// Requests that fused kernels keep the contents in shared memory. This takes lists in which each element is used by one work-group alone.
+    /// Otherwise as [`promote_private`](Buffer::promote_private).
     #[must_use]
     pub fn promote_local(self) -> Buffer<T> {
         self.promoted(Promote::Local)
     }
 
-    /// Leaves it to the planner whether and how the contents stay inside a fused kernel.
+    /// Lets the planner choose whether fused kernels keep the contents in registers, in shared memory, or in device memory.
     #[must_use]
     pub fn promote_auto(self) -> Buffer<T> {
         self.promoted(Promote::Auto)
     }
 
-    /// Takes a promotion back.
+    /// Withdraws a promotion: the contents are always written to device memory.
     #[must_use]
     pub fn no_promotion(self) -> Buffer<T> {
         self.promoted(Promote::None)
     }
 
-    /// An accessor that only reads.
+    /// Passes the buffer to a kernel that reads it.
     #[must_use]
     #[inline]
     pub fn read(&self) -> Accessor<'_> {
         self.accessor(Access::Read)
     }
 
-    /// An accessor that writes.
+    /// Passes the buffer to a kernel that writes it.
     #[must_use]
     #[inline]
     pub fn write(&self) -> Accessor<'_> {
         self.accessor(Access::Write)
     }
 
-    /// An accessor that reads and writes.
+    /// Passes the buffer to a kernel that reads and writes it.
     #[must_use]
     #[inline]
     pub fn read_write(&self) -> Accessor<'_> {
         self.accessor(Access::ReadWrite)
     }
 
-    /// An accessor that only reads, of contents that stay as they are: see [`Accessor::constant`].
+    /// Passes the buffer to a kernel that reads it, with contents that do not change: see [`Accessor::constant`].
     #[must_use]
     pub fn constant(&self) -> Accessor<'_> {
         self.read().constant()

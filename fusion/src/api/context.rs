@@ -1,4 +1,4 @@
-//! A device with everything that belongs to it: memory, kernels, queues, caches.
+//! Contexts: a Vulkan device with its memory, kernels, queues and caches.
 
 use std::{
     fs,
@@ -33,24 +33,33 @@ use crate::{
     vk::{DeviceInfo, DeviceProfile, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
 
-/// A device with everything that belongs to it. A handle; clones are the same context, which lives until the last handle
-/// and the last object made by it are gone.
+/// A Vulkan device, and everything that is made with it: [buffers](Buffer), [kernels](Kernel), [queues](Queue) and caches of code.
+///
+/// Most programs make one context with [`Context::new`] and keep it. A context either opens a device of its own, or uses one that the
+/// program has opened ([`from_vulkano`](Context::from_vulkano), [`from_raw`](Context::from_raw)). Objects of different contexts
+/// cannot be used together.
+///
+/// This is a handle: clones are the same context, which may be used from several threads at once. The device is closed when the last
+/// handle and the last object made from it are dropped.
 #[derive(Debug, Clone)]
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
 }
 
 impl Context {
-    /// A context on the device that the environment names, or else the fastest.
+    /// Opens the fastest device of this machine, or the one that the environment variable `VKFUSE_DEVICE` names.
+    ///
+    /// Other [environment variables](crate::environment::VARIABLES) change its options: this is [`Context::with_options`] with
+    /// [`ContextOptions::from_env`].
     ///
     /// # Errors
     ///
-    /// No loader, no driver, no device of that name, or one without what is needed.
+    /// Fails if there is no Vulkan loader, no driver or no such device, or if the device lacks a feature that is required.
     pub fn new() -> Result<Context, Error> {
         Context::with_options(ContextOptions::from_env())
     }
 
-    /// A context with a device of its own.
+    /// Opens a device with these options.
     ///
     /// # Errors
     ///
@@ -63,13 +72,15 @@ impl Context {
         Ok(Context::on(gpu, options))
     }
 
-    /// A context over a device that exists, on the queues given. They must be the very `Arc`s that the rest of the program
-    /// submits through, because those carry the lock. The device must have been made with
-    /// [`Context::required_features`]. The options' device and validation are not used.
+    /// Makes a context on a vulkano device that the program has opened, and on these of its queues.
+    ///
+    /// The device has to be made with [`Context::required_features`]. The queues have to be the same `Arc`s that the rest of the
+    /// program submits through, because they hold the locks of the queues. [`ContextOptions::device`] and
+    /// [`ContextOptions::validation_layer`] have no effect.
     ///
     /// # Errors
     ///
-    /// A feature that the device was made without; a queue of another device; no queue that can compute.
+    /// Fails if the device was made without a required feature, a queue belongs to another device, or no queue supports compute.
     pub fn from_vulkano(
         device: Arc<vulkano::device::Device>,
         queues: Vec<Arc<vulkano::device::Queue>>,
@@ -78,14 +89,16 @@ impl Context {
         Ok(Context::on(Gpu::over(device, queues)?, options))
     }
 
-    /// A context over a device by its Vulkan handles, vouched for by [`RawDevice::new`], on the queues named there. Nothing of
-    /// the program's is destroyed: when the context and everything made by it is gone, the device is as before. The options'
-    /// device and validation are not used.
+    /// Makes a context on a device that the program has opened, given as raw Vulkan handles, and on the queues that the
+    /// [`RawDevice`] names. [`RawDevice::new`] states what the handles have to satisfy.
+    ///
+    /// The context destroys none of these handles: the program destroys the device after the context and everything made from it are
+    /// dropped. [`ContextOptions::device`] and [`ContextOptions::validation_layer`] have no effect.
     ///
     /// # Errors
     ///
-    /// A null handle; a physical device of another instance; a feature that the device was made without, by name; a queue
-    /// that the device was made without or that cannot compute; no queue at all.
+    /// Fails if a handle is null, the physical device belongs to another instance, the device was made without a required feature
+    /// (the error names it) or without one of the queues, a queue does not support compute, or no queue is named.
     pub fn from_raw(device: &RawDevice, options: ContextOptions) -> Result<Context, Error> {
         Ok(Context::on(Gpu::over_raw(device)?, options))
     }
@@ -147,22 +160,22 @@ impl Context {
         Context { inner: Arc::new_cyclic(inner) }
     }
 
-    /// The features that a device handed to [`Context::from_vulkano`] must have been made with.
+    /// The features that a device has to be made with for [`Context::from_vulkano`].
     #[must_use]
     pub fn required_features() -> vulkano::device::DeviceFeatures {
         Gpu::required_features()
     }
 
-    /// The devices of this machine.
+    /// Lists the devices of this machine, also those that lack what a context requires.
     ///
     /// # Errors
     ///
-    /// No loader.
+    /// Fails if there is no Vulkan loader.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
         Ok(Gpu::enumerate()?)
     }
 
-    /// The device.
+    /// Name, limits and capabilities of the device.
     #[must_use]
     pub fn device_info(&self) -> &DeviceInfo {
         &self.inner.gpu.caps().info
@@ -174,11 +187,14 @@ impl Context {
         self.inner.gpu.caps().compile_only.is_some()
     }
 
-    /// Loads a SPIR-V file with exactly one compute entry point.
+    /// Loads a kernel from a SPIR-V file with exactly one compute entry point. For one with several, see [`Context::kernel`].
+    ///
+    /// The module is validated and analysed. The result of that is cached, so that loading the same module again is fast.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no valid module, has no or several compute entry points, or needs what the device lacks.
+    /// Fails if the file cannot be read, is no valid module, has no compute entry point or several, or requires a capability that the
+    /// device does not have.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel, Error> {
         let path = path.as_ref();
         let bytes = fs::read(path)
@@ -187,7 +203,7 @@ impl Context {
         self.kernel_from_bytes(&name, &bytes)
     }
 
-    /// Takes the bytes of a SPIR-V module with exactly one compute entry point. The name is for messages.
+    /// Loads a kernel from the bytes of a SPIR-V module with exactly one compute entry point. The name appears in messages and reports.
     ///
     /// # Errors
     ///
@@ -197,7 +213,7 @@ impl Context {
         Kernel::checked(&self.inner, jit::Kernel::from_bytes(name, bytes, artifacts)?)
     }
 
-    /// Takes the words of a SPIR-V module with exactly one compute entry point. The name is for messages.
+    /// Loads a kernel from the words of a SPIR-V module with exactly one compute entry point. The name appears in messages and reports.
     ///
     /// # Errors
     ///
@@ -207,39 +223,40 @@ impl Context {
         Kernel::checked(&self.inner, jit::Kernel::from_words(name, words, artifacts)?)
     }
 
-    /// Compiles WGSL text with exactly one compute entry point. The name is for messages.
+    /// Compiles a kernel from WGSL with exactly one compute entry point. The name appears in messages and reports.
     ///
     /// # Errors
     ///
-    /// The text does not parse or validate; and as [`Context::load_spirv`].
+    /// Fails if the text does not parse or validate, and as [`Context::load_spirv`].
     #[cfg(feature = "wgsl")]
     pub fn kernel_from_wgsl(&self, name: &str, text: &str) -> Result<Kernel, Error> {
         let artifacts = self.inner.programs.artifacts();
         Kernel::checked(&self.inner, jit::Kernel::from_wgsl(name, text, artifacts)?)
     }
 
-    /// Takes one entry point of a module: by name, or the only one there is.
+    /// Makes a kernel from one compute entry point of a module: the one of this name, or without a name the only one.
     ///
     /// # Errors
     ///
-    /// No such entry point, or no name where there are several; a kernel that needs what the device lacks.
+    /// Fails if there is no such entry point, if there are several and none is named, or if the kernel requires a capability that the
+    /// device does not have.
     pub fn kernel(&self, module: &Module, entry: Option<&str>) -> Result<Kernel, Error> {
         let artifacts = self.inner.programs.artifacts();
         Kernel::checked(&self.inner, jit::Kernel::with_artifacts(module, entry, artifacts)?)
     }
 
-    /// A buffer of this many zeros.
+    /// Makes a buffer of `len` elements, filled with zeros.
     ///
     /// # Errors
     ///
-    /// No elements, more than the device can hold in one buffer, or no memory left.
+    /// Fails if `len` is 0, if the buffer would be larger than the device allows, or if there is not enough memory.
     pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(len)?;
         buffer.unfilled()?;
         Ok(Buffer::over(&self.inner, buffer))
     }
 
-    /// A buffer with these contents.
+    /// Makes a buffer with these contents.
     ///
     /// # Errors
     ///
@@ -252,27 +269,29 @@ impl Context {
         Ok(buffer)
     }
 
-    /// A buffer over memory of the caller's: a vulkano buffer, or a part of one, vouched for by [`UserBuffer::new`]; or a
-    /// part of a Vulkan buffer by its handle, vouched for by [`UserBuffer::from_raw`].
+    /// Makes a buffer over memory of the program: all or a part of a vulkano buffer ([`UserBuffer::new`]), or of a Vulkan buffer given
+    /// by its handle ([`UserBuffer::from_raw`]).
     ///
-    /// Its contents are taken as they are. Several of these may be parts of one Vulkan buffer; they are ordered by the
-    /// bytes they share.
+    /// The buffer keeps the contents of that memory. Several buffers may be parts of one Vulkan buffer, and may overlap: submissions that
+    /// use them are ordered by the bytes that they share.
     ///
     /// # Errors
     ///
-    /// A buffer of another device, or one made without the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and `TRANSFER_DST`; a null
-    /// handle; a range that is empty, or larger than a buffer with the memory requirements of this one can be.
+    /// Fails if the Vulkan buffer belongs to another device, was made without one of the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and
+    /// `TRANSFER_DST`, or its handle is null; or if the range is empty, or larger than a buffer with these memory requirements can be.
     pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
         Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))
     }
 
-    /// A buffer for what only lives between kernels: promoted wherever that is possible, and without device memory until
-    /// something needs it. Zeros otherwise, as any new buffer.
+    /// Makes a buffer for temporaries, which one kernel writes and later ones read.
+    ///
+    /// It is like [`Context::buffer`] with [`promote_auto`](Buffer::promote_auto): fused kernels keep its contents in registers or
+    /// shared memory where that is possible. It gets device memory, filled with zeros, only when something needs it.
     ///
     /// # Errors
     ///
-    /// As [`Context::buffer`]; that no memory is left shows when it is first needed.
+    /// As [`Context::buffer`], except that a lack of memory is reported by the call that first needs the memory.
     pub fn scratch<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Ok(Buffer::over(&self.inner, self.scratch_inner::<T>(len)?).promote_auto())
     }
@@ -293,11 +312,11 @@ impl Context {
         Ok(BufferInner::new(&self.inner.device, size))
     }
 
-    /// A queue. Queues of one context share the device's hardware queues, in turn.
+    /// Makes a queue. The queues of a context are distributed over the hardware queues of the device.
     ///
     /// # Errors
     ///
-    /// The property `enable_fusion` on a device that cannot fuse.
+    /// Fails if [`enable_fusion`](QueueOptions::enable_fusion) is set and the device does not support fusion.
     pub fn queue(&self, options: QueueOptions) -> Result<Queue, Error> {
         let info = self.device_info();
         if options.fusion && !info.supports_fusion() {
@@ -308,7 +327,7 @@ impl Context {
         Ok(Queue::new(&self.inner, lane as u32, &options))
     }
 
-    /// What was done since the context was made.
+    /// Counts of dispatches, barriers, compilations and so on since the context was made.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let gpu = self.inner.gpu.stats();
@@ -346,12 +365,13 @@ impl Context {
         self.inner.gpu.validation_messages()
     }
 
-    /// Waits for everything on every queue, host tasks of queues that are gone included. Ends every fusion list.
+    /// Waits for all work of all queues, including the host tasks of queues that were dropped. Cancels every open fusion list, which
+    /// then runs unfused.
     ///
     /// # Errors
     ///
-    /// A list that could not be run; a host task that failed since its queue or the context was last waited for, whether or not
-    /// somebody asked its event; the device failed. Of several errors it is the first; the others are logged.
+    /// Fails if a list could not be run, if a host task has failed since its queue or the context was last waited for (also if its event has
+    /// returned that error already), or if the device fails. Returns the first of several errors, and logs the others.
     pub fn wait(&self) -> Result<(), Error> {
         let queues = self.inner.lock().queues.clone();
         let mut result = Ok(());
@@ -364,25 +384,26 @@ impl Context {
         result
     }
 
-    /// Waits until nothing is being built in the background
-    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)). So does dropping the
-    /// last handle of the context. A program that ends with a context that is never dropped, in a static for instance,
-    /// has to call this: it would take the driver away from under the threads that build.
+    /// Waits until no code is being built in the background
+    /// ([`FusionProperties::build_in_background`](crate::FusionProperties::build_in_background)).
+    ///
+    /// Dropping the last handle of the context does the same. A program that never drops its context, because it is in a static for
+    /// instance, has to call this before it exits: otherwise the driver is unloaded while threads still use it.
     pub fn wait_for_builds(&self) {
         self.inner.programs.background.wait();
     }
 
-    /// Whether the caches of this context keep a sort of thing. What is too large or too small for the settings is
-    /// found out when it is there.
+    /// Checks whether the caches of this context keep artifacts of this kind. A single artifact may still be too large or too small for
+    /// the cache's settings.
     ///
     /// # Errors
     ///
-    /// Why it is not kept.
+    /// The reason why artifacts of this kind are not kept.
     pub fn is_cacheable(&self, artifact: Artifact) -> Result<(), NotCacheable> {
         self.inner.programs.is_cacheable(artifact)
     }
 
-    /// Forgets the pipelines kept in memory, except for those of lists that are kept. The persistent store keeps what it has.
+    /// Empties the memory cache of pipelines, except for those of kept lists. The persistent cache is left as it is.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -392,20 +413,22 @@ impl Context {
         drop(known);
     }
 
-    /// Waits until the persistent store has written what was built so far, for `patience` at most. Says whether it has. What
-    /// could not be written is counted in [`Context::cache_stats`], and reported by events. The end of a context waits as well:
-    /// `VKFUSE_CACHE_CLOSE_WAIT`.
+    /// Waits until the persistent cache has written everything that was built so far, or until `patience` has passed. Returns whether it
+    /// has finished.
+    ///
+    /// Failed writes count in [`Context::cache_stats`], and are reported as events. Dropping the context waits in the same way, for as long as
+    /// the environment variable `VKFUSE_CACHE_CLOSE_WAIT` says.
     pub fn flush_cache(&self, patience: std::time::Duration) -> bool {
         self.inner.programs.store.flush(patience)
     }
 
-    /// Changes how many pipelines are kept in memory, and how many bytes of code; 0 is no limit. What is over the limit
-    /// leaves, the least recently used first, and lives on where it is still used.
+    /// Sets the largest number of pipelines, and of bytes of their code, in the memory cache; 0 is no limit. Pipelines beyond the limit
+    /// are removed, the least recently used first. Work that still uses them is not affected.
     pub fn resize_memory_cache(&self, entries: usize, bytes: u64) {
         self.inner.programs.resize(entries, bytes);
     }
 
-    /// What the caches have done since the context was made, and how full they are.
+    /// Hits, misses and sizes of the caches of this context, since it was made.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.inner.programs.stats()

@@ -1,4 +1,4 @@
-//! What a submit closure fills in: arguments, scalars, the dispatch.
+//! The description of one dispatch: kernel, arguments, push constants, size.
 
 use std::sync::Arc;
 
@@ -16,13 +16,15 @@ use crate::{
     },
 };
 
-/// What a submit closure fills in. Every method returns the handler, so that calls can be chained.
+/// Describes one dispatch, in the closure of [`Queue::submit`](crate::Queue::submit): its arguments ([`arg`](Handler::arg)), push
+/// constants ([`push`](Handler::push)), specialization constants ([`spec`](Handler::spec)), and its kernel and size
+/// ([`dispatch`](Handler::dispatch), [`dispatch_items`](Handler::dispatch_items)).
 ///
-/// It borrows the buffers and kernels that it is given until the call of [`Queue::submit`](crate::Queue::submit) returns: a submission
-/// that is known from before is only compared with. A closure that makes them itself, or takes them along (`move`), hands over
-/// [`Accessor::into_owned`], and kernels from outside.
+/// Methods may be called in any order, and return the handler for chaining. Exactly one kernel has to be dispatched. The description is
+/// checked when the closure ends; if it does not fit the kernel, nothing is submitted.
 ///
-/// A submission is one dispatch. Mistakes are found when the closure ends, and then nothing is recorded or run.
+/// The handler borrows buffers and kernels until [`Queue::submit`](crate::Queue::submit) returns. A closure that makes a buffer, or moves
+/// one into itself, passes [`Accessor::into_owned`]; kernels have to be made outside of the closure.
 #[derive(Debug)]
 pub struct Handler<'a> {
     pub(crate) request: Request<'a>,
@@ -41,16 +43,19 @@ impl<'a> Handler<'a> {
         Handler { request: Request::new(), after: Vec::new(), launch: None, mistake: None }
     }
 
-    /// Passes a buffer, or a part of one, to a binding: a number for set 0, or `(set, binding)`. An element of an array
-    /// of descriptors is `SetBinding::from(…).element(n)`; all of them are passed by [`args`](Handler::args).
+    /// Binds a buffer, an image, or a part of a buffer. `at` is the binding in descriptor set 0, or `(set, binding)`.
+    ///
+    /// A single element of an array of descriptors is `SetBinding::from(…).element(n)`; [`args`](Handler::args) binds all of them.
     #[inline]
     pub fn arg(&mut self, at: impl Into<SetBinding>, accessor: impl Into<Accessor<'a>>) -> &mut Handler<'a> {
         self.request.args.push((at.into(), accessor.into()));
         self
     }
 
-    /// Passes the elements of an array of descriptors (`buffer Rows { … } rows[4];`, `texture2D textures[8]`), in order: as many as the
-    /// array has. Each is ordered as an argument of its own; that all of them are read, or written, is assumed where any is.
+    /// Binds all elements of an array of descriptors (`buffer Rows { … } rows[4];`, `texture2D textures[8]`), in order.
+    ///
+    /// There have to be as many accessors as the array has elements. Where the kernel reads, or writes, any element, it is assumed to do so with all of
+    /// them.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), vkfuse::Error> {
@@ -76,21 +81,21 @@ impl<'a> Handler<'a> {
         self
     }
 
-    /// Says that the kernel reaches a buffer by its address ([`Buffer::device_address`](crate::Buffer::device_address))
-    /// rather than through a binding. What the code does with an address is not followed, so the accessor is believed: it
-    /// orders the submission, and keeps the buffer alive.
+    /// Declares that the kernel accesses a buffer through its address ([`Buffer::device_address`](crate::Buffer::device_address))
+    /// rather than through a binding.
     ///
-    /// A kernel that follows addresses and says nothing is kept apart from everything else on its queue; against other
-    /// queues and the host only [`depends_on`](Handler::depends_on) and waits order it.
+    /// Accesses through addresses are not analysed. The accessor is trusted: it orders the submission against others that use the buffer, and
+    /// keeps the buffer alive. A kernel that uses addresses without declaring any buffer is ordered against all other work of its queue;
+    /// against other queues and the host only [`depends_on`](Handler::depends_on) and waits order it.
     pub fn uses(&mut self, accessor: impl Into<Accessor<'a>>) -> &mut Handler<'a> {
         self.request.uses.push(accessor.into());
         self
     }
 
-    /// Appends a value to the push constants, at the next offset that is a multiple of the value's alignment.
+    /// Appends a value to the push constants, at the next offset that is a multiple of the value's alignment in Rust.
     ///
-    /// Pushing the members of a block in their order gives their offsets where the block is made of scalars; a block with
-    /// vectors, whose alignment in a shader is larger than in Rust, is best pushed whole as a `repr(C)` struct.
+    /// For a block of scalars, pushing the members in order gives the right offsets. Vectors have a larger alignment in shaders than in Rust:
+    /// push a block with vectors as one `repr(C)` struct with explicit padding.
     #[inline]
     pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler<'a> {
         let push = &mut self.request.push;
@@ -101,34 +106,37 @@ impl<'a> Handler<'a> {
         self
     }
 
-    /// Appends bytes to the push constants as they are.
+    /// Appends bytes to the push constants, without any alignment.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Handler<'a> {
         self.request.push.extend_from_slice(bytes);
         self
     }
 
-    /// Gives a specialization constant a value, by its `SpecId`. Constants without one keep their defaults.
+    /// Sets the specialization constant with this `SpecId`. The others keep their defaults.
     pub fn spec(&mut self, id: u32, value: impl IntoSpecValue) -> &mut Handler<'a> {
         self.request.spec.push((id, value.into_spec_value()));
         self
     }
 
-    /// Runs a kernel on this many work-groups. With a count of 0 it does nothing, in its place among the others.
+    /// Dispatches a kernel with this many work-groups in each dimension. If one of the counts is 0, the kernel does not run.
     #[inline]
     pub fn dispatch(&mut self, kernel: &'a Kernel, groups: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Groups(groups))
     }
 
-    /// Runs a kernel on at least this many items, rounded up to whole work-groups in each dimension. The kernel is to check
-    /// that it stays inside its data.
+    /// Dispatches a kernel with at least this many invocations in each dimension, rounded up to whole work-groups.
+    ///
+    /// The kernel has to compare its invocation id with the size of its data, since the last work-groups may go beyond it.
     #[inline]
     pub fn dispatch_items(&mut self, kernel: &'a Kernel, items: [u32; 3]) -> &mut Handler<'a> {
         self.set_dispatch(kernel, Size::Items(items))
     }
 
-    /// As [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0, as
-    /// `vkCmdDispatchBase` does. In a fusion list such a submission runs by itself. The base is part of the code: each one that a
-    /// kernel is dispatched with is compiled when it is first used, and cached like any other code.
+    /// Dispatches a kernel like [`dispatch`](Handler::dispatch), with work-group ids (and so global ids) that start at `base` instead of 0,
+    /// like `vkCmdDispatchBase`.
+    ///
+    /// Such a submission is never fused. The base is compiled into the code, so that every new base compiles the kernel once; the code is cached
+    /// like any other.
     pub fn dispatch_base(
         &mut self,
         kernel: &'a Kernel,
@@ -166,10 +174,10 @@ impl<'a> Handler<'a> {
         self.mistake.get_or_insert(Error::submit(name, problem));
     }
 
-    /// Orders the submission after the work of an event, besides what its buffers order it after.
+    /// Orders the submission after the work of an event, in addition to the order that follows from its buffers.
     ///
-    /// Inside a fusion list, events of the same list say nothing new and are dropped; depending on an event that another
-    /// queue has listed ends that queue's list.
+    /// In fusion mode, events of the same list have no effect. If the event's submission is in the open list of another queue, that list is
+    /// cancelled and runs unfused.
     pub fn depends_on(&mut self, event: &Event) -> &mut Handler<'a> {
         self.after.push(event.clone());
         self
@@ -197,7 +205,7 @@ impl<'a> Handler<'a> {
     }
 }
 
-/// What a submit closure may return: nothing, or a result whose error cancels the submission.
+/// Return types of a submit closure: `()`, or a result whose error cancels the submission.
 pub trait SubmitResult {
     /// As a result.
     ///
@@ -219,7 +227,7 @@ impl SubmitResult for Result<(), Error> {
     }
 }
 
-/// What can be the value of a specialization constant: the scalars of Rust, and [`SpecValue`] itself (for f16).
+/// Types of values of specialization constants: the scalars of Rust, and [`SpecValue`] itself (for f16).
 pub trait IntoSpecValue {
     /// The value with its type.
     fn into_spec_value(self) -> SpecValue;

@@ -1,4 +1,4 @@
-//! A kernel that can be submitted.
+//! Kernels.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,10 @@ use crate::{
     submission::kernel::{KernelId, KernelInner, check_device},
 };
 
-/// One compute entry point of a module, checked against a context's device. A handle; cheap to clone.
+/// A kernel: one compute entry point of a SPIR-V module, checked against the device of a context.
+///
+/// Kernels are made by [`Context::load_spirv`], [`Context::kernel_from_bytes`] and others, and run by
+/// [`Queue::submit`](crate::Queue::submit). This is a handle, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     pub(crate) inner: Arc<KernelInner>,
@@ -40,7 +43,7 @@ impl Kernel {
         Kernel { inner, context: context.clone() }
     }
 
-    /// The name its module was loaded under.
+    /// The name that its module was loaded with.
     #[must_use]
     pub fn name(&self) -> &str {
         self.inner.jit.name()
@@ -64,22 +67,24 @@ impl Kernel {
         self.inner.jit.spec_constants()
     }
 
-    /// The kernel with some constants given and the others at their defaults: its bindings, work-group size and so on.
+    /// The interface of the kernel (bindings, work-group size and so on) with these values of specialization constants, and the others at their
+    /// defaults. A value for a constant that the module does not declare is ignored.
     ///
     /// # Errors
     ///
-    /// A value of the wrong type; an override without a default that is given none. A value for a constant that the module does not
-    /// declare is ignored.
+    /// Fails if a value has the wrong type, or if a WGSL override without a default is not set.
     pub fn specialized(&self, values: &[(u32, jit::SpecValue)]) -> Result<Arc<Specialized>, Error> {
         Ok(self.inner.jit.specialize(values)?)
     }
 
-    /// The same kernel, for who relies on sub-groups of this many invocations (`requiredSubgroupSize`). Kernels run with the device's default
-    /// ([`DeviceInfo::subgroup_size`](crate::DeviceInfo::subgroup_size)), fused and unfused, which is pinned where a device could take another one.
+    /// Returns the same kernel after checking that it runs with sub-groups of this size (`requiredSubgroupSize`).
+    ///
+    /// Kernels always run with the default size of the device ([`DeviceInfo::subgroup_size`](crate::DeviceInfo::subgroup_size)), fused and
+    /// unfused. On a device with several sizes it is requested explicitly.
     ///
     /// # Errors
     ///
-    /// [`SubmitError::SubgroupSize`], where the default is another size.
+    /// [`SubmitError::SubgroupSize`] if the default is another size.
     pub fn with_subgroup_size(&self, size: u32) -> Result<Kernel, Error> {
         let info = &self.inner.device.gpu.caps().info;
         if size == info.subgroup_size {
@@ -89,7 +94,7 @@ impl Kernel {
         Err(Error::submit(self.name(), SubmitError::SubgroupSize { size, default, device }))
     }
 
-    /// The context it belongs to.
+    /// The context that it belongs to.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { inner: self.context.clone() }

@@ -1,4 +1,4 @@
-//! Queues: where work is submitted.
+//! Queues, to which work is submitted.
 
 use std::{
     mem,
@@ -31,11 +31,17 @@ mod tests;
 
 pub use host_task::HostScope;
 
-/// A queue: where work is submitted. A handle; clones are the same queue.
+/// A queue, to which kernels, copies and host tasks are submitted.
 ///
-/// Submissions of all queues of a context are ordered by the buffers they use, as if they had been run one after the
-/// other in the order submitted; what has nothing to do with each other may overlap. Queues can be used from several
-/// threads at once.
+/// All work of a context behaves as if it ran in the order of submission, over all of its queues: work that uses the same bytes of a buffer
+/// runs in that order, and independent work may overlap. No barriers or semaphores are needed for that.
+///
+/// Between [`FusionWrapper::start_fusion`] and [`complete_fusion`](FusionWrapper::complete_fusion) the queue is in *fusion mode*: submitted
+/// kernels are collected in a list, which then runs fused where that is shown to be correct. [`Queue::fuse`] does both around a
+/// closure. Outside of fusion mode each submission goes to the device at once.
+///
+/// This is a handle: clones are the same queue, which may be used from several threads at once. Dropping the last handle runs a list that
+/// is still open, unfused.
 #[derive(Debug, Clone)]
 pub struct Queue {
     pub(crate) inner: Arc<QueueInner>,
@@ -65,35 +71,38 @@ impl Queue {
         Queue { inner: Arc::new(QueueInner { origin, fusion: options.fusion }) }
     }
 
-    /// The context.
+    /// The context that it belongs to.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { inner: self.inner.context.clone() }
     }
 
-    /// Whether the queue was made to enter fusion mode.
+    /// Whether the queue can enter fusion mode ([`QueueOptions::enable_fusion`]).
     #[must_use]
     pub fn fusion_enabled(&self) -> bool {
         self.inner.fusion
     }
 
-    /// Whether submissions are being listed.
+    /// Whether the queue is in fusion mode, so that submissions are collected in a list.
     #[must_use]
     pub fn is_in_fusion_mode(&self) -> bool {
         matches!(self.inner.state().mode, Mode::Recording(_))
     }
 
-    /// Waits for everything submitted to this queue. In fusion mode that cancels: the list runs unfused.
+    /// Waits for all work of this queue. In fusion mode this cancels the list, which then runs unfused.
     ///
     /// # Errors
     ///
-    /// A list that could not be run, a host task that failed since the last wait, or the device. Of several errors
-    /// it is the first; the others are logged.
+    /// Fails if a list could not be run, if a host task has failed since the last wait, or if the device fails. Returns the first of
+    /// several errors, and logs the others.
     pub fn wait(&self) -> Result<(), Error> {
         self.inner.context.wait_for_queue(&self.inner.queue, CancelCause::QueueWait)
     }
 
-    /// Runs a closure in fusion mode, and completes the list with the default properties.
+    /// Fuses the kernels that a closure submits: starts fusion mode, calls the closure, and completes the list.
+    ///
+    /// The list is completed with the default [`FusionProperties`], which prove every fusion and change no bit of any result. The returned event
+    /// says what became of the list: [`Event::outcome`], [`Event::report`]. The [crate documentation](crate#example) has an example.
     ///
     /// # Errors
     ///
@@ -102,15 +111,15 @@ impl Queue {
         self.fuse_with(&FusionProperties::default(), record)
     }
 
-    /// Runs a closure in fusion mode, and completes the list.
+    /// Fuses the kernels that a closure submits, with these properties: starts fusion mode, calls the closure, and completes the list.
     ///
-    /// An error or a panic in the closure cancels: what was listed so far runs unfused, and the error or panic goes on to
+    /// An error or a panic in the closure cancels the list: what it has submitted so far runs unfused, and the error or panic is passed on to
     /// the caller.
     ///
     /// # Errors
     ///
-    /// A queue made without the property or in fusion mode already; the closure's error; and those of
-    /// [`FusionWrapper::complete_fusion`].
+    /// Fails if the queue was made without [`enable_fusion`](QueueOptions::enable_fusion) or is in fusion mode already, if the closure
+    /// fails, and as [`FusionWrapper::complete_fusion`].
     pub fn fuse_with(
         &self,
         properties: &FusionProperties,
@@ -140,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// The pending work of the context and why it waits, in the DOT language, for looking at.
+    /// The pending work of the context and its dependencies, as a graph in the DOT language.
     #[must_use]
     pub fn dependency_dot(&self) -> String {
         let mut schedule = self.inner.context.lock();

@@ -1,4 +1,4 @@
-//! How to make a context and its queues.
+//! Options of contexts and queues.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,16 @@ use crate::{
     vk::DeviceSelector,
 };
 
-/// How to make a [`Context`](crate::Context). Methods take and return the options by value.
+/// Options of a [`Context`](crate::Context), set by chained calls:
+///
+/// ```no_run
+/// # fn main() -> Result<(), vkfuse::Error> {
+/// use vkfuse::{Context, ContextOptions};
+///
+/// let context = Context::with_options(ContextOptions::new().device("H200").validation_layer(true))?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ContextOptions {
     pub(crate) device: DeviceSelector,
@@ -27,14 +36,15 @@ pub struct ContextOptions {
 }
 
 impl ContextOptions {
-    /// The defaults: the fastest device, no validation, no profiling, caches in memory and in the user's cache folder.
+    /// The default options: the fastest device, no validation layer, no profiling, caches in memory and in the user's cache folder.
+    /// The environment is not read, except for the settings of the caches.
     #[must_use]
     pub fn new() -> ContextOptions {
         ContextOptions::default()
     }
 
-    /// The defaults, changed by [environment variables](crate::environment::VARIABLES). One that cannot be read, or whose
-    /// name is almost that of another, is a warning in the log.
+    /// The default options, changed by [environment variables](crate::environment::VARIABLES). Variables with invalid values, and
+    /// misspelt names of variables, are logged as warnings.
     #[must_use]
     pub fn from_env() -> ContextOptions {
         environment::check_names();
@@ -55,39 +65,40 @@ impl ContextOptions {
         }
     }
 
-    /// Which device: a number in the loader's order, a part of its name, or a [`DeviceSelector`].
+    /// Selects the device: by its number in the order of the Vulkan loader, by a part of its name, or by a [`DeviceSelector`].
     #[must_use]
     pub fn device(mut self, device: impl Into<DeviceSelector>) -> ContextOptions {
         self.device = device.into();
         self
     }
 
-    /// Opens the device to plan, to emit, to build pipelines and to fill the cache, and for nothing else: without queues, and without memory
-    /// for buffers. What would run, or takes memory, is [`DeviceError::CompileOnly`](crate::error::DeviceError::CompileOnly); a list is
-    /// recorded as ever, kept with [`keep_unrun`](crate::FusionWrapper::keep_unrun), and then [planned](crate::FusedList::plan) or
-    /// [warmed](crate::FusedList::warm).
+    /// Opens the device for compilation alone, without queues and without memory for buffers: to see plans, and to fill caches ahead of time.
     ///
-    /// A device without hardware, which Mesa's RADV opens where `RADV_FORCE_FAMILY` names a family of AMD's, is opened like this in any case.
+    /// Calls that would run something, or need device memory, fail with
+    /// [`DeviceError::CompileOnly`](crate::error::DeviceError::CompileOnly). Lists are recorded as usual, kept with
+    /// [`keep_unrun`](crate::FusionWrapper::keep_unrun), and then [planned](crate::FusedList::plan) or [warmed](crate::FusedList::warm).
+    ///
+    /// A device without hardware, which Mesa's RADV opens if `RADV_FORCE_FAMILY` names a family of AMD GPUs, is always opened like this.
     #[must_use]
     pub fn compile_only(mut self, on: bool) -> ContextOptions {
         self.compile_only = on;
         self
     }
 
-    /// Switches the Khronos validation layer on, if it is installed. Its messages go to the log and are counted in
-    /// [`Stats`](crate::Stats).
+    /// Enables the Khronos validation layer, if it is installed. Its messages are logged, and counted in [`Stats`](crate::Stats).
     #[must_use]
     pub fn validation_layer(mut self, on: bool) -> ContextOptions {
         self.validation = on;
         self
     }
 
-    /// Translation validation: before fused code is used for the first time, an interpreter runs it and the unfused list
-    /// on small instances of the list (few work-groups, the edges of guards, nothing to do), in hostile orders, and compares
-    /// bytes, touched sets and uninitialised reads. Code that differs is not used: the list runs unfused, with
-    /// [`Reason::Differs`](crate::Reason::Differs). What the interpreter cannot judge is used; the report says so.
+    /// Enables translation validation: fused code is compared with the unfused list in an interpreter before it is used for the first time.
     ///
-    /// This checks the planner and the code it makes, not the driver: for that see
+    /// The interpreter runs both on small instances of the list (few work-groups, the edges of guards, nothing to do), in hostile orders, and
+    /// compares bytes, touched addresses and uninitialised reads. Code that differs is not used: the list runs unfused, with
+    /// [`Reason::Differs`](crate::Reason::Differs). Code that the interpreter cannot run is used, and the report says so.
+    ///
+    /// This checks the planner and the emitted code, not the driver. For the driver see
     /// [`FusionProperties::verify_first_run`](crate::FusionProperties::verify_first_run).
     #[must_use]
     pub fn validate_code(mut self, on: bool) -> ContextOptions {
@@ -120,17 +131,18 @@ impl ContextOptions {
         self
     }
 
-    /// How floats are compiled in what runs outside of fusion lists, and in lists that are cancelled: `Strict`, the default, gives the
-    /// bits that a fused list gives under `Strict`. `Contract` leaves the float decorations and execution modes of each kernel as the
-    /// user's compiler wrote them. [`FusionProperties::float`](crate::FusionProperties::float) says it of one list, those of its kernels
-    /// that run alone included.
+    /// Sets how floating-point operations are compiled outside of fusion lists, and in lists that are cancelled.
+    ///
+    /// [`FloatMode::Strict`], the default, gives the same bits as fused lists under `Strict`. [`FloatMode::Contract`] leaves the float
+    /// decorations and execution modes of each kernel as the compiler wrote them.
+    /// [`FusionProperties::float`](crate::FusionProperties::float) sets the mode for one list, including kernels in it that run alone.
     #[must_use]
     pub fn float(mut self, float: FloatMode) -> ContextOptions {
         self.float = float;
         self
     }
 
-    /// Takes the time on the device of every submission of every queue, and asks the driver about the code that it makes
+    /// Measures the device time of every submission of every queue, and queries the driver's statistics of compiled code
     /// ([`StepReport::statistics`](crate::StepReport::statistics)).
     #[must_use]
     pub fn profiling(mut self, on: bool) -> ContextOptions {
@@ -138,37 +150,39 @@ impl ContextOptions {
         self
     }
 
-    /// Accesses outside of the range that is bound are defined, as Vulkan's feature `robustBufferAccess2` has it: they read zeros and write
-    /// nothing, fused and unfused. Off by default, because it costs time: drivers compare every address with the end of its range, and
-    /// what is fused then rests on what can be shown to stay within its range. Where that cannot be shown of what one kernel writes and another
-    /// one accesses they are two dispatches, and a kernel is not fused where an access may leave a uniform buffer, an array inside of a
-    /// block, or a range whose length is no multiple of four bytes ([`Reason::MayLeaveRange`](crate::Reason::MayLeaveRange)).
+    /// Makes accesses outside of a bound range defined, as the Vulkan feature `robustBufferAccess2` does: they read zeros and write nothing, fused
+    /// and unfused.
     ///
-    /// A context with a device of its own switches the feature on, and does not open where the device has not got it. Over
-    /// a device of the program's it is a statement: the program says that the device was made with the feature. Where that is seen
-    /// already (`vulkano`'s device, or the create info of a [`RawDevice`](crate::RawDevice)) it need not be said.
+    /// Off by default, because it costs time: drivers compare every address with the end of its range, and fewer kernels are fused. If it
+    /// cannot be shown that the accesses to data passed from one kernel to another stay in range, the two become separate dispatches. A kernel with an access
+    /// that may leave a uniform buffer, an array inside of a block, or a range whose length is no multiple of four bytes is not fused at all
+    /// ([`Reason::MayLeaveRange`](crate::Reason::MayLeaveRange)).
+    ///
+    /// A context that opens its own device enables the feature, and fails if the device does not have it. For a device that the program opened, this
+    /// option declares that the device was made with the feature; it is not needed where the context can see that: for devices of vulkano, and for
+    /// a [`RawDevice`](crate::RawDevice) with its create info.
     #[must_use]
     pub fn robust_buffer_access(mut self, on: bool) -> ContextOptions {
         self.robust = on;
         self
     }
 
-    /// Parameters of the schedules that the planner chooses, instead of those known to be best for the device. They change how fast
-    /// a fused list runs, and never what it computes.
+    /// Sets parameters of the schedules that the planner chooses, which by default are those that are known to be best for the device. They affect
+    /// the speed of fused lists, never their results.
     #[must_use]
     pub fn tuning(mut self, tuning: Tuning) -> ContextOptions {
         self.tuning = tuning;
         self
     }
 
-    /// How code is cached.
+    /// Sets how code is cached: in memory, on disk, over the network.
     #[must_use]
     pub fn cache(mut self, cache: CacheOptions) -> ContextOptions {
         self.cache = cache;
         self
     }
 
-    /// Writes the SPIR-V of every kernel that is built or loaded into a folder, named by its key.
+    /// Writes the SPIR-V of every kernel that is built or loaded from a cache to a folder. Files are named by the key of the code.
     #[must_use]
     pub fn dump_spirv(mut self, folder: impl Into<PathBuf>) -> ContextOptions {
         self.dump_spirv = Some(folder.into());
@@ -194,7 +208,7 @@ impl From<String> for DeviceSelector {
     }
 }
 
-/// How to make a [`Queue`](crate::Queue).
+/// Options of a [`Queue`](crate::Queue), set by chained calls.
 #[derive(Debug, Clone, Default)]
 pub struct QueueOptions {
     pub(crate) fusion: bool,
@@ -202,20 +216,21 @@ pub struct QueueOptions {
 }
 
 impl QueueOptions {
-    /// A queue that runs what is submitted at once.
+    /// The default options: submissions go to the device at once, and are not timed.
     #[must_use]
     pub fn new() -> QueueOptions {
         QueueOptions::default()
     }
 
-    /// Lets the queue enter fusion mode.
+    /// Allows the queue to enter fusion mode ([`Queue::fuse`](crate::Queue::fuse), [`FusionWrapper`](crate::FusionWrapper)). Outside of fusion
+    /// mode this changes nothing.
     #[must_use]
     pub fn enable_fusion(mut self, on: bool) -> QueueOptions {
         self.fusion = on;
         self
     }
 
-    /// Takes the time on the device of every submission of this queue.
+    /// Measures the device time of every submission of this queue: [`Event::gpu_time`](crate::Event::gpu_time).
     #[must_use]
     pub fn profiling(mut self, on: bool) -> QueueOptions {
         self.profiling = on;

@@ -1,8 +1,12 @@
-//! How a list may be fused.
+//! Properties of a fusion list.
 
 use crate::jit::{FloatMode, FuseOptions, Policy};
 
-/// How a list may be fused. The defaults prove everything and change no bit of any result.
+/// Properties of a fusion list, passed to [`FusionWrapper::complete_fusion`](crate::FusionWrapper::complete_fusion) or
+/// [`Queue::fuse_with`](crate::Queue::fuse_with).
+///
+/// With the defaults every fusion is proven, a fused list gives the same bits as an unfused one, and kernels are fused only where that is
+/// expected to be faster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FusionProperties {
     pub(crate) no_barriers: bool,
@@ -17,64 +21,64 @@ pub struct FusionProperties {
 }
 
 impl FusionProperties {
-    /// The defaults.
+    /// The default properties.
     #[must_use]
     pub fn new() -> FusionProperties {
         FusionProperties::default()
     }
 
-    /// Leaves out barriers between the fused kernels even where one is needed. Has an effect only under
-    /// [`Policy::Trust`]; the report lists what was trusted. Where none is needed there is none anyway.
+    /// Omits barriers between fused kernels, also where the planner finds that one is needed. Only has an effect under [`Policy::Trust`], and the
+    /// report lists the omitted ones. Barriers that are not needed are always omitted.
     #[must_use]
     pub fn no_barriers(mut self) -> FusionProperties {
         self.no_barriers = true;
         self
     }
 
-    /// Fuses also where that is known to be slower, and makes it an error if the list does not become one kernel.
-    /// The list runs unfused then.
+    /// Fuses also where that is expected to be slower. If the list cannot become one kernel, it runs unfused, and completing it is an
+    /// error.
     #[must_use]
     pub fn force_fusion(mut self) -> FusionProperties {
         self.force = true;
         self
     }
 
-    /// Fuses nothing: every kernel is a dispatch of its own, all in one command buffer with the barriers between them that they need.
-    /// That is what a program does that records its kernels by hand, and what fusion is to be measured against.
+    /// Fuses nothing: every kernel is a dispatch of its own, in one command buffer with the necessary barriers. This is what a program
+    /// would record by hand, and the baseline to compare fusion with.
     #[must_use]
     pub fn unfused(mut self) -> FusionProperties {
         (self.apart, self.no_autotune) = (true, true);
         self
     }
 
-    /// Runs every kernel in its own order. Without this, a kernel that goes by its element number may take the rows or tiles of
-    /// another, and so join it in one kernel: the report's `rewrites` say which.
+    /// Keeps the order in which each kernel processes its elements. Without this, a kernel that processes elements independently may take them in
+    /// the order of another kernel's rows or tiles, so that the two can be fused; the report's `rewrites` name such kernels.
     #[must_use]
     pub fn no_rewrites(mut self) -> FusionProperties {
         self.no_rewrites = true;
         self
     }
 
-    /// Does not wait for fused code that is not in memory: the list runs unfused, with the outcome
-    /// [`Outcome::Building`](crate::Outcome::Building), while a thread of its own builds or loads the code. As soon as
-    /// that is there, lists of the same structure run fused. Without a memory cache this changes nothing.
+    /// Does not wait for fused code that is not in the memory cache: the list runs unfused, with the outcome
+    /// [`Outcome::Building`](crate::Outcome::Building), while a background thread builds or loads the code. Once the code is
+    /// ready, lists of the same structure run fused. Has no effect without a memory cache.
     #[must_use]
     pub fn build_in_background(mut self) -> Self {
         self.background = true;
         self
     }
 
-    /// Compares fused and unfused on the device where fused code is used for the first time by this context: for who
-    /// distrusts a driver.
+    /// Compares the results of fused and unfused code on the device, when this context uses fused code for the first time. This guards against
+    /// errors of the driver's compiler.
     ///
-    /// The fused list runs on copies of the buffers that it writes, the unfused one on the buffers themselves, from the same
-    /// contents; then all bytes are compared, and ending the list waits for that. The results are the unfused ones in any case. If they
-    /// differ, the list's fused code is not used again by this context, for no list, and the outcome says so:
-    /// [`Reason::Differs`](crate::Reason::Differs). If they cannot be compared, because there is no memory for the
-    /// copies or a kernel follows device addresses, the list runs unfused with [`Reason::NotCompared`](crate::Reason::NotCompared).
+    /// The unfused list runs on the buffers themselves, and the fused one on copies of the buffers that it writes, with the same contents. Then all
+    /// bytes are compared; completing the list waits for that. Its results are the unfused ones in any case. If bytes differ, this context does
+    /// not use the fused code again, and the outcome is [`Reason::Differs`](crate::Reason::Differs). If a comparison is not possible, because there
+    /// is no memory for the copies or a kernel uses device addresses, the list runs unfused with
+    /// [`Reason::NotCompared`](crate::Reason::NotCompared).
     ///
-    /// What stays inside the fused kernel is not compared, and cannot be read afterwards either. Equal bytes on one run show little about
-    /// others: other numbers, and races that came out well.
+    /// Contents that stay inside of the fused kernel are not compared, and cannot be read afterwards either. One run with equal bytes shows little
+    /// about runs with other data, or about races.
     #[must_use]
     pub fn verify_first_run(mut self, on: bool) -> FusionProperties {
         self.verify = on;
@@ -104,17 +108,19 @@ impl FusionProperties {
         self
     }
 
-    /// Whether what cannot be proven is split (`Prove`, the default) or believed (`Trust`).
+    /// Sets what happens where a fusion cannot be proven correct: with [`Policy::Prove`], the default, the kernels stay separate dispatches; with
+    /// [`Policy::Trust`] they are fused, and the report lists what was trusted.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> FusionProperties {
         self.policy = policy;
         self
     }
 
-    /// Whether floating-point results must have the same bits as unfused (`Strict`, the default), or the driver may
-    /// contract operations across the former kernel borders (`Contract`). Kernels of the list that run alone are compiled in the same mode:
-    /// under `Contract` with their own float decorations and execution modes.
-    /// [`ContextOptions::float`](crate::ContextOptions::float) says it of what runs outside of lists.
+    /// Sets how floating-point operations of the list are compiled. With [`FloatMode::Strict`], the default, results have the same bits as
+    /// unfused. With [`FloatMode::Contract`] the driver may contract operations across kernel boundaries.
+    ///
+    /// Kernels of the list that run alone are compiled in the same mode: under `Contract` with their own float decorations and execution modes.
+    /// [`ContextOptions::float`](crate::ContextOptions::float) sets the mode outside of lists.
     #[must_use]
     pub fn float(mut self, float: FloatMode) -> FusionProperties {
         self.float = float;

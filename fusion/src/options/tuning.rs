@@ -8,12 +8,13 @@ use crate::vk::{NARROW_BYTES, PRIVATE_BYTES};
 /// Declares [`Tuning`] once: its fields, the methods that set them, and their names in text.
 macro_rules! parameters {
     ($( $(#[doc = $doc:literal])+ $field:ident: $type:ty, $name:literal; )+) => {
-        /// Parameters of the schedules that the planner chooses, in place of those known to be best for the device.
+        /// Parameters of the schedules that the planner chooses for fused kernels, for [`ContextOptions::tuning`](crate::ContextOptions::tuning).
         ///
-        /// They change how fast a fused list runs and never what it computes. A parameter that is not set keeps the device's value.
+        /// They affect the speed of fused lists, never their results. A parameter that is not set keeps the value that is known to be best
+        /// for the device.
         ///
-        /// As text, which the environment variable `VKFUSE_SCHEDULE` holds, a tuning is a list of `NAME=VALUE` with commas or spaces
-        /// between them; switches are `on` or `off`:
+        /// As text, for example in the environment variable `VKFUSE_SCHEDULE`, a tuning is a list of `NAME=VALUE`, separated by commas or
+        /// spaces; switches are `on` or `off`:
         ///
         /// ```
         /// # use vkfuse::Tuning;
@@ -43,13 +44,13 @@ macro_rules! parameters {
                 }
             )+
 
-            /// These parameters and, where one is not set, that of the other tuning.
+            /// These parameters, with those that are not set taken from another tuning.
             #[must_use]
             pub fn or(self, other: Tuning) -> Tuning {
                 Tuning { $( $field: self.$field.or(other.$field), )+ }
             }
 
-            /// Sets a parameter by its name; `None` if there is none of this name, or it takes no such value.
+            /// Sets a parameter by its name; `None` if there is no parameter of this name, or the value is not valid for it.
             fn set(&mut self, name: &str, value: &str) -> Option<()> {
                 match name {
                     $( $name => self.$field = Some(<$type as Value>::parse(value)?), )+
@@ -76,48 +77,50 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// Invocations of a work-group of data-parallel kernels, whose results do not depend on its size; 0 is the largest size
+    /// Number of invocations in a work-group of data-parallel kernels, whose results do not depend on it; 0 is the largest size
     /// among the fused kernels.
     work_group: u32, "work-group";
-    /// Items that an invocation of data-parallel kernels does; 1 is no coarsening.
+    /// Number of items that an invocation of data-parallel kernels processes; 1 is no coarsening.
     items: u32, "items";
     /// Whether four adjacent elements are accessed as one vector.
     vectors: bool, "vectors";
-    /// Vectors that an invocation does one after another where the number of items is no multiple of four.
+    /// Number of vectors that an invocation processes one after another where the number of items is no multiple of four.
     serial_vectors: u32, "serial-vectors";
-    /// Items of its own work-group that an invocation does by superword vectorization, where a kernel's work-group cannot be
-    /// chosen freely; 1 is none.
+    /// Number of items of its work-group that an invocation processes by superword vectorization, where the work-group size is given by the
+    /// kernel; 1 is none.
     superword: u32, "superword";
-    /// Work-groups of kernels with barriers that one work-group does (block coarsening); 1 is none.
+    /// Number of work-groups of kernels with barriers that one work-group does the work of (block coarsening); 1 is none.
     block_coarsening: u32, "block-coarsening";
-    /// Invocations that a work-group of kernels with barriers keeps, each doing the work of several (thread
+    /// Number of invocations that a work-group of kernels with barriers keeps, each doing the work of several (thread
     /// coarsening); 0 is none.
     thread_coarsening: u32, "thread-coarsening";
-    /// Most bytes of private variables of all that one invocation does by block or thread coarsening. Once this is set, thread coarsening
-    /// also takes kernels with loops that are not unrolled.
+    /// Largest total size in bytes of the private variables of an invocation after block or thread coarsening. If this is set, thread coarsening
+    /// also applies to kernels with loops that are not unrolled.
     private_bytes: u32, "private-bytes";
-    /// Fewest work-groups that coarsening leaves of a dispatch. If it is not set, it is 1 for whatever kind of coarsening is set here.
+    /// Smallest number of work-groups that coarsening may leave in a dispatch. If it is not set, it is 1 for the kinds of coarsening that are
+    /// set here.
     least_work_groups: u32, "least-work-groups";
-    /// Work-groups of a single sub-group that are put into one; 1 is none.
+    /// Number of work-groups of a single sub-group that are packed into one work-group; 1 is none.
     packed: u32, "packed";
-    /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. It takes a device with shuffles and full
-    /// sub-groups of a known size.
+    /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. This requires a device with shuffles
+    /// and full sub-groups of a known size.
     shuffles: bool, "shuffles";
-    /// Most iterations of a loop that is unrolled completely.
+    /// Largest number of iterations of a loop that is unrolled completely.
     unroll: u32, "unroll";
-    /// Iterations of a longer loop that are unrolled at a time; 1 is none.
+    /// Number of iterations that are unrolled at a time in longer loops; 1 is none.
     unroll_by: u32, "unroll-by";
-    /// Most bytes of results that an invocation keeps in registers as it stores them, for kernels that read them again; 0 loads them in each kernel.
+    /// Largest number of bytes of results that an invocation keeps in registers when it stores them, for later kernels that read them; 0 loads them
+    /// in each kernel.
     kept_bytes: u32, "kept-bytes";
-    /// Stores that are sunk below the loads that follow, at a time; 0 is none.
+    /// Number of stores that are moved behind later loads at a time; 0 is none.
     sunk_stores: u32, "sunk-stores";
-    /// Most bytes of push constants of a fused kernel, if that is less than the device's `maxPushConstantsSize`. The rest is passed in a
-    /// uniform buffer of the engine.
+    /// Largest number of bytes of push constants of a fused kernel, if that is less than the device's `maxPushConstantsSize`. The rest is
+    /// passed in a uniform buffer of the engine.
     push_bytes: u32, "push-bytes";
 }
 
 impl Tuning {
-    /// Everything as it is known to be best for the device.
+    /// A tuning with no parameter set: the values that are known to be best for the device.
     #[must_use]
     pub fn new() -> Tuning {
         Tuning::default()

@@ -174,7 +174,7 @@ fn the_option_is_what_keeps_elements_in_memory() {
     assert_eq!(z.download().unwrap(), expected);
 }
 
-/// Devices that the program made, with and without the feature, where the program says that it is on or does not.
+/// Whether the feature is on follows from a vulkano device itself, whatever the program says.
 #[test]
 fn a_device_of_the_programs_says_it_itself() {
     if Rig::open().is_none() {

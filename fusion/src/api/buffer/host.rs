@@ -1,7 +1,7 @@
 //! The host's side of a buffer: upload, download, and access in place.
 //!
-//! Every call here takes its place in the order of things: what is pending on the bytes is waited for, and a fusion list
-//! that would write them (or, when the host writes, use them at all) is cancelled and runs first.
+//! Every call here is ordered among the submissions: it waits for pending work on the bytes, and cancels a fusion list
+//! that would write them (or, when the host writes, use them at all), which then runs first.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ use crate::{
 };
 
 impl<T: Pod> Buffer<T> {
-    /// Replaces all elements.
+    /// Copies `data` to the buffer, replacing all elements. Waits for earlier work that uses the buffer.
     ///
     /// # Errors
     ///
-    /// Not exactly [`len`](Buffer::len) elements; the device failed.
+    /// Fails if `data` does not have exactly [`len`](Buffer::len) elements, or if the device fails.
     pub fn upload(&self, data: &[T]) -> Result<(), Error> {
         if data.len() != self.len() {
             return Err(self
@@ -31,11 +31,11 @@ impl<T: Pod> Buffer<T> {
         self.upload_at(0, data)
     }
 
-    /// Replaces the elements from `offset` on.
+    /// Copies `data` to the elements from `offset` on. Waits for earlier work that uses them.
     ///
     /// # Errors
     ///
-    /// The range is outside the buffer; the device failed.
+    /// Fails if the range is outside of the buffer, or if the device fails.
     pub fn upload_at(&self, offset: usize, data: &[T]) -> Result<(), Error> {
         let range = self.byte_range(offset..offset.saturating_add(data.len()))?;
         if range.is_empty() {
@@ -45,20 +45,20 @@ impl<T: Pod> Buffer<T> {
         self.write_bytes(&hold, range, bytemuck::cast_slice(data), &points)
     }
 
-    /// All elements.
+    /// Copies all elements to the host. Waits for earlier work that writes the buffer.
     ///
     /// # Errors
     ///
-    /// The buffer holds nothing that may be read, because a fused kernel kept its contents to itself; the device failed.
+    /// Fails if a fused kernel has kept newer contents of the buffer to itself (the buffer is promoted), or if the device fails.
     pub fn download(&self) -> Result<Vec<T>, Error> {
         self.download_range(0..self.len())
     }
 
-    /// Some elements.
+    /// Copies a range of elements to the host. Waits for earlier work that writes them.
     ///
     /// # Errors
     ///
-    /// As [`download`](Buffer::download); also a range outside the buffer.
+    /// As [`download`](Buffer::download), and if the range is outside of the buffer.
     pub fn download_range(&self, elements: Range<usize>) -> Result<Vec<T>, Error> {
         let range = self.byte_range(elements.clone())?;
         let mut out = vec![T::zeroed(); elements.len()];
@@ -70,12 +70,12 @@ impl<T: Pod> Buffer<T> {
         Ok(out)
     }
 
-    /// All elements as they are in memory, even if a fused kernel kept newer contents to itself: shows that it wrote
-    /// nothing.
+    /// Copies all elements as they are in device memory, even if a fused kernel has kept newer contents to itself. Tests use this to see what
+    /// was written to memory.
     ///
     /// # Errors
     ///
-    /// The device failed.
+    /// Fails if the device fails.
     pub fn download_stale(&self) -> Result<Vec<T>, Error> {
         let range = self.elements();
         let mut out = vec![T::zeroed(); self.len()];

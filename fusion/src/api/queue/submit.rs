@@ -28,10 +28,10 @@ use crate::{
 };
 
 impl Queue {
-    /// Submits one dispatch, described by the closure. In fusion mode it is listed; otherwise it is handed to the device
-    /// before this returns.
+    /// Submits one dispatch of a kernel. The closure describes it through a [`Handler`]: kernel, arguments, size.
     ///
-    /// An error or a panic in the closure, or a submission that does not fit its kernel, leaves everything as before.
+    /// In fusion mode the dispatch is added to the list; otherwise it is given to the device before this returns. The returned event stands
+    /// for its completion. If the closure fails or panics, or if arguments do not fit the kernel, nothing is submitted.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), vkfuse::Error> {
@@ -48,7 +48,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// The closure's own; [`Error::Submit`] for a submission that does not fit; code that cannot be built; the device.
+    /// Fails if the closure fails, if arguments do not fit the kernel ([`Error::Submit`]), if code cannot be built, or if the device fails.
     pub fn submit<'a, R: SubmitResult>(
         &self,
         describe: impl FnOnce(&mut Handler<'a>) -> R,
