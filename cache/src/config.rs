@@ -98,7 +98,7 @@ pub struct RemoteConfig {
 }
 
 impl RemoteConfig {
-    /// The defaults, for a store at a URL: read and written, trusting no one.
+    /// The defaults, for a store at a URL: read and written, without trusted signers.
     pub fn at(url: impl Into<String>) -> RemoteConfig {
         RemoteConfig {
             url: url.into(),

@@ -44,7 +44,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether somebody else could have written it.
+    /// Whether another user could have written it.
     pub(crate) fn is_foreign(&self, user: u32) -> bool {
         self.owner != user || self.mode & 0o022 != 0
     }
@@ -81,7 +81,7 @@ pub(crate) trait Disk: Send + Sync + Debug {
     fn list(&self, folder: &File) -> io::Result<Vec<(String, FileKind)>>;
     /// Sets the stamp that says when a file was last used.
     fn stamp(&self, file: &File, stamp: Stamp) -> io::Result<()>;
-    /// Takes the exclusive lock of an open file if no one has it. It ends with the handle. A file
+    /// Takes the exclusive lock of an open file if it is free. Dropping the handle releases it. A file
     /// system without locks answers `Unsupported`.
     fn try_lock(&self, file: &File) -> io::Result<bool>;
     /// Writes a file through to the device.

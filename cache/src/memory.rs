@@ -3,11 +3,11 @@
 //! A hit takes the lock of the thread's local map and nothing else. Finding that there is none, inserting one, and the first hit of a
 //! thread on a key take the map's lock. The first caller builds outside it; others wait on that entry alone. The order of use is exact for a thread, and the
 //! limits are exact. What is evicted, removed or cleared is dropped outside
-//! every lock, and lives on where somebody still holds it.
+//! every lock, and lives as long as a caller holds it.
 //!
 //! # Guarantees
 //! - at most one build of a key at a time, as long as the cache is not cleared in between
-//! - a failure reaches everybody who waited for it; only [`BuildError::Permanent`] is remembered
+//! - a failure is returned to all waiting callers; only [`BuildError::Permanent`] is remembered
 //! - after a failure that may pass, and after a panic, one waiter builds once more
 //! - a build that asks for itself gets an error and does not wait
 

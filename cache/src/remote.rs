@@ -1,9 +1,9 @@
 //! The remote tier: a store over the network that machines share, asked after a local miss.
 //!
-//! What comes from there is an input and not a fact. An entry says who made it; one that a trusted signer made is taken,
-//! any other is only compared with what is built here. A blob of a driver is taken from trusted signers alone. The
-//! network is given a time limit, and what fails some times in a row is not asked for a while: a store that is down, slow,
-//! full or lying costs time, with a bound, and nothing else.
+//! Its contents are untrusted input. An entry names its signer: one by a trusted signer is used,
+//! any other is only compared with what is built here. A blob of a driver is used from trusted signers alone. The
+//! network has a time limit, and a store that fails several times in a row is not asked for a while: a store that is down, slow,
+//! full or malicious costs a bounded time, and nothing else.
 
 mod backend;
 mod breaker;
@@ -61,8 +61,8 @@ struct Shared {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     handle: tokio::runtime::Handle,
     backend: Arc<Backend>,
-    /// Of reading, and of writing: who answers one may not answer the other. Who lied may be written to; what is put in the place
-    /// of a lie is none.
+    /// Separate breakers for reading and for writing, since a store may fail at one of them alone. A store that returned wrong data is still
+    /// written to, which replaces the wrong data.
     reads: Breaker,
     writes: Breaker,
     keys: Keys,
@@ -98,7 +98,7 @@ impl Shared {
         let (told, heard) = sync_channel(1);
         self.handle.spawn(async move {
             let result = tokio::time::timeout(limit, work).await.unwrap_or(Err(RemoteMiss::TimedOut));
-            // No one listens any more where the limit was not kept.
+            // Nothing receives it any more if the limit was exceeded.
             let _ = told.send(result);
         });
         match heard.recv_timeout(limit + SLACK) {
@@ -207,7 +207,7 @@ impl Remote {
     /// The blob of a driver, if a trusted signer made it.
     pub(crate) fn blob(&self, key: &Key, driver: &Part) -> Result<Fetched<Vec<u8>>, RemoteMiss> {
         let found = self.look(key, What::Blob, Some(driver)).and_then(|opened| {
-            // Not even taken apart before it is known who made it.
+            // It is not even decoded before its signer is known.
             if !opened.is_trusted {
                 return Err(RemoteMiss::Untrusted);
             }
@@ -232,7 +232,7 @@ impl Remote {
             return Err(RemoteMiss::KnownAbsent);
         }
         let fetched = self.shared.fetch(name);
-        // Anyone who gives what no one asked for is as good as one who gives nothing.
+        // A store that returns something else than was asked for counts as one that fails.
         let opened = fetched.and_then(|bytes| envelope::open(bytes, key, what, &self.shared.keys));
         match &opened {
             Ok(opened) if opened.is_trusted => self.shared.reads.succeeded(),
@@ -290,7 +290,7 @@ impl Remote {
         self.put_later(key, None, What::Entry, entry.sections());
     }
 
-    /// Puts the blob of a driver there, later. Without a key to sign it with no one would take it.
+    /// Uploads the blob of a driver, later. Does nothing without a key to sign it, since unsigned blobs are not used.
     pub(crate) fn put_blob(&self, key: &Key, driver: &Part, blob: &[u8]) {
         if self.shared.keys.signs() {
             let sections = [("driver", driver.as_bytes()), ("blob", blob)];
@@ -326,7 +326,7 @@ impl Remote {
         match self.uploads.push(bytes, job) {
             Ok(()) => {}
             Err(Refused::Full) => self.shared.not_uploaded(id, RemoteMiss::QueueFull),
-            // No one waits for the network.
+            // Uploads happen on a thread, never in the caller.
             Err(Refused::NoThread(_)) => self.shared.not_uploaded(id, RemoteMiss::Failed),
         }
     }

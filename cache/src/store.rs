@@ -99,8 +99,8 @@ impl Drop for Distant {
     }
 }
 
-/// How often a write is begun, where what it had made so far was taken away: by somebody who emptied
-/// the folder, or a program that clears caches.
+/// How often a write is begun if its temporary files are removed meanwhile, by a user who empties
+/// the folder or a program that clears caches.
 const ATTEMPTS: usize = 3;
 
 /// Writes what is in the queue and sweeps once more when the last clone of a store goes.
@@ -192,7 +192,7 @@ impl Store {
     }
 
     fn later(&self) -> Option<&Later> {
-        // A process that was forked off has the queue, and no one who works on it.
+        // A forked process has the queue without its thread.
         self.state.as_ref().ok().and_then(|opened| opened.later.as_ref()).filter(|later| later.is_here())
     }
 

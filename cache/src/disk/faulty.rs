@@ -28,7 +28,7 @@ pub(crate) enum Trouble {
     Short,
 }
 
-/// Somebody else, who acts before each operation: its number, counted from 1, and its name.
+/// Another process, as a function that is called before each operation with its number, counted from 1, and its name.
 struct Other(Box<dyn Fn(usize, &'static str) + Send + Sync>);
 
 impl fmt::Debug for Other {
@@ -75,7 +75,7 @@ impl Faulty {
         Faulty::new(0, Trouble::Die)
     }
 
-    /// No trouble, but somebody else acts before each operation.
+    /// No faults, but another process acts before each operation.
     pub(crate) fn beside(other: impl Fn(usize, &'static str) + Send + Sync + 'static) -> Faulty {
         Faulty { other: Some(Other(Box::new(other))), ..Faulty::none() }
     }

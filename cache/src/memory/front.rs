@@ -113,7 +113,7 @@ impl<K: MemoryKey, V> Front<K, V> {
     /// [`Front::hit`] of a key whose `value` the map has, and which this thread's local map has from now on.
     pub(crate) fn copy(&self, key: &K, value: &Arc<V>) -> (Cached<V>, Places) {
         let places = self.insert(*key, value);
-        // No one but the map, which is locked, takes it out again.
+        // Only the map, which is locked, removes it again.
         let hit = self.hit(key).unwrap_or_else(|| Cached::new(Arc::clone(value)));
         (hit, places)
     }

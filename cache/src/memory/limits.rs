@@ -24,10 +24,10 @@ impl Default for MemoryLimits {
     }
 }
 
-/// A value of the cache, shared with it and with everybody else who asked for it.
+/// A value of the cache, shared with the cache and with other callers.
 ///
-/// It lives as long as one of these does, also when the cache lets go of it. Clones of what one thread got are counted apart
-/// from those of other threads, so that threads that use one value write to no memory in common.
+/// It lives as long as one of these does, also after the cache has evicted it. Each thread counts its clones separately, so that threads
+/// that use one value write to no memory in common.
 #[expect(clippy::redundant_allocation, reason = "the outer count is a thread's, the inner one everybody's")]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cached<V>(Arc<Arc<V>>);
@@ -38,7 +38,7 @@ impl<V> Cached<V> {
         Cached(Arc::new(value))
     }
 
-    /// The value, for those who want it in an [`Arc`]: one that all threads count.
+    /// The value as an [`Arc`], with a reference count that all threads share.
     pub fn to_arc(&self) -> Arc<V> {
         Arc::clone(&self.0)
     }

@@ -26,7 +26,7 @@ pub(crate) struct Dropped<K, V, E> {
 
 pub(crate) struct Map<K: MemoryKey, V, E> {
     order: LruCache<K, Kept<V, E>, ahash::RandomState>,
-    /// What is finished, for those who only want that. It changes with the order, under the same lock.
+    /// The finished entries, for look-ups that do not build. It changes with the order, under the same lock.
     front: Arc<Front<K, V>>,
     limits: MemoryLimits,
     finished: usize,

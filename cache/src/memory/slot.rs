@@ -1,14 +1,14 @@
 //! One entry of the memory cache while it is built and after.
 //!
-//! A finished value is read from `value` without the state's lock. The state is for those who came
+//! A finished value is read from `value` without the state's lock. The state is for callers that came
 //! before it was finished, and for failures.
 //!
 //! ```text
 //! Building ── ok ───────────────► Ready
 //!   │ ▲ └──── lasting failure ───► Failed
-//!   │ └────── one waiter ──── Retry ◄── first attempt, somebody waits
+//!   │ └────── one waiter ──── Retry ◄── first attempt, with waiters
 //!   └──────── failure that may pass, panic
-//!                                Over ◄─── second attempt, or no one waits
+//!                                Over ◄─── second attempt, or without waiters
 //! ```
 
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -19,7 +19,7 @@ use crate::memory::waits::{Owner, Wait};
 use crate::sync::{Condvar, Mutex, lock};
 
 pub(crate) enum State<E> {
-    /// Somebody builds; `waiters` threads sleep on the slot.
+    /// A thread builds; `waiters` threads sleep on the slot.
     Building { waiters: usize },
     /// The first attempt failed without a lasting reason, and the next thread that looks builds.
     Retry { waiters: usize },
@@ -27,7 +27,7 @@ pub(crate) enum State<E> {
     Ready,
     /// A lasting failure, kept until the monotonic clock says so.
     Failed { failure: Failure<E>, until: Option<Duration> },
-    /// A failure that is not kept: for those who waited; the slot is out of the map.
+    /// A failure that is returned to the waiters and not kept; the slot is out of the map.
     Over(Failure<E>),
 }
 

@@ -1,4 +1,4 @@
-//! Who waits for whose build, over all caches of the process.
+//! The wait-for graph of builds, over all caches of the process.
 //!
 //! A builder may ask for other entries, also of another cache. Before a thread waits, the chain
 //! "slot, its builder, the slot that builder waits for, …" is followed: if it comes back to the
@@ -33,7 +33,7 @@ impl Owner {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(current_thread().id());
     }
 
-    /// No one builds any more.
+    /// The build has ended.
     pub(crate) fn release(&self) {
         let _table = table();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -1,4 +1,4 @@
-//! A circuit breaker: who fails some times in a row is left alone for a while.
+//! A circuit breaker: a service that fails several times in a row is not asked for a while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ struct State {
     failures: u32,
     open_until: Option<Instant>,
     pause: Duration,
-    /// Since when somebody is trying whether it can be closed.
+    /// When a caller last began to try whether it can be closed.
     is_tried: Option<Instant>,
 }
 
@@ -34,7 +34,7 @@ impl Breaker {
         match state.open_until {
             None => true,
             Some(until) if now < until => false,
-            // Anyone who tries may never come back to say how it went.
+            // A caller that tries may never report the outcome.
             Some(_) if state.is_tried.is_some_and(|since| now < since + FIRST_PAUSE) => false,
             Some(_) => {
                 state.is_tried = Some(now);

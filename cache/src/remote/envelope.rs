@@ -1,12 +1,12 @@
-//! What an object of the remote store is: the full key, a file of the store, and who made both.
+//! The format of an object in the remote store: the full key, a file of the store, and a signature over both.
 //!
 //! ```text
 //! offset  size  field                                    all numbers little endian
 //!      0     8  magic "VKFREMO\n"
 //!      8     4  version (1)
 //!     12     4  what: 1 entry, 2 driver blob
-//!     16    32  public key of the signer (ed25519); zero where no one signed
-//!     48    64  signature; zero where no one signed
+//!     16    32  public key of the signer (ed25519); zero if unsigned
+//!     48    64  signature; zero if unsigned
 //!    112     8  length of the key
 //!    120     *  the key, as a `.src` file
 //!      *     *  the body, as a `.bin` or `.blob` file
@@ -92,7 +92,7 @@ pub(crate) fn open(mut object: Vec<u8>, key: &Key, what: What, keys: &Keys) -> R
     let signer: [u8; SIGNER] = std::array::from_fn(|at| object[HEAD + at]);
     let signature: [u8; SIGNATURE] = std::array::from_fn(|at| object[HEAD + SIGNER + at]);
     let is_trusted = match keys.trusts(&signer) {
-        // One that bears the name of somebody who is trusted, and that he did not sign.
+        // It names a trusted signer that did not sign it.
         true if !keys.verifies(&signer, &digest(&object), &signature) => return Err(RemoteMiss::Forged),
         is_trusted => is_trusted,
     };

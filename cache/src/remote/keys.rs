@@ -69,7 +69,7 @@ impl Keys {
             let malformed = |line| KeyError::Malformed { path: path.clone(), line };
             for (line, bytes) in lines(path, PUBLIC, false)? {
                 let key = VerifyingKey::from_bytes(&bytes).map_err(|_| malformed(line))?;
-                // A key that everybody can sign with.
+                // A weak key: anyone can make signatures for it.
                 if key.is_weak() {
                     return Err(malformed(line));
                 }
@@ -82,7 +82,7 @@ impl Keys {
                 return Err(KeyError::Malformed { path: path.to_owned(), line: secret.len() });
             };
             let key = SigningKey::from_bytes(&bytes);
-            // Anyone who signs here trusts himself.
+            // The own key is trusted.
             keys.trusted.insert(key.verifying_key().to_bytes(), key.verifying_key());
             keys.own = Some(key);
         }

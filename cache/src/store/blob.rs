@@ -5,7 +5,7 @@
 //! name and is not locked belongs to a process that died. That blob is then removed, and the death is
 //! noted. The process may have died of something else, so the driver's next blob is stored again; after
 //! a second death none of that driver and entry is, until the last death is old enough to be forgotten
-//! or somebody forgives it.
+//! or is forgiven (`vkfuse cache forgive`).
 
 use std::fs::File;
 use std::io;
@@ -145,7 +145,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, driver: &Part, blob: &[u8], room: Ro
         if let Some(held) = &ledger
             && !fits(inner, held, cost)
         {
-            // A store that no one has counted yet may have room all the same.
+            // A store that has not been counted yet may have room all the same.
             if room == Room::AsItIs && held.record.is_some() {
                 return Err(Skip::Full);
             }
@@ -242,16 +242,16 @@ pub(crate) fn begin_elsewhere(store: &Store, key: &Key, driver: &Part) -> Option
 
 /// What the marker of a load says.
 enum Left {
-    /// No one is loading.
+    /// No load is in progress.
     Nothing,
-    /// Somebody is, or that cannot be known.
+    /// A load is in progress, or that cannot be known.
     Loading,
     /// A process died during its load. The lock of its marker is held, so that only one process acts on it.
     Dead(File),
 }
 
 /// Looks at the marker of a load. The lock of a file that has lost its name says nothing: its owner took
-/// the name away when it was done, or somebody put another marker in its place.
+/// the name away when it was done, or another marker took its place.
 fn left_by(inner: &Inner, root: &File, marker: &str) -> Left {
     let disk = &*inner.disk;
     for _ in 0..LOOKS {
@@ -341,8 +341,8 @@ fn quarantine(inner: &Inner, root: &File, place: &Place, name: &str, blob: &[u8]
     }
 }
 
-/// Forgets the deaths over the blobs of a driver, and the marker of a process that died and that no one
-/// came upon yet. Returns whether there were any, and what they took of the disk. The lock must be held.
+/// Forgets the deaths over the blobs of a driver, and the marker of a process that died and that has not
+/// been noticed yet. Returns whether there were any, and their size on disk. The lock must be held.
 ///
 /// # Errors
 /// What stopped the removal.

@@ -3,8 +3,8 @@
 //! The store is counted without the lock; what is chosen is removed under the lock in small batches,
 //! and only if it is still the file that was counted, with the stamp that it had. So an entry that was
 //! used or replaced meanwhile stays, and the lock is never held for long. Between two batches the lock
-//! is left alone for long enough that everybody who waits for it gets a turn: a kernel lock is not
-//! fair, and who takes it again at once wins it again and again.
+//! is left alone for long enough that every waiter gets a turn: a kernel lock is not
+//! fair, and a process that takes it again at once wins it again and again.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ use crate::store::stats;
 
 /// How long one batch of removals may hold the lock.
 const BATCH: Duration = Duration::from_millis(8);
-/// For how long at least the lock is then free: all who wait for it look at it within half of that.
+/// Least time that the lock is then free. All waiters look at it within half of that.
 const REST: Duration = ledger::LONGEST_PAUSE.saturating_mul(2);
 
 /// What was removed.
@@ -134,7 +134,7 @@ fn reduce(inner: &Inner, root: &File, target: Target, pruned: &mut Pruned) -> Re
             // than not at all.
             let added = before.map_or(0, |before| record.added.wrapping_sub(before.added));
             let counted = found.bytes.saturating_add(added);
-            // Where somebody else removed files meanwhile the count is too high, and their record may
+            // If another process removed files meanwhile, the count is too high, and its record may
             // be better: going by the count would evict for both.
             let is_stale = before.is_some_and(|before| before.removed != record.removed);
             record.bytes = match found.incomplete.is_some() {
@@ -179,7 +179,7 @@ fn reduce(inner: &Inner, root: &File, target: Target, pruned: &mut Pruned) -> Re
         if done && empty.len() == 0 {
             break;
         }
-        // A machine that is slow to remove is as slow to wake who waits.
+        // A machine that is slow to remove files is as slow to wake waiters.
         std::thread::sleep(REST.max(start.elapsed() / 2));
     }
     Ok(())
@@ -287,7 +287,7 @@ pub(crate) fn remove_group(inner: &Inner, root: &File, place: &Place) -> (u64, O
     (freed + remove_folders(inner, root, folder), failed)
 }
 
-/// Removes a folder and those above it as far as they are empty. The lock must be held, for who makes
+/// Removes a folder and those above it as far as they are empty. The lock must be held: a writer that makes
 /// folders holds it until there is something in them.
 fn remove_folders(inner: &Inner, root: &File, folder: &str) -> u64 {
     let mut freed = 0;

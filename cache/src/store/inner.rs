@@ -29,12 +29,12 @@ pub(crate) struct Inner {
     /// Whether the file system has locks. Without them nothing is counted or evicted.
     pub(crate) locks: bool,
     pub(crate) counters: Counters,
-    /// What the record said last, for those who only want to know whether the store gets full.
+    /// The size by the latest record, to see whether the store gets full.
     pub(crate) stored: AtomicU64,
     /// Whether it is a lower store: it may belong to the administrator, and nothing is written to it.
     is_lower: bool,
     root: Mutex<(Arc<File>, Meta)>,
-    /// After a time-out no one waits for the lock again until then.
+    /// After a time-out, no call waits for the lock again until then.
     impatient_until: Mutex<Option<Instant>>,
 }
 
@@ -85,7 +85,7 @@ impl Inner {
     }
 
     /// Opens and checks the folder of a lower store, which is read and never written: not marked, locked, counted or
-    /// stamped. It belongs to this user or to the administrator, who can do as he likes anyway.
+    /// stamped. It belongs to this user or to the administrator, who has all rights anyway.
     pub(crate) fn open_lower(
         path: &Path,
         config: &StoreConfig,

@@ -1,4 +1,4 @@
-//! Work that no one waits for: a bounded queue, and a thread that is there while there is something in it.
+//! Background work: a bounded queue, and a thread that exists while there is something in it.
 //!
 //! The thread is started by the first job and ends a moment after the last, so a store at rest has none. A process that
 //! was forked off has the queue without the thread: there everything is done at once, and the queue, whose lock may have been
@@ -127,7 +127,7 @@ fn run(shared: &Shared) {
         if let Some((job, bytes)) = state.jobs.pop_front() {
             state.is_busy = true;
             drop(state);
-            // Anyone who is notified of events may panic; the jobs of others go on. The job is dropped in there as well.
+            // A subscriber of events may panic; other jobs go on. The job is dropped in there as well.
             let _ = catch_unwind(AssertUnwindSafe(job));
             state = shared.lock();
             state.is_busy = false;

@@ -114,7 +114,7 @@ impl Later {
             sweep::sweep(&store, &root);
             sweep::trim(&store, &root);
         });
-        // What is not done now is done by the next who opens the store.
+        // What is not done now is done when the store is opened next.
         let _ = self.tidier.push(0, job);
     }
 

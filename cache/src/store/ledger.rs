@@ -22,7 +22,7 @@ pub(crate) const LOCK: &str = "lock";
 const MAGIC: [u8; 8] = *b"VKFSIZE1";
 const BODY: usize = 40;
 const LENGTH: usize = BODY + 32;
-/// Who waits for the lock looks at it at least this often.
+/// Longest pause between two looks at the lock while waiting for it.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// How much is stored.
@@ -31,7 +31,7 @@ pub(crate) struct Record {
     pub(crate) bytes: u64,
     /// The sum of all charges, to see what was added while a scan was under way.
     pub(crate) added: u64,
-    /// The sum of all that evictions and tools removed, to see whether somebody else was at it.
+    /// The sum of all that evictions and tools removed, which shows whether another process removed something.
     pub(crate) removed: u64,
     pub(crate) trimmed: i64,
 }
@@ -110,7 +110,7 @@ impl<'a> Ledger<'a> {
                     let record = Record::decode(&bytes);
                     return Ok(Ledger { disk, file, record });
                 }
-                // Somebody took the name away: this lock excludes no one.
+                // The name was removed: this lock excludes nothing.
                 _ => {}
             }
         }

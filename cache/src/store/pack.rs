@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each record is checked by itself, as a file of the store is, and is stored before the next is read: of a file that ends
-//! early, what came before its end is there. A checksum says that a file is whole, and not who made it.
+//! early, what came before its end is there. A checksum says that a file is whole, and nothing about its origin.
 
 use std::io::{self, Read, Write};
 

@@ -89,7 +89,7 @@ pub(crate) fn put(inner: &Inner, key: &Key, entry: &Entry, room: Room) -> Result
         if let Some(held) = &ledger
             && !fits(inner, held, cost + slot.missing_folders * FOLDER_BYTES)
         {
-            // A store that no one has counted yet may have room all the same.
+            // A store that has not been counted yet may have room all the same.
             if room == Room::AsItIs && held.record.is_some() {
                 return Err(Skip::Full);
             }

@@ -67,7 +67,7 @@ pub enum Miss {
     /// A link, a folder, a pipe or a device where a file should be.
     #[error("not a regular file")]
     NotRegular,
-    /// Somebody else owns the file, or may write it.
+    /// Another user owns the file, or may write it.
     #[error("owned or writable by others")]
     Foreign,
     /// Larger than any file this store reads.
@@ -152,10 +152,10 @@ pub enum RemoteMiss {
     /// An object of another key.
     #[error("an object of another key")]
     OtherKey,
-    /// It bears the name of somebody who is trusted, who did not sign it.
+    /// It names a trusted signer that did not sign it.
     #[error("the signature is wrong")]
     Forged,
-    /// No one who is trusted signed it.
+    /// It has no signature by a trusted signer.
     #[error("its signer is not trusted")]
     Untrusted,
     /// As much as may wait is waiting to be uploaded.

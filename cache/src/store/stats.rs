@@ -64,7 +64,7 @@ counters! {
     lock_timeouts,
     /// Entries and blobs that the remote store had, made by trusted signers.
     remote_hits,
-    /// Entries that it had and no one who is trusted had made: built here all the same.
+    /// Entries that it had without a trusted signature: built here all the same.
     remote_untrusted,
     /// Look-ups of entries and blobs that it did not have.
     remote_misses,
@@ -72,7 +72,7 @@ counters! {
     remote_rests,
     /// Look-ups that failed or took too long.
     remote_errors,
-    /// Objects that it gave and that were not what was asked for, were forged, or were blobs of no one who is trusted; and
+    /// Objects that it returned and that were not what was asked for, were forged, or were blobs without a trusted signature; and
     /// code that differed from what was built here.
     remote_refused,
     /// Entries and blobs put there.

@@ -1,4 +1,4 @@
-//! Removing what dead processes left, and what no one used for too long.
+//! Removes what dead processes left, and what has not been used for too long.
 
 use std::fs::File;
 
@@ -21,8 +21,8 @@ pub struct Swept {
     pub kept: u64,
 }
 
-/// Removes temporary files whose writers are dead: the kernel says that no one holds their lock. Young
-/// ones are left, for there is a moment between making a file and locking it. The sweep has the lock
+/// Removes temporary files whose writers are dead, which shows in that their lock is free. Young
+/// ones are left, since there is a moment between making a file and locking it. The sweep holds the lock
 /// itself until the file is gone: a writer that comes to lock it meanwhile makes another.
 pub(crate) fn sweep(inner: &Inner, root: &File) -> Swept {
     let mut swept = Swept::default();
