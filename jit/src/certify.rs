@@ -1,4 +1,4 @@
-//! Certificates: what the planner says of a list, as claims over bit-vectors that somebody else can check.
+//! Certificates: what the planner concludes about a list, as claims over bit-vectors that an independent solver can check.
 //!
 //! [`certify`] takes a list and its plan, works out what has to be true for the plan to be right, and asks a
 //! [`Solver`] for a counter-example to each claim. The claims are made from the instructions of the kernels' normal
@@ -89,7 +89,7 @@ pub enum Claim {
     Behind,
     /// Submissions that are done in another order have no byte in common that one of them writes.
     Order,
-    /// No one reads the memory of a value that is not in memory.
+    /// Nothing reads the memory of a value that is not in memory.
     Renamed,
 }
 

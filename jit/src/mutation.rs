@@ -3,8 +3,8 @@
 //! Each rule reads its switch where it is applied (`mutant!(Rule)`). In a build without the feature
 //! `mutation` the switch is the constant `false`. A mutant is active on one thread only.
 //!
-//! What is made once and kept with a kernel (its analysis, its variants) is made in `kept!`, which records the rules that were
-//! asked for meanwhile. Who weakens one of these has to read the kernels anew, before and after: [`is_kept`].
+//! What is computed once and kept with a kernel (its analysis, its variants) is computed in `kept!`, which records the rules that are
+//! read meanwhile. A test that weakens one of these has to load the kernels again, before and after: [`is_kept`].
 
 use std::cell::Cell;
 

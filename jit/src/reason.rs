@@ -249,7 +249,7 @@ pub enum Reason {
     /// Fused and unfused were compared, and are not the same: a defect of this library, or of the driver.
     #[error("the fused code gives other results than the unfused: {what}")]
     Differs {
-        /// Who compared, and what differs.
+        /// What compared them, and what differs.
         what: String,
     },
     /// A comparison that the user asked for could not be made.

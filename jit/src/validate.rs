@@ -8,8 +8,8 @@
 //!
 //! - **Bytes.** Every buffer, with several initial contents. What stays inside must be untouched.
 //! - **Touched sets.** A byte that only one of the two writes shows with one of two initial contents.
-//! - **Uninitialised reads.** Buffers that the unfused list does not read before it writes them are marked: reading what
-//!   no one wrote, in memory, registers or shared memory, is reported. So are races, accesses out of bounds and barriers that not everybody reaches.
+//! - **Uninitialised reads.** Buffers that the unfused list does not read before it writes them are marked: reads of unwritten
+//!   memory, registers or shared memory are reported. So are races, accesses out of bounds and divergent barriers.
 //!
 //! # Requires
 //! - nothing of the planner or the emitter: only the modules that come out

@@ -1,5 +1,5 @@
-//! Who touches what as a plan has it: values that were renamed are objects of their own, and where submissions work out what others
-//! store, the producer's reads stand in the place of the consumer's; what epilogues touch, the invocations touch that store their elements.
+//! The accesses of a list as its plan changes them: renamed values are objects of their own, a submission that recomputes what another
+//! stores does the reads of that producer, and the accesses of an epilogue belong to the invocations that store its elements.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -82,7 +82,7 @@ pub(crate) fn as_planned<'t>(
                 continue;
             }
             let Some(store) = stored.get(&t.offset) else {
-                // No one stored it: the read stays, and is found to be one of something else.
+                // It was not stored: the read stays, and the checks find what it reads instead.
                 touches.push(*t);
                 continue;
             };

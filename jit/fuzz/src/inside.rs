@@ -1,4 +1,4 @@
-//! Whether a promotion could be right, judged by who touched what when each submission ran by itself.
+//! Whether a promotion could be right, judged by the accesses of each submission when it ran by itself.
 //!
 //! What is kept inside of a fused dispatch has one owner for each byte (an invocation, or a work-group), and every byte that
 //! is read was written before by that owner.

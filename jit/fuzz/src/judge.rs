@@ -40,7 +40,7 @@ pub enum Class {
     Contents,
     /// The bytes differ.
     Bytes,
-    /// The fused run reads what no one wrote, races, or leaves its buffers.
+    /// The fused run reads unwritten memory, races, or leaves its buffers.
     Findings,
     /// A module is not valid.
     Invalid,
@@ -246,8 +246,8 @@ impl Case {
         Ok((outcome, steps))
     }
 
-    /// Who touches what, of those accesses that make a difference: loads that nothing needs are not in the forms that are
-    /// fused, so the forms are what runs here. They have to give the bytes that the kernels give.
+    /// The accesses of the list. The normal forms are run instead of the kernels, since they lack loads whose results are unused. They have
+    /// to give the same bytes as the kernels.
     fn trace(&self, expected: &Outcome) -> Result<Trace, Failure> {
         let fail = |class, what: String| Failure { class, what, report: String::new() };
         // With room for a zero behind all arguments: the forms have the bindings of the kernels then.

@@ -5,7 +5,7 @@
 //!
 //! The kernels are random GLSL, HLSL and SPIR-V assembly ([`Pool`]), compiled by the installed front end and put
 //! through the optimizer in random ways. A [`List`] submits some of them on common buffers. [`judge`] runs the list as
-//! it stands in the interpreter, which writes down who touched what, and from that alone says whether the groups,
+//! it stands in the interpreter, which logs all accesses, and from that alone says whether the groups,
 //! barriers and promotions that the planner granted could be right; then it runs what was planned, in hostile orders,
 //! and compares.
 //!
@@ -14,7 +14,7 @@
 //!
 //! The files in order of the work: `random`, `tree` (statements), `layout` (types), `place` (indices), `kernel` (a kernel as
 //! data and as text), `body` (random ones), `spirv` (random assembly), `compile`, `pool`, `list`, `run` (in the
-//! interpreter), `owner` (who does what in a plan), `meet` (the judgement on groups), `inside` (on promotions), `views`
+//! interpreter), `owner` (which invocation does what in a plan), `meet` (the judgement on groups), `inside` (on promotions), `views`
 //! (on decorations), `judge`, `shrink`, `dump`, `tally`, `corpus`, and `work` (threads and time of a long run).
 
 mod again;

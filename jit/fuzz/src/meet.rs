@@ -1,4 +1,4 @@
-//! Whether the members of a fused dispatch may run as one, judged by who touched what when each ran by itself.
+//! Whether the members of a fused dispatch may run as one, judged by the accesses of each when it ran by itself.
 //!
 //! Two accesses of different members to one byte, at least one of them a write, keep their order only if the same owner does
 //! both, or if the same work-group does and a barrier stands between the members. What a uniform view reads may be

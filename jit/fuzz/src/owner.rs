@@ -1,9 +1,9 @@
-//! Who does what in a plan: the invocation and the work-group of the fused dispatch that do the work of an invocation of
+//! The invocation and the work-group of a fused dispatch that do the work of an invocation of
 //! a member.
 
 use vkfuse_jit::plan::{Placement, Places, RewriteReport, Step, Submission};
 
-/// Who does the work of one invocation.
+/// The invocation and work-group that do the work of one invocation of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// What keeps program order over the members. Where an invocation does several items, that is one item.

@@ -34,7 +34,7 @@ pub(crate) struct Theme {
     pub(crate) late: u32,
     /// How many of a hundred views of a block with matrices see them in the other major.
     pub(crate) turned: u32,
-    /// Kernels take a number from one small buffer that no one writes.
+    /// Kernels take a number from one small buffer that no kernel writes.
     pub(crate) cells: bool,
     /// Kernels go over rows of this many elements, and do nothing else.
     pub(crate) rows: Option<u32>,
@@ -107,7 +107,7 @@ impl Theme {
         let looped = random.percent(if many { 70 } else { 20 });
         let calm = if tidy { random.one(&[0, 0, 0, 50]) } else { 0 };
         if looped {
-            // Who goes over four elements in a loop has four.
+            // A kernel that loops over four elements has blocks of four.
             for family in &mut families {
                 if let Family::Blocked(2 | 3) = family {
                     *family = Family::Blocked(4);

@@ -53,7 +53,7 @@ impl Bounds {
 }
 
 impl Work {
-    /// The next number that no one has taken.
+    /// The next number that has not been taken.
     pub fn take(&self) -> Option<usize> {
         if self.is_over() {
             return None;
@@ -62,12 +62,12 @@ impl Work {
         (number < self.end.load(Relaxed)).then_some(number)
     }
 
-    /// Lets no one take more.
+    /// Makes [`take`](Self::take) return nothing from now on.
     pub fn stop(&self) {
         self.end.store(0, Relaxed);
     }
 
-    /// Whether what was taken should be left, too: the time is over, or somebody stopped the work.
+    /// Whether work that was begun should end, too: the time is over, or [`stop`](Self::stop) was called.
     pub fn is_over(&self) -> bool {
         self.end.load(Relaxed) == 0 || self.until.is_some_and(|until| Instant::now() >= until)
     }

@@ -1,4 +1,4 @@
-//! Bytes of uniform buffers, which no one may write while a dispatch runs.
+//! Bytes of uniform buffers, which may not be written while a dispatch runs.
 //!
 //! A driver takes them for constant: their reads may move across any store and any barrier, also within one invocation.
 

@@ -17,8 +17,8 @@
 //! - **Changed constants**: bytes that are read through a uniform buffer and written in the same dispatch.
 //! - **Divergent barriers**, which some invocations of the group never reach.
 //!
-//! Races are noticed under every order, because they follow from who touched what, not from the values
-//! seen; the orders matter for the results of racy or unordered (atomic) kernels.
+//! Races are noticed under every order, because they follow from the accesses, not from the values
+//! that are read; the orders matter for the results of racy or unordered (atomic) kernels.
 //!
 //! Floating point is IEEE 754 with subnormals and rounding to nearest even, each operation rounded once;
 //! `fma` is fused. What SPIR-V leaves undefined has a fixed result: integer division by zero gives

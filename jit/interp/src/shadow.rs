@@ -1,4 +1,4 @@
-//! Who touched each piece of memory last, and whether the next access races with that.
+//! The last accesses to each piece of memory, and whether the next access races with them.
 //!
 //! Work-groups run one after the other, which keeps the state small: per piece of memory the last plain
 //! writer, and of the plain readers, the atomic readers and the other atomics each the last one, the last
@@ -91,7 +91,7 @@ impl AtomicCell {
     const NONE: Self = Self { stamp: 0, loads: Recent::NONE, others: Recent::NONE };
 }
 
-/// Who accesses memory now, and what is ordered before.
+/// The invocation that accesses memory now, and what is ordered before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Now {
     /// Linear index of the invocation in the dispatch.

@@ -1,4 +1,4 @@
-//! A log of who touched which bytes of buffers.
+//! A log of accesses to buffers: invocation, kind and bytes.
 
 use super::finding::AccessKind;
 use super::memory::ObjectId;

@@ -30,7 +30,7 @@ pub(crate) enum Atom {
     Element { member: u32, node: NodeId, count: u64 },
     /// Stands for `group * size + local` of one dimension.
     Global(u8),
-    /// What memory that nothing in the list writes holds: one number, no matter who reads it.
+    /// A number in memory that nothing in the list writes, so that all invocations read the same value.
     Cell { buffer: u64, offset: u64, width: u8 },
 }
 

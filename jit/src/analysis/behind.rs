@@ -1,12 +1,12 @@
-//! Values that were made in a loop, as they are behind it.
+//! The values that a loop computes, as they are behind it.
 //!
 //! # Requires
-//! - a value, and a block behind loops that it was made in
+//! - a value, and a block behind the loops that the value is computed in
 //!
 //! # Guarantees
-//! - what does not change in these loops is what it was in them
-//! - a counter is what it was in the last round ([`Node::Final`]), and so is what was made of counters: who comes to the end of a loop
-//!   that only its test ends has passed all that the test, or what is behind the loop, depends on in that round
+//! - a value that does not change in these loops has the same value behind them
+//! - a counter, and what is computed from counters, has its value of the last round ([`Node::Final`]): a loop that only its test ends has
+//!   run everything in that round that the test, or the code behind the loop, depends on
 //! - everything else is unknown
 
 use super::build::{Builder, Definition};

@@ -220,7 +220,7 @@ impl<'a> Builder<'a> {
             leaves.dedup();
         }
         let (skipping, cells) = (self.exprs.skipping(), self.exprs.cells());
-        // Asked only where somebody wants to know: what plans depend on is without them.
+        // Asked only on request: plans do not depend on them.
         let (products, quotients) = (self.products_of_indices(&accesses), self.quotients());
         KernelAnalysis {
             exprs: std::mem::take(&mut self.exprs),

@@ -297,7 +297,7 @@ impl Cfg {
                 continue;
             }
             for &next in &self.successors[block] {
-                // Who leaves the loop begins no other round.
+                // An edge out of the loop leads to no other round.
                 if closed.contains(&(block, next)) || !blocks.contains(next) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Compares two accesses: who can touch the same bytes?
+//! Compares two accesses: which invocations can touch the same bytes?
 //!
 //! Let `f` and `g` be the byte offsets of two accesses as functions of the invocation, and `S = f(t) -
 //! g(t')` for two invocations `t`, `t'` of the fused kernel. The accesses overlap only if `S` lies in
@@ -231,9 +231,9 @@ impl Agreed {
         self.0.contains(&id)
     }
 
-    /// Draws conclusions from quotients and remainders: who agrees on `x / d` and `x mod d` agrees on `x`, who agrees
-    /// on `x / d` alone has an `x` less than `d` apart, and who agrees on `x mod d` alone one that is a multiple of `d`
-    /// apart.
+    /// Draws conclusions from quotients and remainders: invocations that agree on `x / d` and `x mod d` agree on `x`; those that
+    /// agree on `x / d` alone have an `x` less than `d` apart, and those that agree on `x mod d` alone one that is a multiple
+    /// of `d` apart.
     fn close(&mut self, atoms: &Atoms, a: &AccessForm, b: &AccessForm) {
         let mut done: SmallVec<[(AtomId, bool); 4]> = SmallVec::new();
         loop {

@@ -258,7 +258,7 @@ impl<'a> Evaluator<'a> {
         never || mutant!(EveryGuardHolds)
     }
 
-    /// Whether one of these facts is false no matter who asks: what is under them does not happen with these numbers.
+    /// Whether one of these facts is false for all invocations, so that what it guards does not happen with these numbers.
     fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
         facts.iter().any(|fact| {
             let (least, most) = fact.bounds(|id| self.ranges.get(atoms, id));

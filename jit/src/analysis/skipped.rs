@@ -43,7 +43,7 @@ impl Builder<'_> {
                 }
                 let (_, on_true, on_false) = self.cfg.conditional(self.function, edge.block)?;
                 let other = if edge.taken { on_false } else { on_true };
-                // Who takes the other side of a loop's exit begins no other round.
+                // The other side of a loop's exit leads to no other round.
                 if !self.cfg.loops[own_loop].blocks.contains(other) {
                     continue;
                 }
@@ -89,7 +89,7 @@ impl Builder<'_> {
                 }
             }
             let (input, from) = stepped?;
-            // Who passes the block comes to the phi from there.
+            // An invocation that passes the block reaches the phi from there.
             if self.cfg.successors[from].len() != 1 || self.cfg.innermost_loop(from) != Some(own_loop) {
                 return None;
             }

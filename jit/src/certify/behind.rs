@@ -1,7 +1,7 @@
-//! A consumer that is done where a producer stores what it reads: each element is stored once, and has one item that reads no other.
+//! Epilogues: a consumer that runs where a producer stores what it reads. Each element is stored once, and exactly one item of the consumer reads it.
 //!
-//! Both kernels are read from their instructions, with the push constants of the call. Who stores an element and which item it belongs to is
-//! guessed (`again::Behind`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
+//! Both kernels are read from their instructions, with the push constants of the call. Which invocation stores an element, and which item it
+//! belongs to, comes from the planner (`again::Behind`): wrong evidence proves nothing, since the claims are about the bytes that are stored and loaded.
 
 use super::body::{At, Body};
 use super::element::{Side, is_same, is_there, item, number, somebody};
@@ -124,7 +124,7 @@ impl<'a> Epilogue<'a> {
         seen[second.0] || first.0 == second.0 && first.1 < second.1
     }
 
-    /// Whether somebody else uses the buffer of the elements.
+    /// Whether other submissions use the buffer of the elements.
     fn is_missed(&self) -> bool {
         let Behind { list, producer, next, into, .. } = self.behind;
         let buffer = list[*producer].args[*into].buffer;

@@ -82,8 +82,8 @@ pub(super) fn common(pair: [(&Submission, Option<&[usize]>); 2]) -> Option<Strin
     None
 }
 
-/// Who may miss a value that is not in memory: somebody else that touches its bytes while it is in use, or reads them before all of those that
-/// are said to overwrite it did.
+/// Why a value has to be in memory, as a text: another access touches its bytes while it is in use, or reads them before the submissions
+/// that overwrite it have done so. `None` if it need not be.
 pub(super) fn missed(list: &[Submission], value: &RenameReport) -> Option<String> {
     let places = &value.arguments;
     let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
@@ -93,7 +93,7 @@ pub(super) fn missed(list: &[Submission], value: &RenameReport) -> Option<String
     if own.iter().any(|arg| arg.buffer != own[0].buffer) {
         return Some("it is in several buffers".to_owned());
     }
-    // Bytes that no one has overwritten yet.
+    // Bytes that have not been overwritten yet.
     let mut left: Vec<(u64, u64)> = own.iter().map(|arg| (arg.offset, arg.offset + arg.len)).collect();
     for (at, one) in list.iter().enumerate().skip(first) {
         if left.is_empty() {
@@ -338,7 +338,7 @@ impl<'a> Group<'a> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
         if let Some(how) = self.recipe.schedule.block_coarsening() {
             let axis = usize::from(how.axis);
-            // Those numbered `G w` to `G w + G - 1`, and who has fewer left stops at their number.
+            // Work-group `w` does those from `G w` to `G w + G - 1`, as far as they exist.
             if how.groups == 0 || self.step.groups[axis] != self.groups[axis].div_ceil(how.groups) {
                 return Err("does not do all of its work-groups side by side".to_owned());
             }
@@ -370,7 +370,7 @@ impl<'a> Group<'a> {
             let counts = remap.counts.map(|slot| slot.map_or(1, |slot| self.pushed(slot)));
             let is_line = remap.counts[1..].iter().all(Option::is_none);
             let fits = (1..3).all(|d| counts[d] == extent[d]) && (is_line || counts[0] == extent[0]);
-            // Who has nothing to do is kept out by its guard, whatever its ids would be.
+            // Invocations without work are kept out by their guard, whatever their ids are.
             if !fits && product(extent) > 0 {
                 return complain("is renumbered by other counts than its own");
             }

@@ -26,8 +26,8 @@ const MAX_NEIGHBOURS: u64 = 512;
 const MAX_WRITES: usize = 4096;
 
 impl<'a> Group<'a> {
-    /// Asks for a byte that an invocation reads and no one has written who is sure to come before. `exact`: whether
-    /// loops are taken apart. `by_group`: whether others of the work-group count.
+    /// Asks for a byte that an invocation reads, and that no access which certainly comes before has written. `exact`: whether
+    /// loops are unrolled. `by_group`: whether writes by other invocations of the work-group count.
     pub(super) fn check_covered(
         &'a self,
         w: &mut World,

@@ -6,7 +6,7 @@ use super::term::{Compare, Origin, Term, Word};
 use super::text::{Question, question};
 use super::trace::{Actor, FrameId, Trace, World};
 
-/// What is claimed of two accesses: who can reach the same bytes by them.
+/// What is claimed of two accesses: which invocations can reach the same bytes by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Meeting {
     Nobody,
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The invocation of that name, the same one for all who ask.
+/// The invocation of that name; the same name always gives the same invocation.
 pub(super) fn actor(group: &Group<'_>, w: &mut World, name: &str) -> Actor {
     w.actors.get(name).cloned().unwrap_or_else(|| {
         let actor = group.actor(w, name);

@@ -61,12 +61,12 @@ impl World {
         }
     }
 
-    /// Whether a term is what lies at such a place: the same for all who read it.
+    /// Whether a term is a number in a buffer that is never written ([`cell`](Self::cell)), which all invocations read alike.
     pub(super) fn is_cell(&self, term: Term) -> bool {
         self.cells.values().any(|&cell| cell == term)
     }
 
-    /// What lies at a fixed place of a buffer that no one writes.
+    /// The number at a fixed place of a buffer that is never written.
     pub(super) fn cell(&mut self, buffer: u64, offset: u64, width: u8) -> Term {
         if let Some(&known) = self.cells.get(&(buffer, offset, width)) {
             return known;
@@ -311,7 +311,7 @@ impl<'a> Trace<'a> {
         frame
     }
 
-    /// Some round of a loop that is not taken apart, the same one for all who ask.
+    /// Some round of a loop that is not unrolled. The same loop and frame always give the same round.
     pub(super) fn some(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
         if let Some(&known) = self.some.get(&(parent, of)) {
             return known;

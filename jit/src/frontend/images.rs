@@ -1,4 +1,4 @@
-//! What a kernel declares of its images, for who binds them.
+//! What a kernel declares about its images, for the caller that binds them.
 
 use ahash::AHashMap;
 use rspirv::spirv::{Decoration, Op, StorageClass};

@@ -161,7 +161,8 @@ struct Types {
 }
 
 impl Types {
-    /// Takes a declaration. Who follows types relies on what no validator has looked at here: that they end, and how large they can be.
+    /// Checks a declaration of a type. Code that walks types relies on what a validator guarantees elsewhere: that types are not recursive,
+    /// and how large they can be.
     fn declare(&mut self, inst: &Inst<'_>) -> Result<(), String> {
         let Some(op) = inst.op().filter(|op| op.is_type()) else { return Ok(()) };
         let id = inst.at(0);

@@ -281,7 +281,7 @@ fn bindings(
                     list.insert(at, binding);
                 }
                 Some(other) => {
-                    // Nothing can be bound that is both, but who only looks at the module hears of it.
+                    // No resource is both, so the kernel cannot run; reports on the module show it.
                     if other.kind != binding.kind {
                         other.kind = BindingKind::Other(resource::MIXED);
                     }

@@ -126,7 +126,7 @@ pub enum Operation {
     },
     /// A barrier: of control and memory, or of memory alone.
     Barrier {
-        /// Who waits for whom, if anybody.
+        /// The invocations that wait for each other; `None` for a memory barrier.
         execution: Option<Scope>,
         /// Whose accesses are ordered.
         memory: Scope,

@@ -111,7 +111,7 @@ pub enum Named {
 pub struct Module {
     /// Version of SPIR-V.
     pub version: (u8, u8),
-    /// Who made it.
+    /// The generator word: the tool that made the module.
     pub generator: u32,
     /// What a device has to have.
     pub capabilities: Vec<Capability>,

@@ -1,7 +1,7 @@
 //! Gives push constants a type of their own.
 //!
 //! Front ends and the import make one type of two structs with the same members and decorations, so the block of the push constants may be
-//! that of a buffer as well. Anyone who changes it, to put it into another block or to add members, would change the buffer.
+//! that of a buffer as well. Changing it, to embed it in another block or to add members, would change the buffer.
 //!
 //! # Requires
 //! - a module in normal form: no push constants but one variable, reached through access chains

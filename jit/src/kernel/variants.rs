@@ -102,7 +102,7 @@ impl Variants {
             let mut list = lock(&list);
             let at = list.iter().position(|one| one.0 == key)?;
             let (key, found) = list.remove(at);
-            // One that no one keeps any more is made again.
+            // A variant that has been dropped is made again.
             let made = match &found {
                 Ok(kept) => Ok(kept.upgrade()?),
                 Err(why) => Err(why.clone()),

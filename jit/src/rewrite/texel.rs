@@ -1,8 +1,8 @@
 //! Which images keep a texel as it is written.
 //!
-//! What is written to a storage image is converted to its format. Of formats with 32 bits a channel that changes nothing: who reads the
-//! texel finds the channels that the format has, zeros for those that it has not, and one for a missing alpha (Vulkan, "Component
-//! substitution"). All other formats round, saturate or leave it to the device.
+//! What is written to a storage image is converted to its format. For formats with 32 bits a channel this changes no channel: a read
+//! gives the channels that the format has, zeros for the others, and one for a missing alpha (Vulkan, "Component
+//! substitution"). All other formats round or saturate, or the conversion is up to the device.
 
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Dim, ImageFormat, Op, Word};

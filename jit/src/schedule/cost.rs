@@ -6,7 +6,7 @@
 //! | term | cheaper | why |
 //! | --- | --- | --- |
 //! | `as_grouped` | items by number | their work-groups have the size that the device likes, whatever the members were written for |
-//! | `waiting` | fewer invocations that wait for each other at barriers | what comes early waits for the last; a sub-group waits for no one |
+//! | `waiting` | fewer invocations that wait for each other at barriers | the first waits for the last; a single sub-group does not wait |
 //! | `work_groups` | more work-groups of the members in one | their loads are in flight together, and fewer are started |
 //! | `slow_accesses` | fewer accesses one by one or apart | a vector is one access, and neighbours' elements are in the same lines |
 //! | `invocations` | more items in one invocation | loads are in flight together, and what neighbours load is loaded once |

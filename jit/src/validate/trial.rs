@@ -106,7 +106,7 @@ impl<'a> Trial<'a> {
             }
             initialised.extend(more.iter().map(|object| object.0));
         };
-        // Who comes first at an atomic operation is no one's promise.
+        // The order of atomic operations is not defined.
         if self.instance.list.iter().any(|one| one.kernel.interface.has_atomics) {
             for order in Order::ALL {
                 if self.run(&unfused, &before, order).map_err(not_run)?.0 != expected {

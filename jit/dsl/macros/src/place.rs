@@ -17,7 +17,7 @@ use crate::{
 enum Missing {
     /// An assignment does not happen.
     Skipped,
-    /// A variable that no one looks at stands in.
+    /// An unused variable takes its place.
     Named,
 }
 

@@ -33,7 +33,7 @@ pub trait Arg: Copy {
     }
 }
 
-/// A place is copied to the function, and back when it ends: Rust sees to it that no one looks at it meanwhile.
+/// A place is copied to the function, and back when it returns: Rust's borrow rules exclude other accesses meanwhile.
 impl<T: Local> Arg for Place<T> {
     fn key(&self, _: &mut Vec<u32>) {}
     fn passed(&self) -> Option<(u32, u32)> {

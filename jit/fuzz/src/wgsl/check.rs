@@ -211,7 +211,7 @@ pub fn run_unfused_within(case: &Case, max_steps: u64) -> Result<Outcome, String
     run_traced(case, &steps.map_err(|e| e.to_string())?, options, None)
 }
 
-/// Who touches what in a list that runs unfused.
+/// The accesses of a list that runs unfused.
 ///
 /// # Errors
 /// What the interpreter cannot run, as text.

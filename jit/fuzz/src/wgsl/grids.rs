@@ -16,7 +16,7 @@ use vkfuse_jit::plan::{Promote, Submission};
 /// Buffers that are only read, and those that are written.
 const INPUTS: [u64; 2] = [0, 1];
 const WORK: [u64; 4] = [2, 3, 4, 5];
-/// Words of every buffer: more than any grid has, for who writes some elements further on.
+/// Words of every buffer: more than any grid has, for kernels that write some elements further on.
 const WORDS: usize = 2048;
 
 /// Sizes of work-groups.

@@ -28,8 +28,8 @@ impl Temporary {
 
 /// The same list with fewer buffers; nothing if none of them can be another one, too.
 ///
-/// Most are used again when no one needs what is in them any more, some while somebody still does: the list then computes something
-/// else, but is a list all the same. Arguments end where what is touched ends, so that a value is overwritten as a whole.
+/// Most are used again when their contents are no longer needed, and some while they still are: the list then computes something
+/// else, and is a valid list all the same. Arguments end where the accesses end, so that a value is overwritten as a whole.
 pub(super) fn reused(random: &mut Random, mut case: Case) -> Option<Case> {
     let touches = trace(&case).ok()?.touches;
     let mut all: Vec<Temporary> = Vec::new();

@@ -19,7 +19,7 @@ const COLUMNS: u64 = 2;
 const WORK: [u64; 4] = [3, 4, 5, 6];
 /// Buffers of one value for each row.
 const SLOTS: [u64; 2] = [7, 8];
-/// Words of every buffer: more than any list has elements, for who reads over the end of a row.
+/// Words of every buffer: more than any list has elements, for kernels that read over the end of a row.
 const WORDS: usize = 512;
 
 /// Makes such lists.

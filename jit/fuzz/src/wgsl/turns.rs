@@ -41,7 +41,7 @@ pub(super) fn turns(random: &mut Random, first: Case, second: Case) -> Case {
         args.find(|arg| arg.buffer.0 == buffer as u64).map(|arg| arg.promote)
     };
     let wishes: Vec<_> = (0..own).map(|buffer| promote(&first, buffer)).collect();
-    // Of kernels that no one knows, no one knows whether they race with themselves.
+    // Whether unlabelled kernels race with themselves is unknown.
     let is_known = [&first, &second].into_iter().all(|case| case.legality != Legality::Unlabelled);
     let broken = [&first, &second].into_iter().find(|case| case.legality == Legality::Illegal);
     let (legality, violation) = match broken.filter(|_| is_known) {

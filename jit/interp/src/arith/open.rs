@@ -1,9 +1,9 @@
-//! Where SPIR-V and GLSL.std.450 leave the result of an instruction for floats open.
+//! Float instructions with results that SPIR-V and GLSL.std.450 leave open.
 //!
 //! Such a result depends on the driver, and on what stands around the instruction: lavapipe's `inverseSqrt(-0.0)` is an
-//! infinity in one kernel and none in another that says the same. Which NaN an instruction gives is open, too: processors hand on
-//! the payload of one of the operands, and a compiler may change their places. The interpreter has one result for each, and
-//! another for who wants to know whether anything depends on it.
+//! infinity in one kernel and none in another with the same instruction. Which NaN an instruction gives is open, too: processors pass on
+//! the payload of one of the operands, and a compiler may swap these. The interpreter has one result for each, and
+//! an alternative that shows whether anything depends on it.
 
 use super::float::{rounded, value};
 use super::{Binary, Num, Unary};

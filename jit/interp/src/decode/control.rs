@@ -49,7 +49,7 @@ impl<'w> Decoder<'w> {
                 let subgroup = match Scope::from_u32(scope) {
                     Some(Scope::Workgroup) => false,
                     Some(Scope::Subgroup) => true,
-                    // A barrier of one invocation waits for no one.
+                    // A barrier of one invocation does not wait.
                     Some(Scope::Invocation) => return Ok(true),
                     _ => return Err(raw.unsupported("only barriers of a work-group or sub-group are")),
                 };

@@ -125,7 +125,7 @@ impl Machine<'_> {
         self.states[local as usize] = State::Ready;
     }
 
-    /// Everyone who could not go on waits at a barrier of the work-group or has ended.
+    /// Called when every invocation of the work-group either waits at a barrier or has ended.
     fn release_group(&mut self, waiting: u32) {
         let at = self.counters[waiting as usize];
         let missing = (0..self.size).find(|local| {

@@ -1,4 +1,4 @@
-//! Everything outside the registers: bindings, variables, and who runs.
+//! The state outside of the registers: bindings, variables, and the invocations that run.
 
 use crate::error::OracleError;
 use crate::finding::Findings;
@@ -36,7 +36,7 @@ pub(super) struct World<'a> {
     pub(super) dispatch: usize,
     pub(super) groups: [u32; 3],
     pub(super) findings: &'a mut Findings,
-    /// Where every access to a buffer is noted, if somebody wants to know.
+    /// The log of accesses to buffers, if one was requested.
     pub(super) trace: Option<&'a mut Trace>,
     pub(super) max_findings: usize,
     pub(super) robust: bool,
@@ -100,7 +100,7 @@ impl<'a> World<'a> {
                         true => [(bound.len / u64::from(format.bytes())) as u32, 0, 0],
                         false => objects[object].extent,
                     };
-                    // Anyone who says how large an image is has the texels for it.
+                    // An image with a given size has memory for all of its texels.
                     let texels = extent.iter().map(|&side| u64::from(side.max(1))).product::<u64>();
                     if texels.saturating_mul(u64::from(format.bytes())) > bound.len && extent != [0; 3] {
                         return Err(OracleError::BadRange { dispatch: index, set, binding });

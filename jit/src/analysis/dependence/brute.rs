@@ -1,7 +1,7 @@
 //! Compares `relate` with brute force: random pairs of accesses, with all invocations of small ranges tried.
 //!
-//! The judge knows what an atom is and nothing of digits, windows or ranges: it evaluates the offsets for every
-//! invocation and every value of what is not known, and sees who meets.
+//! The brute force knows what an atom is, and nothing of digits, windows or ranges: it evaluates the offsets for every
+//! invocation and every value of the unknowns, and looks for equal bytes.
 
 use super::super::affine::{Affine, Atom, AtomId, Atoms, Ranges};
 use super::super::brute::{self, Random};
@@ -222,7 +222,7 @@ impl Maker<'_> {
     }
 }
 
-/// Who meets, by trying everybody.
+/// The relation of two accesses, from all pairs of points.
 fn truth(atoms: &Atoms, points: &[Point], a: &AccessForm, b: &AccessForm) -> Relation {
     let places = |form: &AccessForm| {
         let happens = |at: &&Point| form.facts.iter().all(|fact| evaluate(atoms, fact, at) <= 0);

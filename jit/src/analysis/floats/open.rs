@@ -165,7 +165,7 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let is_own = self.class(id) == Some(StorageClass::Function);
-            // A table that no one writes to is not copied.
+            // A table that is never written is not copied.
             if is_own && stored.contains(&id) && !self.hidden.contains(&id) && !self.is_long(value) {
                 starts.push((id, value));
             } else {
@@ -380,7 +380,7 @@ impl<'a> Finder<'a> {
         0
     }
 
-    /// What is in force of a choice by one float, which no one else decides. One among what is chosen already may be a constant.
+    /// The bits of a choice that depends on one float alone. One of the floats `among` may be a constant.
     fn chosen_by_one(&self, among: &[u32]) -> u8 {
         let again = among.iter().any(|&id| !self.is_constant(id) && self.bits(id) != 0);
         match among.iter().all(|&id| self.bits(id) == 0) {

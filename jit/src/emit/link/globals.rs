@@ -58,7 +58,7 @@ impl Linker<'_> {
                 self.map.insert(old, id);
             }
         }
-        // The memory model is everybody's; addresses may be one member's alone.
+        // All members have the same memory model; some may use addresses.
         if builder.module.memory_model.is_none() || self.kernel.interface.uses_device_addresses {
             builder.module.memory_model = module.memory_model.clone();
         }

@@ -84,7 +84,7 @@ pub(super) fn write(name: &str, module: &naga::Module, info: &ModuleInfo) -> Res
     spv::write_vec(module, info, &options(), None).map_err(|failed| error(name, None, failed.to_string()))
 }
 
-/// How naga writes SPIR-V. Every option is named, so that a new one does not compile until somebody has decided about it.
+/// How naga writes SPIR-V. Every option is named, so that a new one does not compile until its value is decided here.
 fn options() -> spv::Options<'static> {
     spv::Options {
         // Storage buffers have a storage class of their own since 1.3, and every Vulkan 1.1 device takes it. Later versions change

@@ -327,7 +327,7 @@ fn step(
         candidate;
     push = with_numbers.unwrap_or(push);
     zero = zero.or(zero_of_registers);
-    // Who reads in memory what the group writes there.
+    // Buffers that the group both writes and reads in memory.
     let is_read_again =
         |bound: &Bound| bound.kind == BindingKind::StorageBuffer && bound.reads && bound.writes;
     let late_stores = Some(limits.late_stores).filter(|&most| most > 1 && bindings.iter().any(is_read_again));

@@ -1,6 +1,6 @@
-//! What an access depends on that is not followed, for people who want to do something about it.
+//! Why the analysis could not follow an access: the first value that it depends on and that is not followed, in words.
 //!
-//! Nothing is decided here: it is only said what the first such value is, in words.
+//! This is for reports alone; no decision depends on it.
 
 use rspirv::dr::Instruction;
 use rspirv::spirv::Op;

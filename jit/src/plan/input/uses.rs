@@ -1,4 +1,4 @@
-//! Who uses each buffer of a list, gathered once: a list of n submissions must not be searched n times.
+//! The uses of each buffer of a list, gathered once, so that a list of n submissions is not searched n times.
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;

@@ -84,7 +84,7 @@ pub(crate) enum Left {
     All,
     /// What is stored back, which is all of them.
     StoredBack,
-    /// None: no one looks there.
+    /// None, since nothing reads there.
     Nothing,
 }
 

@@ -11,7 +11,7 @@
 //! - numbers of rounds that the analysis has proven: fewest and most of any invocation
 //!
 //! # Guarantees
-//! - who does a round did it before, and in the same order
+//! - each invocation does the same rounds as before, in the same order
 
 use ahash::AHashSet;
 
@@ -140,7 +140,7 @@ pub(crate) fn all(
         .collect()
 }
 
-/// Loops whose rounds constants say, such as those of a reduction tree: the driver then knows in each round who takes part.
+/// Loops whose rounds follow from constants, such as those of a reduction tree: unrolled, the driver knows in each round which invocations take part.
 fn fixed(analysis: &KernelAnalysis, facts: UnrollLimits) -> impl Iterator<Item = Unroll> + '_ {
     let outer = analysis.loops.iter().enumerate().filter(|(_, one)| one.parent.is_none());
     outer.filter_map(move |(index, one)| {

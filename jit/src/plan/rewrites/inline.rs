@@ -430,11 +430,11 @@ impl Boundary<'_> {
         Cow::Owned(list)
     }
 
-    /// Whether to work it out again is not slower than to store it and to load it.
+    /// Whether recomputing is not slower than storing and loading.
     ///
-    /// What moves between memory and caches is counted once for each element: an invocation's neighbours load the same. In memory
-    /// stays what somebody else reads or what was not promoted; then a value made of more bytes than it has itself costs more than it
-    /// saves. What is loaded in no order costs whole lines of the cache, for each thing that the value is made of.
+    /// Traffic between memory and caches is counted once for each element, since neighbouring invocations load the same. An element is still
+    /// stored if something else reads it, or if it was not promoted; then recomputing a value from more bytes than it has itself costs more than it
+    /// saves. A load without order costs a whole cache line for each operand of the value.
     fn pays(&self, loads: &Loads, options: &FuseOptions) -> Result<InlineReport, RewriteReason> {
         let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
         let target = &list[next].args[from];

@@ -12,7 +12,7 @@
 //! - no other access touches the bytes while the value is in use, and afterwards each of them is certainly written before it is read (`allows`)
 //!
 //! # Refuses
-//! - values that somebody may read by device address, images, and what the list leaves behind
+//! - values that a kernel may read by device address, images, and what the list leaves in memory
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -226,7 +226,7 @@ pub(crate) fn values(list: &[Submission], plan: &Plan, limits: &Limits) -> Vec<V
                 values.push(next);
                 continue;
             }
-            // Who meets several values makes one of them; what was overwritten in part and is used then is left alone.
+            // An access that touches several values makes them one. A value that is used after it was overwritten in part is left alone.
             let mut is_known = false;
             while let Some(met) = values.iter().position(|value| value.left.overlaps(&next.bytes)) {
                 let value = values.swap_remove(met);

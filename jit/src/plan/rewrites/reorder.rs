@@ -127,7 +127,7 @@ impl Dependences {
                         None => own.push((*earlier, handed)),
                     }
                 }
-                // Who conflicts with what is covered conflicts with this, too.
+                // What conflicts with a covered access conflicts with this one, too.
                 if touch.writes {
                     accesses.retain(|(earlier, access)| *earlier == at || !touch.covers(access));
                 }

@@ -1,4 +1,4 @@
-//! What an epilogue rests on, for certificates: guesses at who stores an element and which item it belongs to, which `certify` proves or not.
+//! Evidence for the certificate of an epilogue: which invocation stores an element, and which item it belongs to. `certify` proves it or not.
 
 use super::items::Items;
 use super::pair::Pair;
@@ -52,7 +52,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The stores; without digits where it does not show who stores what.
+    /// The stores; without digits where it is not known which invocation stores which element.
     fn sites(&self, handed: &Handed) -> Vec<Site> {
         let &Self { list, uses, producer, .. } = self;
         let Some(view) = View::of(list, uses, producer) else { return Vec::new() };
