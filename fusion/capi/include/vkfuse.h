@@ -222,8 +222,8 @@ typedef void (*VkfuseLockFunction)(void *user);
 /**
  * A queue that vkfuse may use.
  *
- * Vulkan forbids that two threads use a queue at the same time. Either no one else uses it while a call of vkfuse may submit,
- * or everybody uses it under a lock: `lock` and `unlock` are called around each submission, and from any thread that
+ * Vulkan forbids that two threads use a queue at the same time. Either the program does not use it while a call of vkfuse may
+ * submit, or it uses it under a lock: `lock` and `unlock` are called around each submission, from any thread that
  * calls vkfuse. Both are null, or neither.
  */
 typedef struct VkfuseRawQueue {

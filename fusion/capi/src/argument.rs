@@ -54,7 +54,7 @@ pub(crate) unsafe fn several<'a, T>(what: &str, pointer: *const T, count: usize)
 ///
 /// # Safety
 ///
-/// As for [`several`], and no one else uses them.
+/// As for [`several`], and nothing else accesses them meanwhile.
 pub(crate) unsafe fn several_mut<'a, T>(
     what: &str,
     pointer: *mut T,
@@ -65,7 +65,7 @@ pub(crate) unsafe fn several_mut<'a, T>(
     }
     // SAFETY: the caller's promise; this checks.
     unsafe { several(what, pointer.cast_const(), count)? };
-    // SAFETY: as there, and no one else uses them (the caller's promise).
+    // SAFETY: as there, and nothing else accesses them (the caller's promise).
     Ok(unsafe { slice::from_raw_parts_mut(pointer, count) })
 }
 
@@ -83,11 +83,11 @@ pub(crate) unsafe fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a 
     text.to_str().map_err(|_| Failure::new(VkfuseResult::InvalidArgument, format!("`{what}` is not UTF-8")))
 }
 
-/// Where a result goes. It may not be null.
+/// Stores a result through a pointer, which may not be null.
 ///
 /// # Safety
 ///
-/// The pointer is null, misaligned, or to a place that no one else uses.
+/// The pointer is null, misaligned, or to a place that nothing else accesses meanwhile.
 pub(crate) unsafe fn put<T>(what: &str, pointer: *mut T, value: T) -> Result<(), Failure> {
     check(what, pointer)?;
     // SAFETY: neither null nor misaligned (checked), so it is to a place (the caller's promise). What is there is no value that

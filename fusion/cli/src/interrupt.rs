@@ -20,12 +20,12 @@ pub(crate) fn listen() {
     }
 }
 
-/// Whether somebody pressed Ctrl-C.
+/// Whether Ctrl-C was pressed.
 pub(crate) fn is_asked() -> bool {
     IS_ASKED.load(Relaxed)
 }
 
-/// How a command ended, if no one pressed Ctrl-C.
+/// The status of a command, or that it was interrupted if Ctrl-C was pressed.
 pub(crate) fn unless_asked(status: Status) -> Status {
     if is_asked() { Status::Interrupted } else { status }
 }

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let line = CommandLine::parse();
     log(line.color);
     if matches!(line.command, Command::CompileGuard) {
-        // No one else may write to its output.
+        // Nothing else may write to its output.
         let served = vkfuse::guard::serve_compile_guard().map_err(Stop::from);
         return served.map_or_else(|stop| stop.status, |()| Status::Success).into();
     }
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         (Err(stop), _) | (Ok(_), Err(stop)) => stop,
     };
     if stop.status != Status::Success {
-        // There is no one left to tell if this fails.
+        // There is no way left to report that this fails.
         let _ = writeln!(std::io::stderr(), "error: {}", stop.message);
     }
     stop.status.into()

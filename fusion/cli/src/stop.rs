@@ -20,7 +20,7 @@ pub(crate) enum Status {
     NotFused,
     /// The device failed.
     DeviceFailed,
-    /// Somebody pressed Ctrl-C; what was done until then was printed.
+    /// Ctrl-C was pressed; the results up to then were printed.
     Interrupted,
     /// That of a program that was captured.
     Program(u8),

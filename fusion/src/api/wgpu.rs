@@ -28,7 +28,7 @@ pub struct Device {
     device: wgpu::Device,
     queue: wgpu::Queue,
     context: Context,
-    /// Binds a buffer, and so has wgpu clear what no one wrote.
+    /// Binds a buffer, which makes wgpu clear the parts that have not been written.
     touch: wgpu::ComputePipeline,
 }
 
@@ -91,7 +91,7 @@ impl Device {
         &self.context
     }
 
-    /// A buffer of wgpu's as an argument. What no one wrote yet is zero, as for wgpu.
+    /// Makes a buffer over one of wgpu. Parts that have not been written are zero, as for wgpu.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl Device {
         Ok(imported)
     }
 
-    /// Has wgpu clear the parts of a buffer that no one wrote. It does so when it sees a first use, and of what this crate does with the
-    /// buffer it sees nothing: it would clear the results.
+    /// Makes wgpu clear the parts of a buffer that have not been written. It does so at the first use that it sees, and it does not see what this
+    /// crate does with the buffer: later, it would clear the results.
     fn touch(&self, buffer: &wgpu::Buffer) {
         let limits = self.device.limits();
         let step = u64::from(limits.min_storage_buffer_offset_alignment.max(4));

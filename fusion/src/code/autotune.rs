@@ -130,7 +130,7 @@ impl Autotune {
         let may_run = |way: Way| way == Way::Usual || others.contains(&way);
         let mut trials = self.lock();
         if !trials.contains(&list) {
-            // No one else waits for a look at the store but lists in doubt.
+            // Only lists in doubt wait for the store here.
             let chosen = stored(programs, &list);
             let chosen = chosen.filter(|one| may_run(one.way));
             trials.put(list, Trial::new(others, chosen));

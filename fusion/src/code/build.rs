@@ -27,7 +27,7 @@ const MAX_THREADS: usize = 8;
 /// Steps that were asked for in the background, by key.
 type Builds = AHashMap<[u8; 32], Build>;
 
-/// What is built in the background, and who waits for it.
+/// The builds in the background, and the threads that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     builds: Mutex<Builds>,
@@ -64,7 +64,7 @@ pub(crate) fn builder() -> ThreadId {
 enum Build {
     /// A thread is at it.
     Running(ThreadId),
-    /// It cannot be built. Anyone who needs it learns why by trying.
+    /// It cannot be built. A call that needs it tries again, and gets the error.
     Failed,
 }
 
@@ -130,7 +130,7 @@ impl Programs {
             let (programs, step, label) = (self.clone(), (*step).clone(), label(step));
             let (key, background) = (step.key, self.background.clone());
             let build = move || {
-                // The thread lets go of the device here, before anyone hears that it is done.
+                // The thread drops its reference to the device here, before completion is signalled.
                 let work = move || programs.program(&label, &step).is_ok();
                 let is_built = caught(work).unwrap_or(false);
                 let mut builds = background.lock();

@@ -41,7 +41,7 @@ pub(crate) enum Guarded {
     Alive(Option<Vec<u8>>),
     /// It did not: how it ended.
     Died(String),
-    /// No one could be asked.
+    /// There is no child process to ask.
     NotAsked,
 }
 
@@ -140,7 +140,7 @@ impl Worker {
                 let answer = match read {
                     Ok(answer) => Some(answer),
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
-                    // Somebody else writes there.
+                    // The output holds something else than answers.
                     Err(error) => Some(Answer::NotMine(error.to_string())),
                 };
                 if tell.send(answer).is_err() || is_over {

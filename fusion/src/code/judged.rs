@@ -1,7 +1,7 @@
-//! What was found out about fused code by comparing it with the unfused, by the key of its step.
+//! Results of comparing fused code with unfused code, by the key of the step.
 //!
 //! # Guarantees
-//! - code that was found to differ is not used again by the context, no matter who asks and however a list is remembered
+//! - code that was found to differ is not used again by the context, whichever list needs it and however lists are remembered
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

@@ -18,7 +18,7 @@ pub(crate) struct Identity {
     device: Part,
     /// What the driver's blobs depend on besides the code.
     driver: Part,
-    /// A variable by which the driver takes code from files whose contents no one knows.
+    /// An environment variable that makes the driver take code from files of unknown contents.
     pub(crate) replaces: Option<String>,
 }
 

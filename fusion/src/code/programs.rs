@@ -65,7 +65,7 @@ pub(crate) struct Code {
     is_stored: bool,
 }
 
-/// A step that is wanted, and its key in the store once somebody asks for that: it takes longer to write than to look up.
+/// A step that is needed. Its key in the store is made on demand, since that takes longer than a look-up in memory.
 struct Wanted<'a> {
     label: &'a str,
     step: &'a Step,
@@ -138,7 +138,7 @@ impl Programs {
         guard: &CompileGuard,
     ) -> Programs {
         let mut resolved = resolve(options);
-        // Hits in memory are reported to who asked for it only.
+        // Hits in memory are reported only on request.
         let is_heard = resolved.trace || options.events.0.is_some();
         let subscriber = subscriber(resolved.trace, options.events.0.clone(), resolved.store.dir.clone());
         resolved.store.subscriber = Some(subscriber.clone());
@@ -234,7 +234,7 @@ fn resolve(options: &CacheOptions) -> cache::Resolved {
     resolved
 }
 
-/// Where a context with these options keeps what kernels become, for who looks at kernels without a device.
+/// The store in which a context with these options keeps kernel artifacts, for tools that load kernels without a device.
 #[must_use]
 pub fn kernel_store(options: &CacheOptions) -> Option<Arc<dyn ArtifactStore>> {
     let verify = options.verify.unwrap_or_else(environment::verify);
@@ -250,7 +250,7 @@ fn subscriber(trace: bool, own: Option<cache::Subscriber>, folder: Option<PathBu
             note(folder.as_deref(), *skip);
         }
         if trace {
-            // One write for each line, so that those of threads do not mix. No one can be notified if it fails.
+            // One write for each line, so that lines of several threads do not mix. A failure cannot be reported anywhere.
             let _ = std::io::stderr().lock().write_all(format!("{}\n", event.to_json()).as_bytes());
         }
         if let Some(own) = &own {
@@ -459,7 +459,7 @@ pub(crate) fn tier_of(layer: Option<Layer>) -> Tier {
     match layer {
         Some(Layer::Lower(_)) => Tier::Lower,
         Some(Layer::Remote) => Tier::Remote,
-        // What no one who is trusted has made is built here.
+        // Code without a trusted signature is built here.
         Some(Layer::Untrusted) => Tier::Miss,
         _ => Tier::Hit,
     }

@@ -151,7 +151,7 @@ pub struct Pi {
 pub struct Value {
     /// The buffer in which it would be.
     pub buffer: Option<String>,
-    /// Who writes and reads it: submissions, and which of their arguments it is.
+    /// Its uses: submissions, and the number of the argument in each.
     pub arguments: Vec<(usize, usize)>,
     /// Submissions that write over it.
     pub overwritten_by: Vec<usize>,

@@ -135,7 +135,7 @@ pub struct ArgumentReport {
     pub writes: bool,
 }
 
-/// Who compared the fused with the unfused list.
+/// What compared the fused with the unfused list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CheckedBy {
@@ -149,7 +149,7 @@ pub enum CheckedBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Who compared.
+    /// What compared them.
     pub by: CheckedBy,
     /// The submissions it is about.
     pub members: Members,
@@ -314,7 +314,7 @@ pub(crate) struct Said {
     pub(crate) report: Option<Reported>,
 }
 
-/// A report, or what it is made from when somebody asks for it.
+/// A report, or the data that it is made from on demand.
 #[derive(Debug)]
 pub(crate) enum Reported {
     Made(Arc<FusionReport>),

@@ -93,9 +93,9 @@ counters! {
     disk_verified,
     /// How many were not equal. Never anything but 0, or the cache has a defect.
     disk_different,
-    /// Steps whose SPIR-V the remote store had from no one who is trusted, and that was what was built here.
+    /// Steps whose SPIR-V was in the remote store without a trusted signature, and equal to what was built here.
     remote_equal,
-    /// Steps whose SPIR-V the remote store had from no one who is trusted, and that was not: it lies.
+    /// Steps whose SPIR-V was in the remote store without a trusted signature, and differed from what was built here.
     remote_different,
     /// Pipelines that the driver found in a stored blob of its own.
     blob_hits,

@@ -66,7 +66,7 @@ pub(crate) struct BufferInner {
     name: Mutex<Option<Arc<str>>>,
 }
 
-/// A handle of the user's. Anyone else who keeps a buffer has no part in these, and is notified when the last of them goes.
+/// A handle of the user. What the engine keeps of a buffer is not counted here, and is notified when the user drops the last handle.
 #[derive(Debug)]
 pub(crate) struct Handle(Arc<BufferInner>);
 
@@ -94,7 +94,7 @@ impl Deref for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // No one is to keep it for a list that can come no more.
+        // A list that expects this buffer cannot come again, so it is not kept for that.
         if self.0.handles.fetch_sub(1, SeqCst) == 1
             && self.0.expected.load(SeqCst)
             && let Some(owner) = self.0.device.owner.upgrade()
@@ -317,8 +317,8 @@ impl BufferInner {
         }
     }
 
-    /// Whether what the host writes into it is remembered: it may be numbers that indices depend on. Of memory of the user's
-    /// no one knows who else writes it.
+    /// Whether the engine remembers what the host writes to it, which may be numbers that indices depend on. Memory of the user may have
+    /// unknown writers.
     pub(crate) fn is_small(&self) -> bool {
         self.size <= SMALL && !self.imported
     }
@@ -386,8 +386,8 @@ impl BufferInner {
         Error::buffer(&self.name(), problem)
     }
 
-    /// The memory, allocated now if it was not yet, and perhaps without the zeros that it should have: for who sees to it
-    /// that they are written before anybody reads.
+    /// The memory, allocated now if it was not yet, and perhaps without the zeros that it should have. The caller writes them before
+    /// anything reads it.
     pub(crate) fn unfilled(&self) -> Result<&Arc<Memory>, Error> {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
@@ -422,13 +422,13 @@ impl BufferInner {
             || self.viewed.as_ref().is_some_and(|of| of.has_memory())
     }
 
-    /// The memory, allocated now if it was not yet. Without contents: for who overwrites all of it at once.
+    /// The memory, allocated now if it was not yet, without contents. The caller overwrites all of it at once.
     pub(crate) fn allocate(&self) -> Result<&Arc<Memory>, Error> {
         self.filled();
         self.unfilled()
     }
 
-    /// The memory; allocated and filled with zeros now if it was not yet. The graph is locked, so no one else does that at
+    /// The memory, allocated and filled with zeros now if it was not yet. The graph is locked, so no other thread does that at
     /// the same time.
     #[inline]
     pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {

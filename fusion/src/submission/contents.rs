@@ -1,8 +1,8 @@
-//! Which bytes of a buffer hold nothing that may be read.
+//! The bytes of a buffer that may not be read.
 //!
 //! A fused kernel does not write what it keeps in registers or shared memory, and a run that failed wrote nothing. The
-//! memory then holds older bytes, and anyone who reads them as if they were the result would be silently wrong. So such
-//! ranges are remembered, reading them is an error that names the buffer, and writing them makes them good again.
+//! memory then holds older bytes, and reading them as if they were the result would be silently wrong. So such
+//! ranges are remembered, reading them is an error that names the buffer, and writing them makes them readable again.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -28,7 +28,7 @@ impl SharedContents {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes for who does not lock what there is now.
+    /// Updates the summary that is read without the lock.
     fn sum_up(&self, ranges: &Contents) {
         let inside = match ranges.bad[..] {
             [(Span { start: 0, end }, Unreadable::Internalized)] => end,

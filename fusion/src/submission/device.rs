@@ -47,8 +47,8 @@ impl Device {
         }
     }
 
-    /// Drops what other queues have reached of what a submission would wait for, and tells the graph. Who is about to wait asks: no one looks at a queue
-    /// that nothing is submitted to any more, and what was done there once would be waited for for ever.
+    /// Drops the points that other queues have already reached from those that a submission waits for, and updates the graph. This happens before each
+    /// wait: a queue without new submissions is not looked at otherwise, and its completed work would be waited for again and again.
     #[inline]
     pub(crate) fn pending(&self, graph: &mut Graph, lane: u32, waits: &mut SmallVec<[Point; 4]>) {
         waits.retain(|point| {

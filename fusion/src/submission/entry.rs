@@ -55,8 +55,8 @@ impl Entry {
         self.submission.runs()
     }
 
-    /// Takes note of what its arguments hold where indices and conditions depend on it, as far as that is known now. To be
-    /// called when it is listed: anyone who changes that from then on ends the list first.
+    /// Records the known contents of its arguments that indices and conditions depend on. Called when it is added to a list: from then
+    /// on, a change of these contents ends the list first.
     pub(crate) fn learn(&mut self, graph: &Graph) {
         let submission = &mut self.submission;
         if !submission.runs() {
@@ -66,7 +66,7 @@ impl Entry {
             arg.numbers = None;
             let mut places = submission.kernel.number_places(position).peekable();
             let buffer = &self.buffers[position];
-            // Of the user's memory only the user knows who writes it.
+            // Memory of the user may have writers that only the user knows.
             let is_known = !buffer.imported || self.declared[position];
             if places.peek().is_some() && is_known && !buffer.is_addressed() {
                 let bytes = graph.holds(&buffer.shared, arg.offset);

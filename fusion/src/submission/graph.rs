@@ -259,9 +259,9 @@ impl Graph {
         }
     }
 
-    /// Puts an access in force, and drops those that are complete and those that it makes superfluous: anyone who conflicts with those conflicts with it
+    /// Adds an access, and drops those that are complete and those that it makes superfluous: what conflicts with those conflicts with it
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
-    /// collect accesses without end.
+    /// collect accesses without limit.
     fn put(&mut self, work: WorkId, line: Line, touch: &Touch, place: u32) {
         self.forget(touch);
         let (works, lanes, accesses) = (&mut self.works, &self.lanes, self.live.at_mut(place, touch.memory));

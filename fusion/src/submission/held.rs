@@ -1,8 +1,8 @@
-//! What a submission names: kept by somebody else, or by itself.
+//! An object that a submission names: borrowed, or owned.
 
 use std::{ops::Deref, sync::Arc};
 
-/// Something that somebody else keeps, or that is kept here. What is lent is not counted: most submissions only compare it.
+/// A borrowed or an owned reference. Borrowing counts no reference, since most submissions only compare the object.
 #[derive(Debug)]
 pub(crate) enum Held<'a, T> {
     Lent(&'a Arc<T>),

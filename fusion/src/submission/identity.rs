@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MemoryId(u64);
 
-/// Hashes numbers that are given out in order: no one can choose them, so one multiplication is enough to spread them.
+/// Hashes ids that are numbered consecutively. An attacker cannot choose them, so one multiplication is enough to spread them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ByNumber(u64);
 
@@ -68,17 +68,17 @@ pub(crate) struct HandleId(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueId(pub(crate) u64);
 
-/// Which queue may list and run work on a memory without a look at what others do with it.
+/// The queue that may list and run work on a memory without looking at other queues.
 ///
-/// A queue becomes the owner of what no one owned, with its own state locked, or of what no list of another queue and no hold of
-/// the host touches, with the schedule locked. What several only read is shared. Anyone who finds that it may not use a memory
-/// locks the schedule, makes the memory no one's to take, and only then looks at lists, each under the lock of its queue: it
-/// sees what that queue has listed, or the queue sees that it may no more.
+/// A queue becomes the owner of a memory without an owner, with its own state locked, or of one that no list of another queue and no hold of
+/// the host touches, with the schedule locked. A memory that several queues only read is shared. A queue that may not use a memory
+/// locks the schedule, revokes the ownership, and only then looks at lists, each under the lock of its queue: either it
+/// sees what that queue has listed, or that queue sees that it is no longer the owner.
 #[derive(Debug, Default)]
 pub(crate) struct Owner(AtomicU64);
 
 impl Owner {
-    /// Who has to look at what others do: everybody.
+    /// No owner: every queue has to look at the others.
     const NONE: u64 = u64::MAX;
 
     /// All queues may read.
@@ -98,7 +98,7 @@ impl Owner {
         self.is(queue) || (!writes && self.0.load(Ordering::Acquire) == Owner::SHARED)
     }
 
-    /// Makes everybody look. The schedule is locked.
+    /// Revokes the ownership, so that every queue looks at the others. The schedule is locked.
     pub(crate) fn revoke(&self) {
         self.0.store(Owner::NONE, Ordering::Release);
     }
@@ -231,8 +231,8 @@ pub(crate) type Life = Weak<dyn Any + Send + Sync>;
 
 /// The memories of imported buffers.
 ///
-/// A memory is one as long as its Vulkan buffer lives, not only while there is a handle: work that was submitted with a handle
-/// may be pending when that is gone, and anyone who was given an address still knows it.
+/// A memory keeps its identity as long as its Vulkan buffer lives, not only while there is a handle: work that was submitted with a
+/// handle may be pending when that is dropped, and kernels may use an address that was given out.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
     /// By what holds the bytes.

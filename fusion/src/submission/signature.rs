@@ -1,9 +1,9 @@
-//! What makes two lists the same, whatever buffers they are on.
+//! The signature of a list: what two lists have in common that are the same up to their buffers.
 //!
-//! A list is known by its *signature*: what was asked for by each submission, with the buffers numbered in order of first
-//! use, and what a plan may depend on of each of those. Lists of one signature have one plan, one sequence of dispatches
-//! and one effect on contents; they differ in memory alone. So do lists whose push constants differ in what their plan does
-//! not depend on, except for the bytes that are passed on: which those are, the plan says, and anyone who compares.
+//! A *signature* is what each submission requests, with the buffers numbered in order of first
+//! use, and the properties of each buffer that a plan may depend on. Lists with equal signatures have the same plan, the same sequence of
+//! dispatches and the same effect on contents; they differ in memory alone. The same holds for lists whose push constants differ only in bytes that
+//! the plan passes on without depending on them; the comparison asks the plan which bytes these are.
 //!
 //! # Guarantees
 //! - every part of a request is a part of the signature, or makes the list one that has none

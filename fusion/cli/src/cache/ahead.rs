@@ -148,7 +148,7 @@ fn context(
     skipped: &Skipped,
 ) -> Result<Context, Stop> {
     let skipped = skipped.clone();
-    // What is built is to be stored before the next is begun: someone who stops the command loses one at most.
+    // Each result is stored before the next build begins, so that stopping the command loses one at most.
     let at_once = vkfuse_cache::CacheOptions { queue_size: Some(0), ..Default::default() };
     let mut cache =
         CacheOptions::new().settings(at_once).verify(wanted == Use::Verify).look_only(wanted == Use::Look);

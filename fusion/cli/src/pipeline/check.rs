@@ -246,7 +246,7 @@ fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result
             kernel.specialize(&spec).map_err(|error| pipeline.problem(&given.place, one_line(&error)))?;
         }
     }
-    // What the module does not declare is said here, and passed to no one.
+    // Constants that the module does not declare are reported here, and not passed on.
     let unknown = kernel.unknown_constants(spec.iter().map(|(id, _)| *id));
     spec.retain(|(id, _)| !unknown.contains(id));
     let specialized =

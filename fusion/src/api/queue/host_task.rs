@@ -219,9 +219,9 @@ impl Queue {
     }
 }
 
-/// Runs a task once the points are reached. Everything that it uses is gone when this returns, and before anyone hears
-/// that the task is done: the bytes are free then, and a program that ends there has no other thread that still closes
-/// the device, which drivers and layers do not survive.
+/// Runs a task once the points are reached. Everything that the task uses is dropped before its completion is signalled: its bytes
+/// are free then, and a program that exits at that point has no other thread that is still closing the device, which drivers and
+/// layers do not survive.
 fn run(
     task: impl FnOnce(&HostScope) -> Result<(), Error>,
     scope: HostScope,

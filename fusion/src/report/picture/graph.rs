@@ -68,7 +68,7 @@ pub(super) struct Cut {
     pub(super) lines: Vec<String>,
 }
 
-/// Who wrote a range of a buffer last, in a stage.
+/// The last writer of a range of a buffer, in a stage.
 struct Written {
     argument: ArgumentReport,
     node: usize,

@@ -1,9 +1,9 @@
 //! The known contents of small buffers: bytes that the host wrote or read, until a piece of work may have written them.
 //!
-//! Planning takes such bytes for numbers. Every write is put in force in the graph, no matter who submits it, and forgets exactly the bytes
+//! Planning uses such bytes as numbers. Every write, from any queue, is added to the graph, and forgets exactly the bytes
 //! that it may write. A write by the host forgets its bytes when it begins and adds them when it ends, under the hold that
-//! keeps everybody else from them; what is known of all other bytes stays in the graph meanwhile, and is never copied out and put
-//! back. So two writers of disjoint bytes cannot undo what the other one's write changed.
+//! excludes all other accesses to them; what is known of other bytes stays in the graph meanwhile, and is never copied out and put
+//! back. So two writers of disjoint bytes cannot undo each other's changes.
 
 use std::sync::{Arc, Weak};
 

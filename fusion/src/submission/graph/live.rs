@@ -1,5 +1,5 @@
-//! The accesses in force, by memory. Each memory has a place, so that it is looked for once by who looks at its accesses and then changes
-//! them.
+//! The pending accesses, by memory. Each memory has a place number, so that reading its accesses and then changing them takes a single
+//! look-up.
 
 use std::collections::HashMap;
 
