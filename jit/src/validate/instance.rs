@@ -53,7 +53,7 @@ fn is_small(instance: &Instance) -> bool {
         let invocations = (0..3).map(|d| u64::from(one.groups[d]) * u64::from(local[d])).product::<u64>();
         let fits = |(arg, binding): (&Arg, &Binding)| match (binding.kind.texture(), arg.image) {
             (Some(_), Some(image)) => texels(&image) <= MAX_TEXELS,
-            // A sampler has no bytes, and an image without a known size is given one later.
+            // A sampler has no bytes; whether an image without a known size can be run is decided where it is.
             (Some(_), None) => true,
             (None, _) => arg.offset + arg.len <= 4 * MAX_BYTES,
         };
