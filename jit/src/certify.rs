@@ -176,7 +176,7 @@ pub fn certify(list: &[Submission], plan: &Plan, solver: &mut dyn Solver) -> Vec
         }
         let mut rewrites = plan.report.rewrites.iter();
         if let Some(rewrite) = rewrites.find(|one| one.submission == position) {
-            // What works out others, or goes by rounds, was that when it was placed.
+            // A submission that recomputes others, or has rounds as items, had that form when it was placed.
             let mut before = plan.placed.iter().rev().filter(|(at, _)| *at == position).map(|(_, one)| one);
             let last = before.next().unwrap_or(own);
             if rewrite.rounds > 1 {

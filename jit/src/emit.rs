@@ -61,7 +61,7 @@ fn emit_observed(
     Ok(words)
 }
 
-/// Whether spirv-val accepts a module that came from elsewhere, which it does not where there is none: what is made here was asked of it when it was made.
+/// Whether spirv-val accepts a module that comes from elsewhere; false if there is no spirv-val. Modules that are emitted here were validated then.
 pub fn is_valid(words: &[u32]) -> bool {
     tools::is_validated() && tools::validate(words).is_ok()
 }

@@ -415,7 +415,7 @@ impl Specialized {
     }
 
     /// The same with the bindings of this one, also those that its normal form does not use: arguments are distinguished by their number.
-    /// Nothing if it uses others.
+    /// `None` if it uses others.
     pub(crate) fn reshaped(
         &self,
         module: rspirv::dr::Module,

@@ -146,8 +146,8 @@ pub(crate) fn closed(kernel: &Specialized) -> Result<Option<Arc<Specialized>>, &
     kernel.closed.get_or_init(kept!(make)).clone()
 }
 
-/// A kernel that works out what a producer stores wherever it would have loaded that from its binding number `from`; made once
-/// for each.
+/// A kernel that recomputes what a producer stores wherever it would have loaded that from its binding number `from`. Each is made
+/// only once.
 pub(crate) fn inline(
     consumer: &Specialized,
     from: usize,

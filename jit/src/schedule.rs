@@ -36,7 +36,7 @@
 //! # Guarantees
 //! - digits stand in one order, by dimension, so equal schedules have equal bytes ([`Schedule::encode`])
 //! - the grid is the outermost digit of each dimension of the dispatch
-//! - which combinations there may be is said once, in [`Schedule::legal`]
+//! - only [`Schedule::legal`] says which combinations are allowed
 //!
 //! A new way of doing work is a transformation here (`transform`), its clause in `legal`, its term in `cost`, a candidate in
 //! `plan/dispatch/candidates`, and a pass of `emit/pipeline` that reads it through an accessor (`view`).

@@ -39,7 +39,7 @@ pub struct Access {
     /// Bytes touched, from the first to the last: the hull, which is all that two accesses can meet in.
     pub size: u64,
     /// Exactly the bytes touched, counted from the first, if they are known: without padding, and in pieces where the
-    /// layout is strided. What was certainly written is said of these, never of the hull.
+    /// layout is strided. Certain writes are those of the pieces, never of the hull.
     pub(crate) pieces: Option<Pieces>,
     /// Whether the pieces are those of a whole element of the array it goes through.
     pub(crate) whole_element: bool,

@@ -157,7 +157,7 @@ impl Affine {
         }
     }
 
-    /// `self + factor * other`, or nothing if the numbers leave all bounds.
+    /// `self + factor * other`, or `None` if the numbers leave all bounds.
     pub(crate) fn plus(&self, other: &Self, factor: i128) -> Option<Self> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;

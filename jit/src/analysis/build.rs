@@ -425,7 +425,7 @@ impl<'a> Builder<'a> {
         accesses.push(Access { texel: Some(texel), terms, ..access });
     }
 
-    /// The coordinates of an access to a texel, with what they weigh in its number; nothing if they are no words.
+    /// The coordinates of an access to a texel, with what they weigh in its number; `None` if they are no words.
     fn coordinates(&mut self, inst: &'a Instruction, block: usize) -> Option<Vec<Term>> {
         let id = id_at(inst, 1)?;
         let ty = self.definitions.get(&id)?.inst().result_type?;

@@ -1,8 +1,8 @@
-//! Which bytes of memory a value takes: padding and the gaps of strided layouts left out.
+//! The bytes of memory that a value takes, without padding and the gaps of strided layouts.
 //!
-//! Two accesses can meet only within the *hull* of each, from the first byte to the last. That a store has *written* a
-//! byte can be said of its pieces alone: `{uint8_t; float}` has three bytes between that keep what they held, and the
-//! columns of a row-major matrix lie a row apart.
+//! Two accesses can meet only within the *hull* of each, from the first byte to the last. But a store has *written* only
+//! its pieces: `{uint8_t; float}` has three bytes of padding that keep their contents, and the
+//! columns of a row-major matrix are a row apart.
 
 use smallvec::SmallVec;
 

@@ -151,8 +151,7 @@ impl Builder<'_> {
         Some(shifts)
     }
 
-    /// What a counter is compared with by a condition, and what it is to that where the condition holds or, as it is said,
-    /// does not.
+    /// What a condition compares a counter with, and their relation where the condition has the value `holds`.
     fn limit_of(&mut self, condition: u32, holds: bool, counter: u32, own_loop: usize) -> Option<Compared> {
         let Definition::Local { inst, .. } = self.definitions.get(&condition).copied()? else {
             return None;

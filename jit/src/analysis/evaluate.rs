@@ -79,7 +79,7 @@ pub(crate) struct AccessForm {
 }
 
 impl AccessForm {
-    /// Range of an atom wherever the access happens; nothing if nothing is known of it there.
+    /// Range of an atom wherever the access happens; `None` if nothing is known of it there.
     ///
     /// A quotient is one of a form that is not negative and not above some bound. That was shown where the atom was
     /// made, under the guards of that access. Elsewhere the same atom may be anything.

@@ -1,6 +1,6 @@
-//! What is known of the loops of a kernel before it is called: what their tests go by, and how often they can be done at most.
+//! What is known about the loops of a kernel independently of a call: what their tests depend on, and bounds of their trip counts.
 //!
-//! `trip_counts` and `recurrence` read it off the code, `rounds` puts the numbers of a call in.
+//! `trip_counts` and `recurrence` derive it from the code, `rounds` evaluates it with the numbers of a call.
 
 use super::access::Guard;
 use super::expr::{NodeId, sign_extend};
@@ -21,7 +21,7 @@ pub(crate) struct LoopRounds {
     pub(crate) exits: Option<Vec<Guard>>,
     /// What a round is made of, if its rounds can be unrolled one after the other.
     pub(crate) round: Option<Round>,
-    /// How often it goes round each time, if constants say so, such as a half that is halved until it is zero, and it can be unrolled.
+    /// Its trip count, if that follows from constants (such as a number that is halved until it is zero) and it can be unrolled.
     pub(crate) fixed: Option<u32>,
 }
 

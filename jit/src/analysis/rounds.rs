@@ -38,7 +38,7 @@ impl Evaluator<'_> {
         Ok(total)
     }
 
-    /// Rounds of a loop whose counter is multiplied, where all words that it goes by are numbers.
+    /// Rounds of a loop whose counter is multiplied, if all words that they depend on are numbers.
     fn rounds_of_products(&mut self, atoms: &mut Atoms, products: Products) -> Option<u64> {
         self.leave();
         let mut word = |node: NodeId| {
@@ -103,7 +103,7 @@ impl Evaluator<'_> {
     }
 
     /// What holds in a round of the loops around an access as long as nothing but their tests has ended them: if it holds
-    /// in one, it has held in all before. Nothing if that is not known.
+    /// in one, it has held in all before. `None` if that is not known.
     pub(super) fn exits(&mut self, atoms: &mut Atoms, access: &Access) -> Option<Vec<Affine>> {
         let analysis = self.analysis;
         let mut all = Vec::new();

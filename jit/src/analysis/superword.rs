@@ -4,7 +4,7 @@
 //! - the normal form of a kernel that is free (`rewrite::free`)
 //!
 //! # Guarantees
-//! - none: what has no path when the code is built is left as it is. This is what the plan goes by
+//! - none: this is an estimate for the plan, and a kernel without such a path is left as it is when the code is built
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
@@ -83,7 +83,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a value is made of constants and of what loops carry, and, if it is said, of ids and arguments.
+    /// Whether a value is computed from constants and loop-carried values alone, or also from ids and arguments if `of_ids` is set.
     fn follows(&self, value: u32, of_ids: bool) -> bool {
         let (mut open, mut seen) = (vec![value], AHashSet::new());
         while let Some(id) = open.pop() {

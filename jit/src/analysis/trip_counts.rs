@@ -90,7 +90,7 @@ impl Builder<'_> {
         products.map_or(Rounds::Unknown, Rounds::Products)
     }
 
-    /// What a loop goes by that goes on only while `phi`, or what becomes of it in a round, is below a limit and multiplies it in
+    /// The products of a loop that goes on only while `phi`, or its next value, is below a limit, and that multiplies `phi` in
     /// each round.
     fn products(&mut self, phi: u32, index: usize) -> Option<Products> {
         // Each of the conditions under which the loop goes on bounds it.

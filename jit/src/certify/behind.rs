@@ -39,7 +39,7 @@ struct Storing {
 }
 
 impl<'a> Epilogue<'a> {
-    /// Nothing if the kernels cannot be read.
+    /// `None` if the kernels cannot be read.
     pub(super) fn new(behind: &'a Behind) -> Option<Self> {
         let [producer, consumer] = [behind.producer, behind.next].map(|at| {
             let submission = &behind.list[at];
@@ -219,8 +219,8 @@ impl<'a> Epilogue<'a> {
         Some(ask(w, assertions, &facts))
     }
 
-    /// Asks for something else that the producer does to the bytes: an element that it stores where there is none, if there is no comparison, or
-    /// another access.
+    /// Asks for another access of the producer to the bytes, or for a store to an element that does not exist, if no comparison excludes
+    /// that.
     pub(super) fn apart(&self, w: &mut World, exact: bool) -> Option<Question> {
         let Behind { below, above, .. } = *self.behind;
         let who = somebody(w, &self.producer, "t");
@@ -404,7 +404,7 @@ impl<'a> Epilogue<'a> {
     }
 }
 
-/// What a submission accesses, by its instructions; nothing if it is not read.
+/// What a submission accesses, by its instructions; `None` if it is not read.
 fn uses(position: usize, one: &Submission) -> Option<Vec<(usize, AccessKind)>> {
     let body = Body::new(&one.kernel.normal.as_ref().ok()?.module)?;
     let all = accesses(&Member { position, submission: one, body }).ok()?;
@@ -426,8 +426,8 @@ fn rounds(w: &mut World, trace: &Trace<'_>, mut frame: FrameId) -> Vec<Term> {
     found
 }
 
-/// The rounds that a block is in: all of loops that are taken apart, of others the one of that number. With each, whether it is come to: all rounds
-/// before go on.
+/// The rounds that a block is in: all rounds of unrolled loops, and of each other loop the round with that number. Each comes with the condition
+/// that it is reached: all rounds before go on.
 fn in_rounds(w: &mut World, trace: &mut Trace<'_>, block: usize, numbers: &[Term]) -> Vec<(FrameId, Term)> {
     let mut frames = vec![(ROOT, w.terms.truth(true))];
     for (n, of) in trace.body().chain(None, block).into_iter().enumerate() {

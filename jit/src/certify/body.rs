@@ -90,7 +90,7 @@ fn literal(inst: &Instruction, n: usize) -> u64 {
 }
 
 impl<'a> Body<'a> {
-    /// Reads the only function of a module; nothing if there is none or its control flow is not reducible.
+    /// Reads the only function of a module; `None` if there is none or its control flow is not reducible.
     pub(super) fn new(module: &'a Module) -> Option<Self> {
         let function = module.functions.first()?;
         let count = function.blocks.len();

@@ -37,7 +37,7 @@ struct Both {
 }
 
 impl<'a> ByRounds<'a> {
-    /// Nothing if the kernels cannot be read.
+    /// `None` if the kernels cannot be read.
     pub(super) fn new(own: &'a Submission, by: &'a Submission, counted: Counted) -> Option<Self> {
         let member = |submission: &'a Submission| {
             let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;

@@ -1,4 +1,4 @@
-//! Rounds in which a loop that is not taken apart is likely to end.
+//! Rounds in which a loop that is not unrolled is likely to end.
 //!
 //! That a loop runs a round says that it did not end in an earlier one. This is stated for a few of the earlier rounds only, chosen so that
 //! it says most: those in which a counter is about to wrap, or equals the number that it is compared with. The comparison may take the counter

@@ -36,10 +36,10 @@ pub(super) struct Group<'a> {
     pub(super) accesses: Vec<Result<Vec<Access>, String>>,
 }
 
-/// Traces that were begun, by member, invocation and whether loops are taken apart.
+/// Traces that were begun, by member, invocation and whether loops are unrolled.
 pub(super) type Traces<'a> = AHashMap<(usize, String, bool), Trace<'a>>;
 
-/// The arguments that a submission writes; nothing if its kernel is not read.
+/// The arguments that a submission writes; `None` if its kernel is not read.
 pub(super) fn written(submission: &Submission) -> Option<Vec<usize>> {
     let body = Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
     let all = accesses(&Member { position: 0, submission, body }).ok()?.into_iter();

@@ -26,7 +26,7 @@ pub(super) struct Inlined<'a> {
 }
 
 impl<'a> Inlined<'a> {
-    /// Nothing if the kernels cannot be read.
+    /// `None` if the kernels cannot be read.
     pub(super) fn new(again: &'a Again) -> Option<Self> {
         let member = |submission: &'a Submission, position| {
             let body = super::body::Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;

@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         assertions.dedup();
         let mut question = ask(w, assertions, &facts);
         if left_out {
-            question.loose.get_or_insert("a write in a loop that is not taken apart");
+            question.loose.get_or_insert("a write in a loop that is not unrolled");
         }
         Some(question)
     }
@@ -172,7 +172,7 @@ impl<'a> Group<'a> {
         Some(ask(w, assertions, &facts))
     }
 
-    /// Asks for an invocation that goes another way from a branch than is said of it.
+    /// Asks for an invocation that takes another side of a branch than the planner says.
     pub(super) fn parts(
         &'a self,
         w: &mut World,
@@ -193,7 +193,7 @@ impl<'a> Group<'a> {
         Some(ask(w, vec![other], &facts))
     }
 
-    /// Asks for an invocation that goes round a loop less often than `sure`, or more often than `most`, if that is known.
+    /// Asks for an invocation that does fewer than `sure` rounds of a loop, or more than `most`, if that is known.
     pub(super) fn rounds(
         &'a self,
         w: &mut World,
@@ -209,7 +209,7 @@ impl<'a> Group<'a> {
         }
         let frames = trace.rounds(w, ROOT, of)?;
         let enters = trace.entry(w, frames[0]);
-        // The test is passed once more than the loop goes round.
+        // The test is evaluated once more than the loop has rounds.
         let mut passes = |w: &mut World, round: u32| match frames.get(round as usize) {
             Some(&frame) => trace.entry(w, frame),
             None => w.terms.truth(false),
@@ -248,7 +248,7 @@ fn misses(w: &mut World, instance: &Instance, pieces: &[Piece], byte: Term) -> T
     w.terms.not(writes)
 }
 
-/// Whether an access lies in a loop that is not taken apart.
+/// Whether an access lies in a loop that is not unrolled.
 fn is_open(w: &mut World, trace: &mut Trace<'_>, access: &Access) -> bool {
     let mut frame = ROOT;
     trace.body().chain(None, access.at.0).into_iter().any(|inner| match trace.rounds(w, frame, inner) {
@@ -260,7 +260,7 @@ fn is_open(w: &mut World, trace: &mut Trace<'_>, access: &Access) -> bool {
     })
 }
 
-/// Frames in which an access is known to happen or not: all its loops are taken apart.
+/// Frames in which an access is known to happen or not: all its loops are unrolled.
 fn certain<'a>(w: &mut World, trace: &mut Trace<'a>, access: &Access) -> Vec<FrameId> {
     let mut frames = vec![ROOT];
     for inner in trace.body().chain(None, access.at.0) {

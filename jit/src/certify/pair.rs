@@ -27,7 +27,7 @@ pub(super) struct Instance {
 /// Most times an access happens that are distinguished.
 const MAX_INSTANCES: usize = 600;
 
-/// Every time that an access happens, and the pieces it touches. A loop that is not taken apart counts as one time,
+/// Every time that an access happens, and the pieces it touches. A loop that is not unrolled counts as one time,
 /// in any round.
 pub(super) fn instances<'a>(
     w: &mut World,
@@ -78,7 +78,7 @@ pub(super) fn in_frames<'a>(
 }
 
 impl<'a> Group<'a> {
-    /// Asks for two invocations that meet where none should; nothing if the accesses cannot be written down.
+    /// Asks for two invocations that meet where none should; `None` if the accesses cannot be expressed.
     pub(super) fn meeting(
         &'a self,
         w: &mut World,

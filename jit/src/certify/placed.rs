@@ -60,7 +60,7 @@ struct Who {
 }
 
 impl<'a> Placed<'a> {
-    /// Nothing if the kernels cannot be read, or have another form than a placed kernel has.
+    /// `None` if the kernels cannot be read, or have another form than a placed kernel has.
     pub(super) fn new(
         own: &'a Submission,
         placed: &'a Submission,

@@ -20,7 +20,7 @@ pub struct Question {
 /// What there is to ask about a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Inquiry {
-    /// This; nothing if it cannot be written down.
+    /// A question for the solver; `None` if it cannot be expressed.
     Asked(Option<Question>),
     /// Its place or condition comes from memory, so nothing is claimed of it.
     FromMemory,
@@ -102,7 +102,7 @@ impl Writer<'_> {
                 let loose = match origin {
                     Origin::Id | Origin::Input | Origin::Float => None,
                     Origin::Written => Some("a value read from memory that the group writes"),
-                    Origin::Loop => Some("a loop that is not taken apart"),
+                    Origin::Loop => Some("a loop that is not unrolled"),
                     Origin::Unknown => Some("a value that is not followed"),
                 };
                 self.loose = self.loose.or(loose);

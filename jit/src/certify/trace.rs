@@ -16,7 +16,7 @@ use super::body::Body;
 use super::term::{Compare, Origin, Term, Terms, Word};
 use crate::plan::Submission;
 
-/// Most rounds of a loop that is taken apart, and most frames of one trace.
+/// Most rounds of a loop that is unrolled, and most frames of one trace.
 const MAX_ROUNDS: usize = 260;
 const MAX_FRAMES: usize = 4000;
 /// Longest chain of definitions that is followed.
@@ -149,7 +149,7 @@ pub(super) struct Trace<'a> {
     pub(super) ids: Ids,
     /// Name of the invocation.
     pub(super) who: String,
-    /// Whether loops are taken apart where that is possible.
+    /// Whether loops are unrolled where that is possible.
     exact: bool,
     pub(super) frames: Vec<Frame>,
     pub(super) values: AHashMap<(FrameId, u32, Path), Term>,
@@ -206,7 +206,7 @@ impl<'a> Trace<'a> {
         self.frames[frame].of
     }
 
-    /// Number of a round that was taken apart.
+    /// Number of a round of an unrolled loop.
     pub(super) fn round(&self, frame: FrameId) -> Option<u32> {
         match self.frames[frame].kind {
             Kind::Round { number, .. } => Some(number),
@@ -271,7 +271,7 @@ impl<'a> Trace<'a> {
         found
     }
 
-    /// The rounds that a block is in. Of a loop that is not taken apart, some round.
+    /// The rounds that a block is in. Of a loop that is not unrolled, some round.
     pub(super) fn frames_of(&mut self, w: &mut World, block: usize) -> Vec<FrameId> {
         let mut frames = vec![ROOT];
         for inner in self.body().chain(None, block) {
@@ -287,7 +287,7 @@ impl<'a> Trace<'a> {
         frames
     }
 
-    /// The last round of a loop that is not taken apart.
+    /// The last round of a loop that is not unrolled.
     pub(super) fn last(&mut self, w: &mut World, parent: FrameId, of: usize) -> FrameId {
         if let Some(&known) = self.last.get(&(parent, of)) {
             return known;

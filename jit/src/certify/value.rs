@@ -82,7 +82,7 @@ impl Trace<'_> {
         }
     }
 
-    /// A scalar of what an instruction of this frame computes; nothing if that is not followed.
+    /// A scalar of what an instruction of this frame computes; `None` if that is not followed.
     pub(super) fn compute(
         &mut self,
         w: &mut World,

@@ -135,12 +135,12 @@ fn is_in_registers(member: &Member, kernel: &Specialized, binding: usize) -> boo
     !member.kept.is_empty() && accesses.all(|(at, one)| one.kind == AccessKind::Read && is_kept(at))
 }
 
-/// Whether members may hand over texels.
+/// Whether members may pass texels to each other.
 fn has_texels(recipe: &Recipe) -> bool {
     recipe.bindings.iter().any(|binding| binding.kind.texture() == Some(TextureKind::StorageImage))
 }
 
-/// A work-group barrier that hands over buffers and shared memory, and texels if it is said.
+/// Emits a work-group barrier that orders buffers and shared memory, and texels if `texels` is set.
 pub(super) fn barrier(builder: &mut Builder, code: &mut Code, texels: bool) {
     let scope = builder.constant(Scope::Workgroup as u32);
     let semantics = builder.constant(semantics(texels).bits());
@@ -191,7 +191,7 @@ fn fence(builder: &mut Builder, code: &mut Code) {
     code.effect(Op::MemoryBarrier, operands);
 }
 
-/// What a barrier orders that hands over buffers and shared memory, and texels if it is said.
+/// The memory semantics of such a barrier.
 pub(super) fn semantics(texels: bool) -> MemorySemantics {
     let all = MemorySemantics::ACQUIRE_RELEASE
         | MemorySemantics::UNIFORM_MEMORY

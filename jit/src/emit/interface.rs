@@ -57,7 +57,7 @@ impl Bindings {
         unified[usize::from(view.binding)].restrict && views.count() == 1 || mutant!(ViewsAreApart)
     }
 
-    /// Whether the accesses to a variable have to be coherent: over what is handed over, or [`Ordered`], or reached in several ways.
+    /// Whether the accesses to a variable have to be coherent: data passes through it, its accesses are [`Ordered`], or it is reached in several ways.
     fn has_order(&self, view: &View, unified: &[UnifiedBinding], ordered: &[Ordered]) -> bool {
         let facts = &unified[usize::from(view.binding)];
         let Ordered { several, reads_back } = ordered[usize::from(view.binding)];
@@ -81,7 +81,7 @@ impl Bindings {
             if facts.read_only {
                 builder.decorate(view.id, Decoration::NonWritable, &[]);
             }
-            // Devices may read only images whose format is said.
+            // A device may be able to read only images with a declared format.
             if is_image && !is_read(builder, view.id) {
                 builder.decorate(view.id, Decoration::NonReadable, &[]);
             }

@@ -318,7 +318,7 @@ impl<'m> Declared<'m> {
                 let (bytes, align) = self.size(part?)?;
                 Some((bytes * u64::from(number(inst, 1)?), align))
             }
-            // How its columns, or rows, lie is said where it is a member.
+            // The layout of its columns, or rows, is declared where it is a member.
             Op::TypeMatrix => {
                 let (bytes, align) = self.size(part?)?;
                 Some((bytes * u64::from(number(inst, 1)?), align))

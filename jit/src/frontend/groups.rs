@@ -33,7 +33,7 @@ pub(super) struct Misplaced {
     pub(super) what: &'static str,
 }
 
-/// The words with all groups expanded, or nothing if there are no groups.
+/// The words with all groups expanded, or `None` if there are no groups.
 pub(super) fn expand(words: &[u32]) -> Result<Option<Vec<u32>>, Misplaced> {
     let is_group_op = |inst: &Inst<'_>| {
         matches!(inst.op(), Some(Op::DecorationGroup | Op::GroupDecorate | Op::GroupMemberDecorate))

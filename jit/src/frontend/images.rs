@@ -17,11 +17,11 @@ pub struct ImageDeclaration {
     pub multisampled: bool,
     /// Whether texels are integers, and if so whether they have signs.
     pub integers: Option<bool>,
-    /// `ImageFormat`, as SPIR-V numbers it; 0 where none is said.
+    /// `ImageFormat`, as SPIR-V numbers it; 0 (`Unknown`) if none is declared.
     pub format: u32,
 }
 
-/// The image at a binding of a module, or the images of an array, which are alike; nothing where there is none.
+/// The image at a binding of a module, or the images of an array, which are alike; `None` if there is none.
 pub(crate) fn image_at(module: &[u32], at: SetBinding) -> Option<ImageDeclaration> {
     let mut types: AHashMap<u32, Inst<'_>> = AHashMap::new();
     let mut places: AHashMap<u32, SetBinding> = AHashMap::new();

@@ -15,7 +15,7 @@ use super::words::{Inst, instructions, string};
 pub(crate) struct Lines {
     /// By binding and by whether they write, each once and ascending.
     pub(crate) accesses: AHashMap<(SetBinding, bool), Vec<u32>>,
-    /// Of each loop, in the order of the module; 0 where none is said.
+    /// The line of each loop, in the order of the module; 0 if it is unknown.
     pub(crate) loops: Vec<u32>,
 }
 
@@ -45,9 +45,9 @@ struct Walk {
     handles: Vec<u32>,
     constants: AHashMap<u32, u32>,
     debug_set: Option<u32>,
-    /// The present line; 0 if none is said.
+    /// The current line; 0 if it is unknown.
     line: u32,
-    /// The latest line of the present function.
+    /// The latest line of the current function.
     latest: u32,
     lines: Lines,
 }

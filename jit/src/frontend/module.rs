@@ -177,7 +177,7 @@ impl Module {
         false
     }
 
-    /// The words with these values for its overrides, as they are given to its constants; nothing if it has none.
+    /// The words with these values for its overrides, as they are given to its constants; `None` if it has none.
     pub(crate) fn overridden(&self, values: &[(u32, u64)]) -> Result<Option<Vec<u32>>, KernelError> {
         #[cfg(feature = "wgsl")]
         if let Some(overrides) = &self.inner.overrides {

@@ -153,7 +153,7 @@ impl SpecConstant {
         self.all().any(|(ty, _)| ty.accepts(given)) && self.all().all(|(ty, _)| ty.size() == given.size())
     }
 
-    /// The bits that a value stands for, or nothing if all constants with this id have that value anyway.
+    /// The bits that a value stands for, or `None` if all constants with this id have that value anyway.
     fn bits(&self, value: SpecValue) -> Option<u64> {
         let is_bool = |ty| ty == SpecType::Bool;
         let as_bool = |bits: u64| u64::from(bits != 0);

@@ -57,7 +57,7 @@ impl Access {
         self.flags.0.contains(MemoryAccess::VOLATILE)
     }
 
-    /// Whether nothing is said of it.
+    /// Whether it has none of these properties.
     pub fn is_plain(self) -> bool {
         self == Self::default()
     }

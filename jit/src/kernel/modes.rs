@@ -9,7 +9,7 @@ use crate::analysis::floats::Floats;
 /// The execution modes of a kernel other than its local size, as sorted text.
 #[derive(Clone, Debug)]
 pub(crate) struct Modes {
-    /// How it computes with floats; nothing if it has none.
+    /// How it computes with floats; `None` if it has none.
     floats: Option<Vec<String>>,
     others: Vec<String>,
 }

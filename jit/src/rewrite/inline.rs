@@ -1,4 +1,4 @@
-//! Writes a kernel that works out again what another one stored, where it would have loaded it.
+//! Makes a kernel that recomputes what another one stored, where it would have loaded it.
 //!
 //! # Requires
 //! - the [`Definition`] of the producer; a consumer that only reads whole elements of its buffer, or texels of its image, one by one

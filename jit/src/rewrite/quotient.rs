@@ -1,6 +1,6 @@
-//! The number of an item, divided by the length of its row: where the item is placed, both results are there already.
+//! Replaces divisions of an item's number by the length of its row: where the item is placed, quotient and remainder are known already.
 //!
-//! A kernel that goes by elements finds row and column as `i / w` and `i % w`, with `w` among its push constants. An integer division
+//! An element-wise kernel computes row and column as `i / w` and `i % w`, with `w` among its push constants. An integer division
 //! by a number that the compiler does not know is some twenty instructions.
 //!
 //! # Requires

@@ -17,14 +17,14 @@ pub enum Verdict {
         /// What differs.
         what: String,
     },
-    /// Nothing can be said.
+    /// The step could not be judged.
     NotApplicable {
         /// Why.
         reason: NotApplicable,
     },
 }
 
-/// Why nothing can be said of a step.
+/// Why a step could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotApplicable {

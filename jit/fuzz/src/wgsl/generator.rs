@@ -76,7 +76,7 @@ impl Generator {
         case
     }
 
-    /// Two lists, one after the other or by turns, from the one of that number on, with buffers that are used again; nothing if none can be.
+    /// Two lists, one after the other or by turns, from the one of that number on, with buffers that are used again; `None` if none can be.
     pub fn of_pool(&self, number: usize) -> Option<Case> {
         let mut random = self.stream(0x7e05_ed01, number);
         let (one, other) = (self.single(number), self.single(number + 1 + random.below(1000)));

@@ -103,7 +103,7 @@ struct Forced {
 type Candidate<'a> = (&'a Arc<PoolKernel>, &'a Recipe, &'a [Use]);
 
 impl<'a> Builder<'a> {
-    /// A list of a family, legal or not; nothing if the pool has no kernels for it.
+    /// A list of a family, legal or not; `None` if the pool has no kernels for it.
     pub(super) fn case(
         random: &'a mut Random,
         detail: &'a mut Random,

@@ -26,7 +26,7 @@ impl Temporary {
     }
 }
 
-/// The same list with fewer buffers; nothing if none of them can be another one, too.
+/// The same list with fewer buffers; `None` if none of them can be another one, too.
 ///
 /// Most are used again when their contents are no longer needed, and some while they still are: the list then computes something
 /// else, and is a valid list all the same. Arguments end where the accesses end, so that a value is overwritten as a whole.

@@ -53,7 +53,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// What a report says of its cuts; nothing if there is none.
+    /// What a report says of its cuts; `None` if there is none.
     pub fn of(report: &Report) -> Option<Self> {
         let costs = |cut: &&SplitReport| {
             matches!(cut.reason, Reason::SlowBroadcast { .. })

@@ -37,7 +37,7 @@ pub(super) enum Solution {
 }
 
 impl Digits {
-    /// The difference of two offsets, or nothing if one of the accesses cannot happen.
+    /// The difference of two offsets, or `None` if one of the accesses cannot happen.
     pub(super) fn of(atoms: &Atoms, a: &AccessForm, b: &AccessForm) -> Option<Self> {
         let mut digits = Self::default();
         let mut seen: SmallVec<[AtomId; 8]> = SmallVec::new();

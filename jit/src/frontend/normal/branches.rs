@@ -1,7 +1,7 @@
-//! Folds branches on constants, and drops code that control does not come to.
+//! Folds branches on constants, and drops unreachable code.
 //!
 //! # Guarantees
-//! - no selection on a constant, and no loop that goes round once, whose way is left at its end; no code behind a construct that nothing leaves
+//! - no selection on a constant, and no loop with a single round, that is left at its end only; no code behind a construct that control never leaves
 //!
 //! # Leaves alone
 //! - ways that are left in the middle, tests of loops that always hold
@@ -97,7 +97,7 @@ impl Folder<'_> {
                 let case = cases.iter().find(|case| case.numbers.contains(&number)).unwrap_or(default);
                 (case.region, case.args.to_vec())
             }
-            // It goes round once.
+            // It has a single round.
             ConstructKind::Loop { body, args, .. } if !self.continues(construct) => (*body, args.to_vec()),
             ConstructKind::Loop { .. } => return None,
         };

@@ -7,11 +7,11 @@
 //! So are sums of products that are one instruction: where a kernel does not ask for a mode of rounding, NVIDIA's compiler contracts
 //! inside a matrix times a vector that carries `NoContraction` in one kernel and not in another.
 //!
-//! The least and the greatest are comparisons and choices. Left alone, NVIDIA's compiler flushes a denormal in `min(x, y)` that it
-//! keeps once it knows that `x` and `y` are one value; what is chosen is moved, whatever is known of it. Where GLSL.std.450 leaves a
-//! result open, the first operand is it if the zeros have two signs, and the one that is a number if the other is none. (Were that
-//! the first operand, too, `1 < x ? 1 : x` would be NVIDIA's to flush again: it is no least of numbers, so it becomes one after all,
-//! in some surroundings and not in others.)
+//! Minima and maxima become comparisons and selections. Left alone, NVIDIA's compiler flushes a denormal in `min(x, y)` that it
+//! keeps once it knows that `x` and `y` are the same value; a selection moves its operand in either case. Where GLSL.std.450 leaves the
+//! result open, it is the first operand for zeros of different signs, and the operand that is a number if the other is a NaN. (If it were
+//! the first operand for NaNs too, `1 < x ? 1 : x` would be flushed again: NVIDIA's compiler turns such a selection back into a minimum
+//! in some surroundings, and not in others.)
 //!
 //! | instruction | formula (GLSL.std.450) |
 //! | --- | --- |
@@ -94,7 +94,7 @@ fn formula(inst: &Instruction, imports: &[Word]) -> Option<(Word, Glsl)> {
 }
 
 impl Writer {
-    /// What computes the same as `inst`, or nothing if its operands are not what they have to be.
+    /// What computes the same as `inst`, or `None` if its operands are not what they have to be.
     fn lines(&mut self, inst: &Instruction, set: Word, op: Glsl) -> Option<Vec<Instruction>> {
         self.set = set;
         let (ty, id) = (inst.result_type?, inst.result_id?);

@@ -23,7 +23,7 @@ use rspirv::spirv::{Capability, Decoration, Op, StorageClass, Word};
 
 use crate::frontend::load;
 
-/// The words with such layouts removed, or nothing if there are none.
+/// The words with such layouts removed, or `None` if there are none.
 pub(in crate::frontend) fn repaired(words: &[u32]) -> Option<Vec<u32>> {
     let mut module = load::module(words).ok()?;
     let explicit = Operand::Capability(Capability::WorkgroupMemoryExplicitLayoutKHR);

@@ -32,7 +32,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Works out the address of a place.
+    /// Computes the address of a place.
     pub(super) fn chain(&mut self, place: Place) -> Word {
         let data = &self.f.places[place];
         let mut operands = Vec::with_capacity(data.path.len() + 1);

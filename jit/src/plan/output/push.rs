@@ -90,7 +90,7 @@ impl PushBlock {
         self.slots.iter().any(|slot| slot.ty == ZERO)
     }
 
-    /// `origin` is a submission and an offset in its push constants; nothing for what the planner works out.
+    /// `origin` is a submission and an offset in its push constants; `None` for a value that the planner computes.
     fn add(&mut self, ty: String, place: (u32, bool), value: &[u8], origin: Option<(usize, u32)>) -> u16 {
         let present = self.slots.iter().position(|slot| {
             slot.ty == ty && &self.bytes[slot.offset as usize..(slot.offset + slot.size) as usize] == value

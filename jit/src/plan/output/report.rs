@@ -100,7 +100,7 @@ pub struct GroupReport {
     pub loads_kept: u32,
     /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
     pub work_groups: u32,
-    /// Bytes of the kernels' push constants that are in a uniform buffer of the engine's own, for want of room for them.
+    /// Bytes of the kernels' push constants that are passed in a uniform buffer of the engine, because there is no room for them.
     pub push_buffer_bytes: u32,
     /// Why its work-groups are not coarsened, if that might be worth it on the device.
     pub alone: Option<AloneReason>,
@@ -184,13 +184,13 @@ pub struct BarrierReport {
 /// Why there is or is not a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BarrierReason {
-    /// No data is handed over here.
+    /// No data is passed here.
     #[error("no-dependency")]
     NoDependency,
-    /// Data is handed over within one invocation only.
+    /// Data is passed within one invocation only.
     #[error("same-invocation")]
     SameInvocation,
-    /// Data is handed over within a work-group.
+    /// Data is passed within a work-group.
     #[error("same-work-group")]
     SameGroup,
     /// A barrier was needed for something else at this place or later.
@@ -253,9 +253,9 @@ pub struct InlineReport {
     pub submission: usize,
     /// Position of the producer.
     pub producer: usize,
-    /// The buffer that was handed over.
+    /// The buffer that the elements were passed in.
     pub buffer: BufferId,
-    /// The binding that is loaded from no more.
+    /// The binding that is no longer loaded from.
     pub at: SetBinding,
     /// Loads that were replaced.
     pub loads: u32,
@@ -282,7 +282,7 @@ impl Report {
 }
 
 impl InlineReport {
-    /// Whether the submission at a place is not what was asked for any more: it works out another, or has nothing to do.
+    /// Whether the submission at a place was changed: it recomputes another, or has nothing left to do.
     pub(crate) fn changes(&self, at: usize) -> bool {
         self.submission == at || self.gone && self.producer == at
     }
@@ -305,7 +305,7 @@ pub struct EpilogueReport {
     pub submission: usize,
     /// Position of the one that stores.
     pub producer: usize,
-    /// The buffer that is handed over.
+    /// The buffer that the elements would be passed in.
     pub buffer: BufferId,
     /// Places in the other's code that store elements.
     pub stores: u32,

@@ -97,7 +97,7 @@ impl Instance {
     }
 }
 
-/// All instances of an access, or nothing if they cannot be enumerated.
+/// All instances of an access, or `None` if they cannot be enumerated.
 fn instances(list: &[Submission], atoms: &Atoms, element: &Element) -> Option<Vec<Instance>> {
     if element.form.never && !mutant!(NobodyWrites) {
         return Some(Vec::new());
@@ -214,7 +214,7 @@ fn collect_counters(atoms: &Atoms, id: AtomId, out: &mut Vec<AtomId>) {
     }
 }
 
-/// The form with counters replaced by numbers; nothing if another free atom is left.
+/// The form with counters replaced by numbers; `None` if another free atom is left.
 fn fixed(atoms: &Atoms, form: &Affine, values: &[(AtomId, i128)]) -> Option<Affine> {
     let mut out = Affine::constant(form.constant);
     for &(id, c) in &form.terms {

@@ -85,7 +85,7 @@ pub(crate) fn across(
     }
     let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
     let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
-    // What does several elements may go by each of them.
+    // A kernel whose invocations do several elements may have each of them as an item.
     let made = append(list).or_else(|why| -> Result<Made, Option<RewriteReason>> {
         let (each, _counted) = rounds::of(&list[next], uses, next).ok_or(why)?;
         let mut by_rounds = list.to_vec();

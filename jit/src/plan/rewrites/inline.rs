@@ -228,7 +228,7 @@ pub(in crate::plan) fn args(
 }
 
 /// A submission that writes over the texels that it reads, each item its own, as one that recomputes what it read: what it writes in the end
-/// is then made of what an earlier submission read. Nothing if it is no such submission, or that is not known.
+/// is then made of what an earlier submission read. `None` if it is no such submission, or that is not known.
 ///
 /// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
 fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submission> {

@@ -314,7 +314,7 @@ fn dense(mut numbers: Vec<(i128, i128)>) -> Option<i128> {
     numbers.into_iter().try_fold(0, |last, (weight, max)| (weight <= last + 1).then_some(last + weight * max))
 }
 
-/// A condition as factor and constant of the number whose digits the offset has; nothing if it says something else.
+/// A condition as factor and constant of the number whose digits the offset has; `None` if it says something else.
 fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -> Option<(i128, i128)> {
     let (id, c) = *condition.terms.first()?;
     // Of a mirrored digit d of an id: id = max - d.

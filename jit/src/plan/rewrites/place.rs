@@ -1,10 +1,10 @@
 //! Lets free kernels and kernels of rows or tiles join one group: the free ones take the items of a partner.
 //!
-//! Where the next submission does not join a group, one on either side of the kernel boundary may be free, and go by its element
-//! number through a buffer that the other goes by rows or tiles through. (A kernel that is not free goes by rows, too, where
-//! it goes by element number with another work-group size: its work-groups are the rows.) Then the free kernels of the group and of the
-//! next submission are placed on those rows or tiles ([`rewrite`]), and the group is grown again. What comes out is an
-//! ordinary list: theorems 1 to 3 decide as of any other, and a bad proposal costs a missed fusion.
+//! Where the next submission does not join a group, a kernel on one side of the boundary may be free and process a shared buffer by element
+//! number, while one on the other side processes it by rows or tiles. (A kernel that is not free, and goes by element number
+//! with another work-group size, also counts as one by rows: its work-groups are the rows.) Then the free kernels of the group and of the
+//! next submission are placed on those rows or tiles ([`rewrite`]), and the group is grown again. The result is an
+//! ordinary list, to which theorems 1 to 3 apply as to any other, so that a bad proposal only costs a missed fusion.
 //!
 //! # Requires
 //! - a group, and a submission that does not join it
@@ -14,7 +14,7 @@
 //! - a placed submission stands in a group with its partner
 //!
 //! # Refuses
-//! - what would not pay ([`pays`]), no buffer that both sides go through element by element
+//! - placements that would not pay ([`pays`]); boundaries without a buffer that both sides process element by element
 
 mod blocks;
 mod lines;
@@ -82,7 +82,7 @@ pub(crate) fn across(
             return Ok(placed);
         }
     }
-    // What does several elements may go by each of them.
+    // A kernel whose invocations do several elements may have each of them as an item.
     let mut by_rounds: Vec<(Submission, Counted)> = Vec::new();
     for at in group.start..group.end() + 1 {
         // What is quick to say comes first: most kernels have no loop.
@@ -126,7 +126,7 @@ struct Before<'a> {
     rewrites: &'a [RewriteReport],
     /// What was placed, and is as it was submitted again.
     undone: &'a [usize],
-    /// What goes by the rounds of its loop. It has to be placed.
+    /// Submissions with the rounds of their loops as items. They have to be placed.
     rounds: &'a [Counted],
 }
 
@@ -297,7 +297,7 @@ impl View {
         std::array::from_fn(|d| (Atom::Group(d as u8), self.shape.groups[d]))
     }
 
-    /// Bytes from one item to the next, if an access goes by the number of the item alone.
+    /// Bytes from one item to the next, if an access depends on the number of the item alone.
     fn stride(&self, form: &AccessForm) -> Option<i128> {
         let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
         let only = form.offset.terms.iter().all(|&(id, _)| known(self.atoms.get(id)));
@@ -316,7 +316,7 @@ impl View {
         self.forms.iter().any(|form| self.stride(form).is_some())
     }
 
-    /// Whether what a submission stores goes by the number of the item.
+    /// Whether the elements that a submission stores are numbered by its items.
     pub(in crate::plan) fn stores_flat(&self, one: &Submission) -> bool {
         let accesses = analysis_of(one).map_or(&[][..], |analysis| &analysis.accesses);
         let mut stores = accesses.iter().zip(&self.forms).filter(|(access, _)| access.kind.writes());
@@ -399,8 +399,8 @@ impl Proposal {
     }
 }
 
-/// What other members of the group would have the free ones do: those that a kernel that does an element an item goes by first, the
-/// nearest to the boundary first; and then the smallest work-groups first, whose invocations do most.
+/// The places that other members of the group propose for the free ones. Proposals of kernels with one element per item come first, the
+/// nearest to the boundary before others; then those with the smallest work-groups, whose invocations do most.
 fn proposals<'a>(
     list: &[Submission],
     members: &std::ops::Range<usize>,
@@ -425,8 +425,8 @@ fn proposals<'a>(
         let local = one.kernel.interface.local_size;
         for &(at, _) in goes.iter().rev().filter(|&&(at, _)| at != partner) {
             let Some(own) = view(at) else { continue };
-            // Where both go by elements, the one that cannot be placed says which of them are a work-group's; and either
-            // one of two that cannot both be renumbered, since it asks for its work-group.
+            // If both are element-wise, the one that cannot be placed determines the elements of a work-group; so does either
+            // one if they cannot both be renumbered, because one reads its work-group id.
             let by_items = |at: usize| list[at].kernel.interface.item_only;
             let is_tied = local != list[at].kernel.interface.local_size
                 && !(is_free(partner) && by_items(partner) && by_items(at));

@@ -71,7 +71,7 @@ pub(in crate::plan) struct Proposal {
     pub(in crate::plan) places: Places,
     pub(in crate::plan) groups: [u32; 3],
     pub(in crate::plan) local: [u32; 3],
-    /// The kernel that shares a buffer with the partner goes by whole work-groups.
+    /// The kernel that shares a buffer with the partner processes it by whole work-groups.
     pub(in crate::plan) by_groups: bool,
 }
 

@@ -269,7 +269,7 @@ pub(crate) struct Renamed {
 }
 
 impl Renamed {
-    /// Nothing if there are no numbers left.
+    /// `None` if there are no numbers left.
     pub(crate) fn of<'a>(
         list: &[Submission],
         values: impl ExactSizeIterator<Item = &'a [Place]>,

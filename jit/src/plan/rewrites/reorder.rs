@@ -43,9 +43,9 @@ const MOST_TRIED: usize = 2;
 ///
 /// What follows from other dependences may be left out.
 pub(crate) struct Dependences {
-    /// For each submission: earlier ones, and how many bytes they hand over.
+    /// For each submission: the earlier ones that it depends on, and how many bytes they pass to it.
     before: Vec<SmallVec<[(usize, u64); 4]>>,
-    /// The other way round.
+    /// For each submission: the later ones that depend on it.
     after: Vec<SmallVec<[(usize, u64); 4]>>,
 }
 

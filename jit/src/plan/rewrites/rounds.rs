@@ -1,17 +1,17 @@
-//! Has each round of a free kernel's loop be an item of its own, so that it goes by its elements.
+//! Makes each round of a free kernel's loop an item of its own, so that the kernel is element-wise.
 //!
-//! Libraries let an invocation do several elements that are a work-group apart, in a loop or unrolled. By invocations such a kernel has no rows of
-//! any length; by invocations and rounds it is element-wise like any other.
+//! Libraries let an invocation do several elements that are a work-group apart, in a loop or unrolled. In terms of invocations, such a kernel has
+//! no rows of any length; in terms of invocations and rounds it is element-wise like any other.
 //!
 //! # Requires
 //! - a free kernel ([`rewrite::rounds`])
 //!
 //! # Guarantees
-//! - no two rounds of the kernel have to do with one byte that one of them writes ([`are_apart`])
-//! - where a round may be one that the kernel does not come to: what it asks before it stores says that the kernel does ([`all_last`])
+//! - no round touches a byte that another round writes ([`are_apart`])
+//! - a round that the kernel may not reach stores only under conditions which imply that the kernel reaches it ([`all_last`])
 //!
 //! # Refuses
-//! - what goes by elements already, and what does not then
+//! - kernels that are element-wise already, and those that do not become so
 
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, Atoms};
@@ -33,7 +33,7 @@ pub(in crate::plan) fn may_be(one: &Submission) -> bool {
     repeats && rewrite::why_not_free(&one.kernel).is_none()
 }
 
-/// A submission that stands at this position by its rounds, if it then goes by its elements.
+/// The submission at this position with its rounds as items, if that makes it element-wise.
 pub(in crate::plan) fn flat(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, Counted)> {
     let step = step(one, uses, at);
     let size = one.kernel.interface.local_size.iter().map(|&n| i128::from(n)).product::<i128>();
@@ -45,7 +45,7 @@ pub(in crate::plan) fn flat(one: &Submission, uses: &Uses, at: usize) -> Option<
         .filter(|(one, _)| View::alone(one, uses, at).is_some_and(|view| view.stores_flat(one)))
 }
 
-/// A submission that stands at this position by its rounds.
+/// The submission at this position with its rounds as items.
 pub(in crate::plan) fn of(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, Counted)> {
     if !may_be(one) || one.base != [0; 3] {
         return None;

@@ -1,20 +1,20 @@
-//! Has a group whose members go by their element numbers do squares of elements instead of lines of them, where that touches less memory.
+//! Makes the work-groups of a group of element-wise members squares of elements instead of lines, where that touches less memory.
 //!
-//! Elements that lie next to each other are best done by neighbouring invocations. Of a transposition that is true of one side only: on the other
-//! side neighbours are a line apart, and each touches a sector of memory of its own. In a square of 16 x 16, as kernels written by hand have it,
-//! both sides go by pieces of lines. So the free members of a finished group are placed ([`place`]) on a grid with the width by
-//! which an index is divided, and the group is grown again; what is taken is what touches fewer sectors.
+//! Neighbouring elements are best processed by neighbouring invocations. In a transposition this is the case on one side only: on the other
+//! side neighbours are a line apart, and each touches a sector of memory of its own. In a square of 16 x 16, as in kernels written by hand,
+//! both sides access pieces of lines. So the free members of a finished group are placed ([`place`]) on a grid with the width by
+//! which an index is divided, and the group is grown again; the version that touches fewer sectors is used.
 //!
 //! # Requires
 //! - a finished group
 //!
 //! # Guarantees
-//! - the same members in one group, each handing over in the same invocation what it did
+//! - the same members in one group, with the same data passed inside of invocations
 //! - each item of a placed submission is done exactly once, or has nothing to do (`exactly_once`)
 //!
 //! # Refuses
-//! - what saves less than a quarter of the sectors: more of them are taken at once by vectors of neighbouring elements; where a member has
-//!   two dimensions and there is superword code, what costs more than a quarter
+//! - squares that save less than a quarter of the sectors, since vectors of neighbouring elements access several at once; where a member has
+//!   two dimensions and there is superword code, squares that cost more than a quarter
 
 use smallvec::SmallVec;
 

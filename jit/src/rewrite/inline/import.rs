@@ -10,7 +10,7 @@ use crate::kernel::{NormalKernel, Specialized};
 use crate::rewrite::definition::is_word;
 use crate::rewrite::writer::{Pushed, Result, Writer, words_at};
 
-/// Where the producer's arguments are in the kernel that works it out.
+/// Where the producer's arguments are in the kernel that recomputes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     set: u32,

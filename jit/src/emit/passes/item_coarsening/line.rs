@@ -116,7 +116,7 @@ impl<'m> Line<'m> {
         self.region(&mut frame, body).map(|_| ())
     }
 
-    /// Writes a region; returns the construct that it leads behind, or nothing if it returns.
+    /// Writes a region; returns the construct that it leads behind, or `None` if it returns.
     fn region(&mut self, frame: &mut Frame, region: Region) -> Result<Option<Construct>, JitError> {
         let f = frame.f.clone();
         let data = &f.regions[region];

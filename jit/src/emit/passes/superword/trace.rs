@@ -219,7 +219,7 @@ impl<'m> Tracer<'m> {
         }
     }
 
-    /// Goes round a loop whose end constants decide.
+    /// Traces the rounds of a loop whose number of rounds follows from constants.
     fn rounds(
         &mut self,
         frame: &mut Frame,

@@ -17,7 +17,7 @@ enum Shape {
 }
 
 impl Writer {
-    /// What computes the same as `inst`, or nothing if its operands are not what they have to be.
+    /// What computes the same as `inst`, or `None` if its operands are not what they have to be.
     pub(super) fn product(&mut self, inst: &Instruction) -> Option<Vec<Instruction>> {
         let (ty, id) = (inst.result_type?, inst.result_id?);
         let &[Operand::IdRef(a), Operand::IdRef(b)] = inst.operands.as_slice() else { return None };

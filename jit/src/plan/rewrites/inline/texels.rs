@@ -210,7 +210,7 @@ fn dimension(view: &View, coordinate: &Affine, source: &Submission) -> Result<Op
     (terms == coordinate.terms.len()).then_some(found).ok_or(foreign)
 }
 
-/// Whether a texel certainly lies in its image, and on these sides if there are any; nothing if its place, or the size of the image, is
+/// Whether a texel certainly lies in its image, and on these sides if there are any; `None` if its place, or the size of the image, is
 /// not known.
 fn within(
     view: &View,

@@ -142,7 +142,7 @@ impl Tracer<'_> {
         Ok(value)
     }
 
-    /// What another instruction has to have in common to give the same value; nothing if none does.
+    /// A key that instructions with the same value have in common; `None` if no other instruction gives the value.
     fn key(
         &mut self,
         operation: &Operation,
