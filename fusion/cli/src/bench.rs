@@ -217,7 +217,7 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     Ok(())
 }
 
-/// What it came to, over as many runs as there were until Ctrl-C; nothing if there was none.
+/// What it came to, over as many runs as there were until Ctrl-C; `None` if there was none.
 fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>, Stop> {
     let pipeline = pipeline::load(file)?;
     let checked = check::check(&pipeline, &session::known(&args.device)?)?;

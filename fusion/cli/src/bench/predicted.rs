@@ -61,7 +61,7 @@ pub(crate) struct Summary {
 }
 
 impl Model {
-    /// Measures a device; nothing if it does not tell times, or has no memory left for that.
+    /// Measures a device; `None` if it does not tell times, or has no memory left for that.
     pub(crate) fn of(context: &Context) -> Option<Model> {
         let copies = |code: &[u8], words: u32, at_once: u32| -> Result<Option<f64>, Error> {
             let module = Module::from_bytes("copy", code)?;
