@@ -93,11 +93,12 @@ impl Context {
         Ok(image)
     }
 
-    /// An image over a vulkano image of the caller's, vouched for by [`UserImage::new`]. Its contents are taken as they are.
+    /// Makes an image over a vulkano image of the program ([`UserImage::new`]), with its contents.
     ///
     /// # Errors
     ///
-    /// An image of another device, with several levels, or made without the usages `TRANSFER_SRC` and `TRANSFER_DST`.
+    /// Fails if the image belongs to another device, has several mip levels, or was made without the usages `TRANSFER_SRC` and
+    /// `TRANSFER_DST`.
     pub fn import_image(&self, image: &UserImage) -> Result<Image, Error> {
         let imported = Image::over(&self.inner, self.inner.gpu.import_image(image)?);
         if image.is_new() {

@@ -10,9 +10,9 @@ pub struct CodeFigures {
     pub registers: Option<f64>,
     /// Registers that a sub-group shares.
     pub scalar_registers: Option<f64>,
-    /// Registers that are kept in memory for want of room.
+    /// Registers that are spilled to memory.
     pub spills: Option<f64>,
-    /// Bytes of an invocation's own memory: of variables that are no registers, and of spilled ones.
+    /// Bytes of private memory of an invocation: variables that are not in registers, and spilled registers.
     pub scratch: Option<f64>,
     /// Bytes of shared memory.
     pub shared: Option<f64>,

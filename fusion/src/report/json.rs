@@ -69,7 +69,7 @@ pub struct Group {
     pub loads_kept: u32,
     /// Work-groups of the kernels that one of the dispatch does (block coarsening).
     pub work_groups: u32,
-    /// Bytes of push constants that are in a uniform buffer of the engine's own, for want of room for them.
+    /// Bytes of push constants that are passed in a uniform buffer of the engine, because there is no room for them.
     pub push_buffer_bytes: u32,
     /// Why it does its own alone, if several might be worth it.
     pub alone: Option<String>,
@@ -109,8 +109,8 @@ pub struct Split {
     pub explained_at: String,
 }
 
-/// A submission whose items are done in the order of another's elements, that works out what another stores, or that is done where another
-/// stores; a list that is done in another order; or a value that needs no memory.
+/// A rewrite: a submission whose items are done in the order of another's elements, that recomputes what another stores, or that is done where
+/// another stores; a reordered list; or a value that needs no memory.
 #[derive(Debug, Serialize)]
 pub struct Rewrite {
     /// `place`, `inline`, `epilogue`, `reorder` or `rename`.

@@ -307,7 +307,7 @@ pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> Buffer
     renamed.iter_mut().for_each(|report| report.buffer = to(report.buffer));
 }
 
-/// What is said of work that was handed over.
+/// What is known about submitted work.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) outcome: Outcome,

@@ -90,8 +90,8 @@ impl<'a> Accessor<'a> {
         Accessor { buffer, access, element, ty, offset, count, promote, constant }
     }
 
-    /// The same bytes as elements of another type, as [`Buffer::cast`](crate::Buffer::cast) has them: in these are the ranges
-    /// that are said from here on.
+    /// The same bytes as elements of another type, like [`Buffer::cast`](crate::Buffer::cast). Ranges that are set afterwards count in
+    /// these elements.
     #[must_use]
     pub fn cast<T: Pod>(mut self) -> Accessor<'a> {
         let (start, bytes) = self.bytes();

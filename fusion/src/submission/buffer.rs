@@ -230,7 +230,7 @@ impl BufferInner {
     pub(crate) fn set_name(&self, name: &str) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
         self.is_named.store(true, SeqCst);
-        // Reports that are at hand have the old name.
+        // Existing reports keep the old name.
         self.changed();
     }
 

@@ -85,7 +85,7 @@ impl SharedContents {
             return false;
         }
         let mut ranges = self.lock();
-        // No two of them overlap, so nothing else is said of any of it.
+        // No two of them overlap, so no other note covers any part of it.
         if ranges.bad.contains(&(range, why)) {
             return false;
         }

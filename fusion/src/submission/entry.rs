@@ -39,9 +39,9 @@ pub(crate) struct Entry {
     pub(crate) given: Option<Given>,
 }
 
-/// What a submission was asked to come after, besides what its buffers say.
+/// The explicit dependencies of a submission, besides those that follow from its buffers.
 ///
-/// A host task is none of it: the call that submits waits for that, so no list ever waits for a thread of the user's.
+/// Host tasks are not among them: the submitting call waits for these, so no list ever waits for a thread of the user.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct After {
     pub(crate) points: SmallVec<[Point; 2]>,

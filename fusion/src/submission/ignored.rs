@@ -1,8 +1,8 @@
-//! What a submission was given and does not use.
+//! Arguments of a submission that its kernel ignores.
 //!
 //! Vulkan accepts a value for a specialization constant that the module does not declare, and a descriptor that no shader uses:
-//! programs hand the same list, and the same push constants, to every variant of a kernel. So does this crate. But a mistyped id, or
-//! a number of another size, looks the same, so it is said:
+//! programs pass the same constants, and the same push constants, to every variant of a kernel. So does this crate. But a mistyped id, or
+//! a number of another size, looks the same, so ignored arguments are reported:
 //! in the log, once for each kernel, and in the report. So is a kernel whose loops are longer than a driver runs them.
 
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Dispatches with their memory at hand.
+//! Dispatches with allocated memory.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::{submission::graph::Touches, vk::Dispatch};
 
-/// A dispatch with its memory at hand.
+/// A dispatch with its memory allocated.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) label: Arc<str>,

@@ -45,13 +45,13 @@ pub(super) enum Kind {
     Handed(Where),
 }
 
-/// Where contents are while they are handed over.
+/// Where contents are between the kernels that write and read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Where {
     Register,
     Shared,
     Memory,
-    /// Nowhere: the consumer works them out.
+    /// Nowhere: the consumer recomputes them.
     Again,
 }
 
