@@ -1,4 +1,4 @@
-//! Images and samplers for kernels that have them.
+//! Images and samplers.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -25,11 +25,13 @@ use crate::{
     vk::{Command, ImageShape, Texture, UserImage},
 };
 
-/// An image on the device. A handle: clones are the same image, which lives until the last handle and the last submission
-/// that uses it are gone.
+/// An image in device memory, with one mip level, always in the layout `GENERAL`.
 ///
-/// It has one level, and is in the layout `GENERAL` all the time. In a fusion list, kernels that read and write texels by coordinates fuse as
-/// kernels on buffers do; what is sampled has to be written by an earlier dispatch.
+/// In a fusion list, kernels that read and write texels by coordinates are fused like kernels on buffers. An image that is sampled has to be
+/// written by an earlier dispatch.
+///
+/// This is a handle: clones are the same image, which is freed when the last handle is dropped and the last submission that uses it has
+/// completed.
 ///
 /// ```no_run
 /// # use vkfuse::vulkano::{format::Format, image::view::ImageViewType};
@@ -62,7 +64,7 @@ struct ImageInner {
     next: AtomicU64,
 }
 
-/// How images are sampled. A handle.
+/// A sampler. This is a handle: clones are the same sampler.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     buffer: Arc<BufferInner>,
@@ -73,13 +75,13 @@ pub struct Sampler {
 const SAMPLERS: usize = 8;
 
 impl Context {
-    /// An image of zeros.
+    /// Makes an image filled with zeros.
     ///
-    /// It can be read and written by kernels, and sampled, as far as the device has that for the format.
+    /// Kernels can read, write and sample it as far as the device supports that for the format.
     ///
     /// # Errors
     ///
-    /// A format or a size that the device does not have; no memory left.
+    /// Fails if the device does not support the format or the size, or if there is not enough memory.
     pub fn image(
         &self,
         kind: ImageViewType,
@@ -107,11 +109,11 @@ impl Context {
         Ok(imported)
     }
 
-    /// A sampler.
+    /// Makes a sampler.
     ///
     /// # Errors
     ///
-    /// What vulkano says of the description.
+    /// Fails if vulkano rejects the description.
     pub fn sampler(&self, info: SamplerCreateInfo) -> Result<Sampler, Error> {
         let texture = self.inner.gpu.make_sampler(info)?;
         Ok(Sampler { buffer: BufferInner::textured(&self.inner.device, None, 0, &texture), texture })

@@ -1,4 +1,4 @@
-//! A buffer, or a part of it, together with how a submission means to use it.
+//! Accessors: a buffer, or a part of it, and how a submission accesses it.
 
 use std::{ops::Range, sync::Arc};
 
@@ -70,7 +70,7 @@ impl<'a> Accessor<'a> {
         Accessor { buffer, access, element, ty, offset: 0, count, promote: None, constant: false }
     }
 
-    /// One that keeps the buffer: for a structure that outlives the handle it was made from.
+    /// Returns an accessor that owns the buffer, for structures that outlive the handle that it was made from.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), vkfuse::Error> {
@@ -111,10 +111,9 @@ impl<'a> Accessor<'a> {
         self
     }
 
-    /// Narrows the accessor to `len` elements from `offset` on, counted from the start of what it spans now.
+    /// Narrows the accessor to `len` elements from `offset` on, relative to the start of its current range.
     ///
-    /// A range outside the buffer is found at submission, which then fails with
-    /// [`SubmitError::OutOfRange`](crate::SubmitError::OutOfRange).
+    /// If the range is outside of the buffer, submitting fails with [`SubmitError::OutOfRange`](crate::SubmitError::OutOfRange).
     #[must_use]
     pub fn range(mut self, offset: usize, len: usize) -> Accessor<'a> {
         let outside = (offset as u64).checked_add(len as u64).is_none_or(|end| end > self.count);
@@ -129,41 +128,41 @@ impl<'a> Accessor<'a> {
         self
     }
 
-    /// Asks that a fused kernel keep the contents in registers: each element is only used by one invocation.
+    /// Requests, like [`Buffer::promote_private`](crate::Buffer::promote_private), that fused kernels keep the contents in registers.
     #[must_use]
     pub fn promote_private(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Private);
         self
     }
 
-    /// Asks that a fused kernel keep the contents in shared memory: each element is only used by one work-group.
+    /// Requests, like [`Buffer::promote_local`](crate::Buffer::promote_local), that fused kernels keep the contents in shared memory.
     #[must_use]
     pub fn promote_local(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Local);
         self
     }
 
-    /// Leaves it to the planner whether and how the contents stay inside a fused kernel.
+    /// Lets the planner choose the promotion, like [`Buffer::promote_auto`](crate::Buffer::promote_auto).
     #[must_use]
     pub fn promote_auto(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::Auto);
         self
     }
 
-    /// Opts out of the promotion that the buffer asks for.
+    /// Overrides the promotion of the buffer: the contents are always written to memory.
     #[must_use]
     pub fn no_promotion(mut self) -> Accessor<'a> {
         self.promote = Some(Promote::None);
         self
     }
 
-    /// Says that nothing writes these bytes before the submission, or the fusion list that it is in, has run (where a list is recorded
-    /// into a command buffer: before that is executed for the last time). What they
-    /// hold then counts as numbers when it is planned, as push constants do: a row length in a uniform buffer, say.
+    /// Declares that nothing writes these bytes until the submission, or the fusion list that it is in, has run. (For a list that is recorded
+    /// into a command buffer: until that has been executed for the last time.) The planner can then use their values like push constants,
+    /// for example a row length in a uniform buffer.
     ///
-    /// It is not needed for what the host wrote into a buffer of up to 4 KiB, which counts as numbers anyway until a
-    /// submission or a command may have written it. For others of up to 64 KiB the contents are read when this is submitted,
-    /// which waits for work that writes them; those of an imported buffer are read each time.
+    /// This is not needed for what the host has written to a buffer of up to 4 KiB: the planner uses it anyway, until a
+    /// submission or a command may have overwritten it. Other buffers of up to 64 KiB are read when this is submitted,
+    /// which waits for work that writes them; imported buffers are read at every submission.
     #[must_use]
     pub fn constant(mut self) -> Accessor<'a> {
         self.constant = true;
