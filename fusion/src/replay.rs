@@ -1,6 +1,7 @@
-//! What ran before, and how it is run again on any buffers.
+//! Lists that ran before: graphs, their executables, and how these are launched.
 
-pub(crate) mod known;
-pub(crate) mod recorded;
-pub(crate) mod routine;
-pub(crate) mod structure;
+pub(crate) mod cache;
+pub(crate) mod exec;
+pub(crate) mod graph;
+pub(crate) mod launch;
+pub(crate) mod predicted;

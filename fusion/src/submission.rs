@@ -3,10 +3,10 @@
 pub(crate) mod accessor;
 pub(crate) mod buffer;
 pub(crate) mod contents;
+pub(crate) mod dependencies;
 pub(crate) mod device;
 pub(crate) mod element;
 pub(crate) mod entry;
-pub(crate) mod graph;
 pub(crate) mod held;
 pub(crate) mod identity;
 pub(crate) mod ignored;

@@ -346,8 +346,7 @@ impl Context {
         let Schedule { counts, queues, key, .. } = &mut *self.inner.lock();
         stats.add(counts);
         for queue in queues {
-            stats.add(&queue.state().past.counts);
-            stats.add(&queue.kept.get(key).counts);
+            stats.add(&queue.past.get(key).counts);
         }
         stats
     }
@@ -408,9 +407,9 @@ impl Context {
         self.inner.programs.clear();
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.inner.autotune.clear();
-        let known = self.inner.lock().forget_all();
+        let graphs = self.inner.lock().forget_all();
         // Outside the lock: it frees much.
-        drop(known);
+        drop(graphs);
     }
 
     /// Waits until the persistent cache has written everything that was built so far, or until `patience` has passed. Returns whether it

@@ -109,8 +109,7 @@ impl FusionWrapper {
             match state.mode {
                 Mode::Direct => {
                     let last = state.completion.take();
-                    let (completion, spare) = EventInner::listed_after(last, &queue.origin);
-                    let list = List { spare, ..List::new(completion) };
+                    let list = List::new(EventInner::listed_after(last, &queue.origin));
                     self.inner.began.store(address(&list), Relaxed);
                     state.mode = Mode::Recording(list);
                     Ok(None)

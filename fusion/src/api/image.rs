@@ -136,8 +136,8 @@ impl Image {
         }
         let touch = buffer.touch(0..buffer.size, false, true);
         let command = Command::Prepare { texture: texture.clone() };
-        let graph = &mut context.lock().graph;
-        context.transfer(graph, 0, &Arc::from("image"), &[command], &[touch])?;
+        let deps = &mut context.lock().deps;
+        context.transfer(deps, 0, &Arc::from("image"), &[command], &[touch])?;
         Ok(())
     }
 
@@ -245,12 +245,12 @@ impl Image {
         if out {
             image.check_readable(&(0..image.size))?;
         }
-        let memory = with.inner.memory(&mut schedule.graph)?.clone();
+        let memory = with.inner.memory(&mut schedule.deps)?.clone();
         let command = match out {
             true => Command::FromImage { src: texture.clone(), dst: memory },
             false => Command::ToImage { src: memory, dst: texture.clone() },
         };
-        context.transfer(&mut schedule.graph, 0, &image.name(), &[command], &touches)?;
+        context.transfer(&mut schedule.deps, 0, &image.name(), &[command], &touches)?;
         if !out {
             image.written(image.whole());
         }

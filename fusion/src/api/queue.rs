@@ -153,8 +153,8 @@ impl Queue {
     #[must_use]
     pub fn dependency_dot(&self) -> String {
         let mut schedule = self.inner.context.lock();
-        self.inner.context.refresh(&mut schedule.graph);
-        schedule.graph.dot()
+        self.inner.context.refresh(&mut schedule.deps);
+        schedule.deps.dot()
     }
 }
 
@@ -170,9 +170,8 @@ impl Drop for QueueInner {
         let state = mem::take(&mut *self.state());
         // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
         schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
-        let kept = mem::take(self.kept.get(&mut schedule.key));
-        schedule.counts.add(&state.past.counts);
-        schedule.counts.add(&kept.counts);
+        let past = mem::take(self.past.get(&mut schedule.key));
+        schedule.counts.add(&past.counts);
         let tasks = state.tasks.iter();
         schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
         drop(schedule);

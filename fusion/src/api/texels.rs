@@ -67,8 +67,8 @@ impl<T: Pod> Buffer<T> {
         }
         let element = size_of::<T>() as u64;
         let bytes = start as u64 * element..end as u64 * element;
-        let graph = &mut self.context.lock().graph;
-        Ok(Texels { buffer: self.inner.texels(graph, format, bytes)? })
+        let deps = &mut self.context.lock().deps;
+        Ok(Texels { buffer: self.inner.texels(deps, format, bytes)? })
     }
 }
 

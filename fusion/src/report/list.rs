@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, CodeChange, Members, Plan, Report, Submission, Way},
+    jit::{BufferId, CodeChange, Members, Report, Submission, Way},
     report::outcome::Outcome,
 };
 
@@ -226,19 +226,19 @@ impl SubmissionReport {
 }
 
 impl FusionReport {
-    /// Of a list that was planned and built, and did not run.
-    pub(crate) fn unrun(
-        plan: Plan,
-        kernels: Vec<SubmissionReport>,
+    /// Of a list with these submissions and names.
+    pub(crate) fn new(
+        outcome: Outcome,
+        plan: Report,
+        (kernels, names): (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
         steps: Vec<StepReport>,
         plan_us: f64,
-        names: Vec<(BufferId, Arc<str>)>,
     ) -> FusionReport {
         FusionReport {
-            outcome: Outcome::of(&plan),
+            outcome,
             submissions: kernels.len(),
             kernels,
-            plan: plan.report,
+            plan,
             dispatches: steps.len(),
             jit_us: steps.iter().map(|step| step.jit_us).sum(),
             driver_us: steps.iter().map(|step| step.driver_us).sum(),

@@ -14,8 +14,8 @@ use crate::{
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
+        dependencies::Touches,
         entry::Entry,
-        graph::Touches,
         ignored::Ignored,
         kernel::{KernelInner, check_device},
         request::{Request, Size},

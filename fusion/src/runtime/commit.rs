@@ -1,11 +1,11 @@
-//! Handing work to the device: barriers and waits from the graph, everything in one submission.
+//! One of the two ways to the device: what was planned just now, with barriers and waits from the dependency graph, in one submission.
 
 use std::{ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
 use vkfuse_cache::Cached;
 
-use super::schedule::Schedule;
+use super::{queues::QueueCell, schedule::Schedule};
 use crate::{
     code::programs::Program,
     error::{Error, SubmitError},
@@ -13,8 +13,8 @@ use crate::{
     runtime::context::ContextInner,
     submission::{
         buffer::BufferInner,
+        dependencies::{Stage, Touch, Touches},
         entry::Entry,
-        graph::{Stage, Touch, Touches},
         identity::{MemoryId, Span},
         ready::{Readies, Ready},
     },
@@ -49,21 +49,6 @@ impl Piece {
         let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
         let groups = step.groups;
         Piece { label, program, bindings, push, groups, members, reaches, apart }
-    }
-}
-
-/// Dispatches that are submitted together, in order.
-#[derive(Debug)]
-pub(crate) struct Work<'a> {
-    pub(crate) readies: Readies,
-    pub(crate) waits: &'a [Point],
-    pub(crate) profile: bool,
-}
-
-impl Work<'_> {
-    /// No dispatch: its point comes after those that it waits for, and after everything that its queue was given before.
-    pub(crate) fn nothing(waits: &[Point], profile: bool) -> Work<'_> {
-        Work { readies: Readies::new(), waits, profile }
     }
 }
 
@@ -123,13 +108,13 @@ impl ContextInner {
                 };
                 let (buffer, range) = named
                     .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: format!("the buffer at binding {}", bound.at) }))?;
-                let resource = buffer.resource(&mut schedule.graph)?;
+                let resource = buffer.resource(&mut schedule.deps)?;
                 bindings.push(BoundMemory { at: bound.at, resource, offset: range.start, len: bound.len });
                 touches.push(touch);
             }
             let mut keeps = SmallVec::new();
             for (touch, buffer) in piece.reaches {
-                keeps.push(buffer.memory(&mut schedule.graph)?.clone());
+                keeps.push(buffer.memory(&mut schedule.deps)?.clone());
                 touches.push(touch);
             }
             let pipeline = piece.program.pipeline.clone();
@@ -140,43 +125,48 @@ impl ContextInner {
         Ok(readies)
     }
 
-    /// Submits dispatches to a queue. All of them, or none and an error.
+    /// Submits dispatches to a queue, in order: all of them, or none and an error. Without any, its point comes after those that it waits
+    /// for, and after everything that its queue was given before.
     pub(crate) fn commit(
         &self,
         schedule: &mut Schedule,
-        lane: u32,
-        work: Work<'_>,
+        queue: &QueueCell,
+        readies: Readies,
+        waits: &[Point],
+        profile: bool,
     ) -> Result<Submitted, Error> {
-        self.refresh(&mut schedule.graph);
-        let mut batch = schedule.graph.begin(lane);
-        let mut waits: SmallVec<[Point; 4]> = SmallVec::from_slice(work.waits);
+        let lane = queue.lane;
+        self.refresh(&mut schedule.deps);
+        let mut batch = schedule.deps.begin(lane);
+        let mut waits: SmallVec<[Point; 4]> = SmallVec::from_slice(waits);
         if waits.iter().any(|point| point.queue == lane && point.value != 0) {
             // The device layer turns a wait for the same queue into a full barrier at the start.
-            schedule.graph.ordered_so_far(&batch);
+            schedule.deps.ordered_so_far(&batch);
         }
-        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(work.readies.len() * 2);
-        for Ready { label, dispatch, touches, apart } in work.readies {
+        let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(readies.len() * 2);
+        for Ready { label, dispatch, touches, apart } in readies {
             if apart {
                 commands.push(Command::Barrier(Barrier::Full));
-                schedule.graph.ordered_so_far(&batch);
+                schedule.deps.ordered_so_far(&batch);
             }
-            let needs = schedule.graph.add(&mut batch, &label, Stage::Compute, &touches);
+            let needs = schedule.deps.add(&mut batch, &label, Stage::Compute, &touches);
             commands.extend(needs.barrier.map(Command::Barrier));
             commands.push(Command::Dispatch(dispatch));
             if apart {
                 commands.push(Command::Barrier(Barrier::Full));
-                schedule.graph.ordered_so_far(&batch);
+                schedule.deps.ordered_so_far(&batch);
             }
             waits.extend(needs.waits);
         }
-        self.pending(&mut schedule.graph, lane, &mut waits);
-        match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, work.profile)) {
+        self.pending(&mut schedule.deps, lane, &mut waits);
+        match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile)) {
             Ok(submitted) => {
-                schedule.graph.commit(&batch, submitted.point);
+                schedule.deps.commit(&batch, submitted.point);
+                queue.past.get(&mut schedule.key).ran(submitted.point);
                 Ok(submitted)
             }
             Err(error) => {
-                schedule.graph.roll_back(&batch);
+                schedule.deps.roll_back(&batch);
                 Err(error.into())
             }
         }

@@ -35,7 +35,7 @@ pub(crate) struct ContextInner {
     /// How lists are fastest that the planner does not know that of.
     pub(crate) autotune: Autotune,
     pub(crate) queues: AtomicU64,
-    /// Buffers that are gone and that a known list may still name.
+    /// Buffers that are gone and that a graph may still name.
     pub(crate) gone: Mutex<Vec<HandleId>>,
     /// Last, so that everything that needs the device is gone before it.
     pub(crate) device: Arc<Device>,
@@ -62,7 +62,7 @@ impl BufferGone for ContextInner {
     }
 
     fn handles_gone(&self, buffer: HandleId) {
-        self.let_go(buffer, |schedule| schedule.expect_no_more(buffer));
+        self.let_go(buffer, |schedule| schedule.predict_no_more(buffer));
     }
 }
 
@@ -70,7 +70,7 @@ impl ContextInner {
     /// Drops what is taken out for a buffer now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn let_go<T>(&self, buffer: HandleId, take_out: impl FnOnce(&mut Schedule) -> (T, bool)) {
         if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.cool();
+            schedule.settle_relaunches();
             let (taken, is_all) = take_out(&mut schedule);
             drop(schedule);
             drop(taken);
@@ -81,11 +81,11 @@ impl ContextInner {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 
-    /// Tells the schedule of runs that were made without it, unless somebody has it, who may be the caller: then it hears of them
-    /// when it is next asked for.
-    pub(crate) fn tell_of_runs(&self) {
+    /// Lets the schedule account for launches that were made without it, unless somebody has it, who may be the caller: then it does when it is
+    /// next asked for.
+    pub(crate) fn settle_relaunches(&self) {
         if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.cool();
+            schedule.settle_relaunches();
         }
     }
 

@@ -29,7 +29,7 @@ impl ContextInner {
         let span = buffer.span(range.clone());
         let is_known = |bytes: &[u8]| bytes.len() as u64 >= len;
         let start = buffer.span(offset..offset + len).start;
-        if !buffer.imported && self.lock().graph.holds(&buffer.shared, start).is_some_and(is_known) {
+        if !buffer.imported && self.lock().deps.holds(&buffer.shared, start).is_some_and(is_known) {
             return Ok(());
         }
         let touch = buffer.touch(range.clone(), true, false);
@@ -38,7 +38,7 @@ impl ContextInner {
             let mut bytes = vec![0; (range.end - range.start) as usize];
             let lane = points.first().map_or(0, |point| point.queue);
             self.gpu.queue(lane as usize)?.download(buffer.allocate()?, range.start, &mut bytes, &points)?;
-            self.lock().graph.know(&buffer.shared, span.start, &bytes);
+            self.lock().deps.know(&buffer.shared, span.start, &bytes);
         }
         drop(hold);
         Ok(())

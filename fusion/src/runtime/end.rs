@@ -1,4 +1,4 @@
-//! Ending a fusion list: taking it out of the queue, running it, saying what became of it.
+//! Ending a fusion list: taking it out of the queue, launching its graph or planning it, saying what became of it.
 
 use std::{
     borrow::Cow,
@@ -6,36 +6,32 @@ use std::{
     sync::{Arc, OnceLock, atomic::Ordering::Acquire},
 };
 
-use smallvec::SmallVec;
-
 use super::prepare::{Goal, Prepared};
 use crate::{
     code::build::{builder, caught},
-    error::{BuildError, Error, Unreadable},
-    jit::{PushFlow, Way},
+    error::{BuildError, Error, FusionError, Unreadable},
+    jit::{Reason, Way},
     options::fusion::FusionProperties,
     replay::{
-        known::{Followed, Known},
-        recorded::{Take, TakeState},
-        routine::Routine,
-        structure::Structure,
+        cache::CachedGraph,
+        graph::{Escapes, Graph, Nodes, Ran},
+        launch::Launch,
+        predicted::Prediction,
     },
     report::{
         list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
+        stats::Stats,
     },
     runtime::{
-        again::{self, Run},
-        commit::Work,
         context::ContextInner,
         event::{Done, EventInner, Settled},
         queues::QueueCell,
         schedule::{List, Mode, QueueState, Schedule},
-        warm::{Runs, same_or_clone},
     },
     submission::{
+        buffer::BufferInner,
         entry::Entry,
-        ready::Readies,
         signature::{Buffers, Signature},
     },
     vk::{Point, Submitted},
@@ -48,83 +44,76 @@ pub(crate) enum End {
     Complete(FusionProperties),
     /// As `Complete`, and the list's submissions are wanted afterwards.
     Keep(FusionProperties),
+    /// Nothing of it runs, and its submissions are wanted.
+    Unrun,
 }
 
-/// What is known of a kept list.
-#[derive(Debug)]
-pub(crate) struct KeptRun {
-    pub(crate) routine: Routine,
-    /// It is for buffers of which someone was given the address so often.
-    pub(crate) told: Told,
-    /// Which push constants it is for besides its own.
-    pub(crate) flow: Arc<PushFlow>,
-}
-
-/// How to run a kept list again, once that was found out.
-pub(crate) type KeptRoutine = OnceLock<KeptRun>;
-
-/// How often someone was given an address in each buffer of a list.
-pub(crate) type Told = SmallVec<[u64; 8]>;
-
-/// Where to note how a list, or a submission outside fusion mode, can be run again.
-#[derive(Debug)]
-pub(crate) enum Remember<'a> {
-    No,
-    /// Among what is known, as planned.
-    Known(Option<&'a FusionProperties>, Arc<PushFlow>),
-    /// With a kept list on these buffers, which were like this before anything was planned.
-    Kept(&'a KeptRoutine, &'a Buffers, Told),
-}
-
-/// How to run again what is about to run.
-#[derive(Debug)]
-pub(crate) enum Noted {
-    Known(Box<Known>, Buffers),
-    Kept(Box<Routine>),
-}
-
-impl Remember<'_> {
-    /// How to run again what is about to run, if that is worth it: one that is known has to come a second time.
-    pub(crate) fn note(
-        &self,
-        context: &ContextInner,
-        schedule: &mut Schedule,
-        (entries, writes): (&[Entry], &[(usize, usize, bool)]),
-        readies: &Readies,
-        report: Option<&FusionReport>,
-    ) -> Option<Noted> {
+impl End {
+    /// How it was completed, if it was.
+    pub(crate) fn properties(&self) -> Option<&FusionProperties> {
         match self {
-            Remember::Known(properties, flow) => {
-                let (signature, buffers) = Signature::of(entries, *properties)?;
-                if !schedule.known.seen(&signature, flow) {
-                    return None;
-                }
-                let routine = Routine::of(context, readies, (entries, writes), &buffers, report)?;
-                let structure = Structure::of(context, entries, &buffers);
-                let is_watched = report
-                    .and_then(|report| report.choice.as_ref())
-                    .is_some_and(|choice| choice.way == Way::Forced);
-                let known = Known::new(context.key, signature, structure, routine, flow.clone());
-                let known = known.watched(is_watched);
-                Some(Noted::Known(Box::new(known), buffers))
-            }
-            Remember::Kept(slot, buffers, _) if slot.get().is_none() => {
-                Routine::of(context, readies, (entries, writes), buffers, report)
-                    .map(|routine| Noted::Kept(Box::new(routine)))
-            }
-            Remember::No | Remember::Kept(..) => None,
+            End::Complete(properties) | End::Keep(properties) => Some(properties),
+            End::Cancel(_) | End::Unrun => None,
         }
     }
 
-    /// Keeps what was noted, now that it has run.
-    pub(crate) fn keep(self, schedule: &mut Schedule, noted: Noted, flow: Arc<PushFlow>) {
-        match (noted, self) {
-            (Noted::Known(known, buffers), _) => schedule.known.put(*known, &buffers),
-            // Another thread may have been faster.
-            (Noted::Kept(routine), Remember::Kept(slot, _, told)) => {
-                drop(slot.set(KeptRun { routine: *routine, told, flow }));
+    /// The error of a list that was to become one kernel, and did not for a reason.
+    pub(crate) fn forced(&self, reason: Reason) -> Option<Error> {
+        let is_forced = self.properties().is_some_and(|properties| properties.force);
+        is_forced.then(|| FusionError::Forced { reason }.into())
+    }
+}
+
+/// Where the graph of a list, or of a submission outside fusion mode, is kept.
+#[derive(Debug)]
+pub(crate) enum Keep<'a> {
+    No,
+    /// In the cache, where it comes for the second time.
+    Cached(Option<&'a FusionProperties>),
+    /// With a kept list on these buffers, whose addresses had been exposed so often before anything was planned.
+    Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Escapes),
+}
+
+/// The graph of what is about to run.
+#[derive(Debug)]
+pub(crate) enum Made {
+    Cached(Box<CachedGraph>, Buffers),
+    Pinned(Box<Graph>),
+}
+
+impl Keep<'_> {
+    /// The graph of what is about to run, if it is worth one.
+    pub(crate) fn make(&self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<Made> {
+        match self {
+            Keep::Cached(properties) => {
+                let (signature, buffers) = Signature::of(ran.entries, *properties)?;
+                if !schedule.cache.seen(&signature, ran.flow?) {
+                    return None;
+                }
+                let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
+                let views = signature.views.clone();
+                let escapes = views.iter().map(|view| view.told).collect();
+                let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
+                let choice = ran.report.and_then(|report| report.choice.as_ref());
+                let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
+                let cached = CachedGraph::new(context.key, signature, graph, is_watched);
+                Some(Made::Cached(Box::new(cached), buffers))
             }
-            (Noted::Kept(_), _) => {}
+            Keep::Pinned((slot, nodes), buffers, escapes) if slot.get().is_none() => {
+                let (on, planned_for) = (((*nodes).clone(), *buffers), (escapes.clone(), Vec::new()));
+                Graph::of(context, ran, on, planned_for).map(|graph| Made::Pinned(Box::new(graph)))
+            }
+            Keep::No | Keep::Pinned(..) => None,
+        }
+    }
+
+    /// Keeps it, now that it has run.
+    pub(crate) fn keep(self, schedule: &mut Schedule, made: Made) {
+        match (made, self) {
+            (Made::Cached(cached, buffers), _) => schedule.cache.put(*cached, &buffers),
+            // Another thread may have been faster.
+            (Made::Pinned(graph), Keep::Pinned((slot, _), ..)) => drop(slot.set(*graph)),
+            (Made::Pinned(_), _) => {}
         }
     }
 }
@@ -133,31 +122,25 @@ impl Remember<'_> {
 pub(crate) enum Ended {
     /// There never was one, or not the one meant.
     Never,
-    /// Something else had ended it.
-    Before(Arc<EventInner>),
+    /// Something else had ended it, or its graph was launched.
+    Already(Arc<EventInner>),
     /// By this call.
     Now(Arc<List>),
-    /// By this call, as a list that is known.
-    Known(Arc<EventInner>),
 }
 
-/// What is left of a list that ran as a known one: to be dropped where no lock is held.
-type Left = (Option<Box<Followed>>, Buffers);
+/// What is left of a list whose graph was launched: to be dropped where no lock is held.
+type Left = (Option<Box<Prediction>>, Buffers);
 
 impl QueueState {
-    /// Notes that the list that follows a known one ran, on buffers of which this is known. It is expected to come again.
+    /// Notes that the graph was launched that the list follows. It is predicted to come again.
     #[inline]
-    fn completed(
-        &mut self,
-        (submitted, said): (Submitted, Arc<Said>),
-        take: Option<Arc<Take>>,
-    ) -> Option<(Arc<EventInner>, Left)> {
+    fn completed(&mut self, submitted: Submitted, said: Arc<Said>) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
         let mut followed = list.followed?;
         list.completion.settle_run(submitted, said);
         self.completion = Some(list.completion.clone());
-        let buffers = followed.starts_over(take);
-        Some((list.completion, (self.expects.replace(followed), buffers)))
+        let buffers = followed.starts_over();
+        Some((list.completion, (self.predicted.replace(followed), buffers)))
     }
 }
 
@@ -166,7 +149,7 @@ impl ContextInner {
     pub(crate) fn end_list(&self, queue: &QueueCell, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
         Ok(match self.end(queue, end, None)? {
             Ended::Never => None,
-            Ended::Before(completion) | Ended::Known(completion) => Some(completion),
+            Ended::Already(completion) => Some(completion),
             Ended::Now(list) => Some(list.completion.clone()),
         })
     }
@@ -179,9 +162,9 @@ impl ContextInner {
     pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
         if let End::Complete(properties) = end {
             // What is left is dropped where the state is not locked any more.
-            let ended = self.complete_warm(queue, &mut queue.state(), properties);
+            let ended = self.relaunch_list(queue, &mut queue.state(), properties);
             if let Some((completion, _)) = ended {
-                return Ok(Ended::Known(completion));
+                return Ok(Ended::Already(completion));
             }
         }
         let mut schedule = self.lock_as_it_is();
@@ -197,20 +180,20 @@ impl ContextInner {
             }
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
-                    self.complete_known(&mut schedule, (queue, &mut state), properties)
+                    self.launch_list(&mut schedule, (queue, &mut state), properties)
             {
                 // These may be the last handles.
                 drop((state, schedule));
                 drop(left);
-                return Ok(Ended::Known(completion));
+                return Ok(Ended::Already(completion));
             }
-            schedule.cool();
+            schedule.settle_relaunches();
             match mem::replace(&mut state.mode, Mode::Direct) {
                 Mode::Direct => {
-                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Before));
+                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
                 }
                 Mode::Recording(mut list) => {
-                    list.unfold(&schedule.graph);
+                    list.materialize(&schedule.deps);
                     state.completion = Some(list.completion.clone());
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
@@ -224,35 +207,102 @@ impl ContextInner {
             }
         };
         drop(schedule);
-        self.run_out(queue, &list, end, None)?;
+        self.plan_and_launch(queue, &list, end, None)?;
         Ok(Ended::Now(list))
     }
 
-    /// Runs a list that its queue holds as ending, and makes the queue usable again.
+    /// Launches the graph that a list follows, without the schedule, if it repeats what was launched before and nothing came between.
+    #[inline]
+    fn relaunch_list(
+        &self,
+        queue: &QueueCell,
+        state: &mut QueueState,
+        properties: &FusionProperties,
+    ) -> Option<(Arc<EventInner>, Left)> {
+        let Mode::Recording(List { followed, .. }) = &state.mode else { return None };
+        let followed = followed.as_ref()?;
+        let changes = self.contents.load(Acquire);
+        let is_it = followed.pushes.is_empty()
+            && followed.is_in_force(changes)
+            && followed.ends(properties)
+            && !self.judged.any_dropped();
+        if !is_it {
+            return None;
+        }
+        let of = (&followed.cached.graph, &**followed.exec.as_ref()?);
+        let (submitted, said) = self.relaunch(queue, of, |said| Some(said.clone()))?;
+        state.completed(submitted, said)
+    }
+
+    /// Launches the graph that a list follows, if it is the whole of one. What is left is to be dropped where no lock is held.
+    fn launch_list(
+        &self,
+        schedule: &mut Schedule,
+        (queue, state): (&QueueCell, &mut QueueState),
+        properties: &FusionProperties,
+    ) -> Option<(Arc<EventInner>, Left)> {
+        let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
+        let followed = followed.as_mut()?;
+        // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
+        if !followed.ends(properties) {
+            followed.follow(schedule.cache.completed_with(properties, followed)?);
+        }
+        let in_force = followed.is_in_force(self.contents.load(Acquire));
+        let Prediction { cached, exec, buffers, pushes, .. } = &mut **followed;
+        // It may be one that is timed now and then, or have code that was dropped since.
+        if cached.is_due() || !(in_force || cached.graph.is_as_exposed(buffers)) || self.judged.any_dropped()
+        {
+            return None;
+        }
+        let may_repeat = in_force && pushes.is_empty() && cached.is_never_due();
+        let Schedule { deps, key, .. } = &mut *schedule;
+        let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, key, queue.lane));
+        if !repeats {
+            schedule.settle_relaunches();
+        }
+        if exec.is_none() {
+            *exec = cached.exec(&mut schedule.key, buffers);
+        }
+        let (followed, pushes) = (&**followed, followed.passes());
+        let Prediction { cached, exec, buffers, .. } = followed;
+        let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
+        let (submitted, said) = self.launch(schedule, queue, &launch, repeats)?;
+        schedule.cache.used(cached);
+        state.completed(submitted, said)
+    }
+
+    /// Plans and launches a list that its queue holds as ending, and makes the queue usable again.
     ///
-    /// A list that is kept has a place for how to run it again.
-    pub(crate) fn run_out(
+    /// A list that is kept has a place for its graph.
+    pub(crate) fn plan_and_launch(
         &self,
         queue: &QueueCell,
         list: &Arc<List>,
         end: &End,
-        kept: Option<Remember<'_>>,
+        kept: Option<Keep<'_>>,
     ) -> Result<(), Error> {
         let ending = Ending { context: self, queue, list };
-        let result = self.run_list(&ending, end, kept);
+        let result = match end {
+            End::Unrun => {
+                let result = Err(Arc::new(Error::from(FusionError::NotRun)));
+                list.settle(Settled::new(result, Outcome::Failed, None));
+                Ok(())
+            }
+            _ => self.run_list(&ending, end, kept),
+        };
         drop(ending);
         result
     }
 
     /// Prepares the list outside the lock, then submits it and settles its events under it.
-    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Remember<'_>>) -> Result<(), Error> {
+    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Keep<'_>>) -> Result<(), Error> {
         let (queue, list) = (ending.queue, ending.list);
         let prepared =
             caught(|| self.prepare(list, end, if kept.is_some() { Goal::Kept } else { Goal::Run }))
                 .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
         // Work is never lost for want of a fused kernel.
-        let prepared = match (prepared, end) {
-            (Err(error), End::Complete(_) | End::Keep(_)) => {
+        let prepared = match (prepared, end.properties()) {
+            (Err(error), Some(_)) => {
                 tracing::warn!(%error, cause = error_source(&error), "a fusion list could not be built and runs unfused");
                 self.prepare_refused(list, end, &error)
             }
@@ -262,14 +312,12 @@ impl ContextInner {
             if let Some(first) = prepared.verify.take() {
                 return self.run_first(queue, list, prepared, first);
             }
-            let remember = match (kept, end, &prepared.planned) {
-                (Some(kept), ..) => kept,
-                (None, End::Complete(properties), Some(flow)) => {
-                    Remember::Known(Some(properties), flow.clone())
-                }
-                _ => Remember::No,
+            let keep = match (kept, end) {
+                (Some(kept), _) => kept,
+                (None, End::Complete(properties)) => Keep::Cached(Some(properties)),
+                _ => Keep::No,
             };
-            self.submit_list(&mut self.lock(), queue, list, prepared, remember)
+            self.submit_list(&mut self.lock(), queue, list, prepared, keep)
         });
         match ran {
             // A list that could not be fused although that was forced has run.
@@ -278,154 +326,63 @@ impl ContextInner {
         }
     }
 
-    /// Runs the list of a queue as one that is warm, if it is one, without the schedule.
-    #[inline]
-    fn complete_warm(
-        &self,
-        queue: &QueueCell,
-        state: &mut QueueState,
-        properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(list) = &mut state.mode else { return None };
-        let List { followed, spare, .. } = list;
-        let followed = followed.as_ref()?;
-        let take = followed.take.as_ref()?;
-        let changes = self.contents.load(Acquire);
-        let is_it = followed.pushes.is_empty()
-            && take.is_in_force(changes)
-            && followed.is_whole(properties, changes)
-            && !self.judged.any_dropped();
-        if !is_it {
-            return None;
-        }
-        let (submitted, said) = queue.warm.complete(&self.device, take, spare)?;
-        let take = take.clone();
-        let routine = &followed.known.routine;
-        state.past.made_again(routine, submitted.point);
-        again::tell(queue, routine);
-        state.completed((submitted, said), Some(take))
-    }
-
-    /// Runs the list of a queue as one that is known, if it is one. The schedule hears of runs without it, unless this has nothing to come
-    /// after but its own run before. What is left is to be dropped where no lock is held.
-    fn complete_known(
-        &self,
-        schedule: &mut Schedule,
-        (queue, state): (&QueueCell, &mut QueueState),
-        properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(list) = &mut state.mode else { return None };
-        let List { followed, spare, .. } = list;
-        let followed = followed.as_mut()?;
-        // Of lists that begin alike it may be one that ends earlier, or in another way.
-        if !followed.ends(properties) {
-            followed.follow(schedule.known.completed_with(properties, followed)?);
-        }
-        // It may have code that was dropped since, or be one that is timed now and then.
-        if followed.known.is_due() {
-            return None;
-        }
-        if !followed.is_whole(properties, self.contents.load(Acquire)) || self.judged.any_dropped() {
-            return None;
-        }
-        let Schedule { graph, key, .. } = &mut *schedule;
-        let repeats = followed.take.as_ref().is_some_and(|take| {
-            let Followed { known, pushes, .. } = &**followed;
-            pushes.is_empty()
-                && known.is_never_due()
-                && take.is_in_force(self.contents.load(Acquire))
-                && !queue.warm.is_warm()
-                && known.routine.replay.repeats(graph, queue.lane, take.state(key))
-        });
-        if !repeats {
-            schedule.cool();
-        }
-        if !followed.passes_on() {
-            followed.follow(schedule.known.instead(followed)?);
-        }
-        let pushes = followed.passes();
-        let Schedule { graph, key, known: lists, .. } = &mut *schedule;
-        let take = followed.take.take().or_else(|| followed.known.take(key, &followed.buffers));
-        let Followed { known, buffers, .. } = &**followed;
-        let (routine, views) = (&known.routine, &*known.signature.views);
-        let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take: take.as_deref() };
-        // What fails here fails again on the long way, and is dealt with there.
-        let mut once = None;
-        let state_of = match run.take {
-            Some(take) => take.state(key),
-            None => once.insert(TakeState::default()),
-        };
-        let (submitted, said) = self.perform(graph, queue, &run, state_of).ok()?;
-        let said = same_or_clone(spare, said);
-        state.past.made_again(routine, submitted.point);
-        lists.used(known);
-        if let Some(take) = take.as_ref().filter(|_| repeats && submitted.profile.is_none()) {
-            schedule.heat(&queue.warm, |key| {
-                let again = routine.replay.again(take.state(key))?;
-                Some(Runs::of_listed((again, submitted.point), take, &said))
-            });
-        }
-        state.completed((submitted, said), take)
-    }
-
     fn submit_list(
         &self,
         schedule: &mut Schedule,
         queue: &QueueCell,
         list: &List,
         prepared: Prepared,
-        remember: Remember<'_>,
+        keep: Keep<'_>,
     ) -> Result<(), Error> {
-        let Prepared { pieces, mut report, forced, planned, by_numbers, turn, verify: _ } = prepared;
-        report.names = list.names();
-        report.kernels = list.kernels();
-        let (lane, is_profiled) = (queue.lane, queue.profiling || self.profiling);
-        let profile = is_profiled || turn.is_some();
+        let Prepared { pieces, report, forced, planned, by_numbers, turn, verify: _ } = prepared;
+        let is_profiled = queue.profiling || self.profiling;
         let done = if list.entries.is_empty() {
             Done::Nothing
         } else {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-            let kept = list.kept_inside(&pieces, &report.plan);
-            let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-            let readies = self.ready(schedule, pieces, buffers, &list.entries)?;
+            let writes = list.kept_inside(&pieces, &report.plan);
+            let readies = self.ready(schedule, pieces, list.buffers(), &list.entries)?;
             // There is nothing to record of a list without work-groups.
             let is_recorded = waits.is_empty() && !readies.is_empty() && self.programs.keeps();
-            let flow = planned.filter(|_| is_recorded);
             // What follows from numbers that the plan does not depend on would not hold with others.
             let entries =
                 if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };
-            let ran = (&**entries, &*kept);
-            let noted = flow
-                .and_then(|flow| Some((remember.note(self, schedule, ran, &readies, Some(&report))?, flow)));
-            let mut submitted = self.commit(schedule, lane, Work { readies, waits: &waits, profile })?;
+            let made = planned.filter(|_| is_recorded).and_then(|flow| {
+                let (entries, report) = (&**entries, Some(&report));
+                let ran = Ran { entries, writes: &writes, readies: &readies, report, flow: Some(&flow) };
+                keep.make(self, schedule, ran)
+            });
+            let profile = is_profiled || turn.is_some();
+            let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
             if let Some(turn) = turn {
                 self.autotune.ran(turn, &submitted);
                 submitted.profile.take_if(|_| !is_profiled);
             }
-            for &(entry, position, is_kept) in &kept {
-                let entry = &list.entries[entry];
-                let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
-                if is_kept {
-                    buffer.lost(touch.span, Unreadable::Internalized);
-                } else {
-                    entry.note_written_at(self, position);
-                }
+            self.note_writes(list, &writes, true);
+            if let Some(made) = made {
+                keep.keep(schedule, made);
             }
-            if let Some((noted, flow)) = noted {
-                remember.keep(schedule, noted, flow);
-            }
-            queue.state().ran(submitted.point);
             Done::Gpu(submitted)
         };
-        schedule.counts.list(&report.outcome);
         tracing::info!(
             queue = queue.id.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
             "fusion list ended"
         );
-        let outcome = report.outcome.clone();
-        list.settle(Settled::new(Ok(done), outcome, Some(Reported::Made(Arc::new(report)))));
+        list.settle_ran(&mut schedule.counts, Ok(done), report, Vec::new());
         forced.map_or(Ok(()), Err)
+    }
+
+    /// Notes what a list wrote, and what stayed inside its kernels if that is so.
+    pub(crate) fn note_writes(&self, list: &List, writes: &[(usize, usize, bool)], stays_inside: bool) {
+        for &(entry, position, inside) in writes {
+            let entry = &list.entries[entry];
+            if inside && stays_inside {
+                entry.buffers[position].lost(entry.touches[position].span, Unreadable::Internalized);
+            } else {
+                entry.note_written_at(self, position);
+            }
+        }
     }
 
     /// Nothing of the list ran: its events say so, and what it should have written cannot be read.
@@ -462,8 +419,27 @@ impl List {
         self.entries.iter().cloned().map(Entry::without_numbers).collect()
     }
 
+    /// The buffers of all submissions.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = &Arc<BufferInner>> + Clone {
+        self.entries.iter().flat_map(|entry| &entry.buffers)
+    }
+
     pub(crate) fn settle(&self, settled: Settled) {
         self.completion.settle(settled);
+    }
+
+    /// Says of a list what became of it, and counts it.
+    pub(crate) fn settle_ran(
+        &self,
+        counts: &mut Stats,
+        result: Result<Done, Arc<Error>>,
+        report: FusionReport,
+        failed: Vec<(u32, Arc<Error>)>,
+    ) {
+        let outcome = report.outcome.clone();
+        counts.list(&outcome);
+        let report = (report.dispatches > 0 || failed.is_empty()).then(|| Reported::Made(Arc::new(report)));
+        self.settle(Settled { failed, ..Settled::new(result, outcome, report) });
     }
 }
 

@@ -1,7 +1,6 @@
 //! Handles on work: whether it is done, what became of it, how long it took.
 
 use std::{
-    mem,
     ops::Range,
     sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
     thread::{self, ThreadId},
@@ -143,23 +142,15 @@ impl EventInner {
         Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
     }
 
-    /// As [`EventInner::listed`], in place of one of the same queue if no one else has that any more; with what was said of it, which is
-    /// likely to be said again.
-    pub(crate) fn listed_after(
-        last: Option<Arc<EventInner>>,
-        origin: &Arc<Origin>,
-    ) -> (Arc<EventInner>, Option<Arc<Said>>) {
+    /// As [`EventInner::listed`], in place of one of the same queue if no one else has that any more.
+    pub(crate) fn listed_after(last: Option<Arc<EventInner>>, origin: &Arc<Origin>) -> Arc<EventInner> {
         if let Some(mut last) = last
             && let Some(inner) = Arc::get_mut(&mut last)
         {
-            let listed = State::Later(OnceLock::new());
-            let said = match mem::replace(&mut inner.state, listed) {
-                State::AtOnce(settled) => Some(settled.said),
-                State::Later(slot) => slot.into_inner().map(|settled| settled.said),
-            };
-            return (last, said);
+            inner.state = State::Later(OnceLock::new());
+            return last;
         }
-        (EventInner::listed(origin), None)
+        EventInner::listed(origin)
     }
 
     /// An event of work of which all is known.
@@ -167,17 +158,17 @@ impl EventInner {
         Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
     }
 
-    /// What the events of runs share of which the same is said.
-    pub(crate) fn of_runs(origin: &Arc<Origin>, said: Arc<Said>) -> Arc<EventInner> {
+    /// What the events of launches share of which the same is said.
+    pub(crate) fn of_launches(origin: &Arc<Origin>, said: Arc<Said>) -> Arc<EventInner> {
         let settled = Settled { result: Ok(Done::Nothing), said, failed: Vec::new() };
         Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) })
     }
 
-    /// Whether it is what events of runs of this queue share.
+    /// Whether it is what events of launches on this queue share, of which this is said.
     #[inline]
-    pub(crate) fn is_of_runs(&self, origin: &Arc<Origin>, said: *const Said) -> bool {
+    pub(crate) fn is_of_launches(&self, origin: &Arc<Origin>, said: &Arc<Said>) -> bool {
         Arc::ptr_eq(&self.origin, origin)
-            && self.settled().is_some_and(|settled| Arc::as_ptr(&settled.said) == said)
+            && self.settled().is_some_and(|settled| Arc::ptr_eq(&settled.said, said))
     }
 
     /// An event of work that was handed over.

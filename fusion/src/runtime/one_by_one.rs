@@ -9,22 +9,14 @@ use std::{slice, sync::Arc};
 
 use crate::{
     code::build::caught,
-    error::{Error, FusionError},
+    error::Error,
     jit::{FloatMode, Reason, Report},
-    report::{
-        list::{FusionReport, Reported, StepReport},
-        outcome::Outcome,
-    },
+    report::{list::StepReport, outcome::Outcome},
     runtime::{
-        check::readable,
-        commit::{Piece, Work},
-        context::ContextInner,
-        end::End,
-        event::{Done, Settled},
-        queues::QueueCell,
+        check::readable, commit::Piece, context::ContextInner, end::End, event::Done, queues::QueueCell,
         schedule::List,
     },
-    submission::entry::Entry,
+    submission::{entry::Entry, ready::Readies},
     vk::Submitted,
 };
 
@@ -58,40 +50,22 @@ impl ContextInner {
                 }
             }
         }
-        let (outcome, forced) = match end {
-            End::Cancel(by) => (Outcome::Cancelled { by: *by }, None),
-            End::Complete(properties) | End::Keep(properties) => {
-                let reason = Reason::Internal { what: error.to_string() };
-                (Outcome::Refused { reason: reason.clone() }, properties.force.then_some(reason))
-            }
-        };
+        let reason = Reason::Internal { what: error.to_string() };
         let first = failed.first().map(|(_, error)| error.clone());
         let result = match (&first, last) {
             (Some(error), None) => Err(error.clone()),
             (_, last) => Ok(last.map_or(Done::Nothing, Done::Gpu)),
         };
-        let outcome = if result.is_ok() { outcome } else { Outcome::Failed };
-        let report = FusionReport {
-            outcome: outcome.clone(),
-            submissions: list.entries.len(),
-            kernels: list.kernels(),
-            plan: Report::default(),
-            dispatches: steps.len(),
-            jit_us: steps.iter().map(|step| step.jit_us).sum(),
-            driver_us: steps.iter().map(|step| step.driver_us).sum(),
-            steps,
-            checks: Vec::new(),
-            choice: None,
-            plan_us: 0.0,
-            names: list.names(),
+        let outcome = match end {
+            _ if result.is_err() => Outcome::Failed,
+            End::Cancel(by) => Outcome::Cancelled { by: *by },
+            _ => Outcome::Refused { reason: reason.clone() },
         };
-        let report = (report.dispatches > 0).then(|| Reported::Made(Arc::new(report)));
-        self.lock().counts.list(&outcome);
-        list.settle(Settled { failed, ..Settled::new(result, outcome, report) });
-        match (first, forced) {
+        let report = list.report(outcome, Report::default(), steps, 0.0);
+        list.settle_ran(&mut self.lock().counts, result, report, failed);
+        match (first, end.forced(reason)) {
             (Some(error), _) => Err((*error).clone()),
-            (None, Some(reason)) => Err(FusionError::Forced { reason }.into()),
-            (None, None) => Ok(()),
+            (None, forced) => forced.map_or(Ok(()), Err),
         }
     }
 
@@ -107,11 +81,9 @@ impl ContextInner {
         if let Some((_, error)) = failed.iter().find(|(place, _)| after(place)) {
             return Err(Error::Earlier(error.clone()));
         }
-        let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
+        let (waits, profile) = (&entry.after.points, queue.profiling || self.profiling);
         if !entry.runs() {
-            let submitted =
-                self.commit(&mut self.lock(), lane, Work::nothing(&entry.after.points, profile))?;
-            queue.state().ran(submitted.point);
+            let submitted = self.commit(&mut self.lock(), queue, Readies::new(), waits, profile)?;
             return Ok((submitted, None));
         }
         let step = self.plain_step(entry, float)?;
@@ -121,10 +93,8 @@ impl ContextInner {
         let mut schedule = self.lock();
         readable(entry, None)?;
         let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(entry))?;
-        let submitted =
-            self.commit(&mut schedule, lane, Work { readies, waits: &entry.after.points, profile })?;
+        let submitted = self.commit(&mut schedule, queue, readies, waits, profile)?;
         entry.note_written(self);
-        queue.state().ran(submitted.point);
         Ok((submitted, Some(report)))
     }
 }

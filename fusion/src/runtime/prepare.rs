@@ -14,13 +14,13 @@ use crate::{
         memo::{Numbered, Planned},
         programs::micros,
     },
-    error::{BuildError, Error, FusionError},
+    error::{BuildError, Error},
     jit::{
         self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
         Submission, Way,
     },
     report::{
-        list::{self, FusionReport, SubmissionReport},
+        list::{self, FusionReport, StepReport},
         outcome::Outcome,
     },
     runtime::{
@@ -63,13 +63,12 @@ pub(crate) enum Goal {
 impl ContextInner {
     /// Finds or builds the code for a list.
     pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
-        let properties = match end {
-            End::Cancel(by) => return self.prepare_unfused(list, end, Outcome::Cancelled { by: *by }),
-            End::Complete(properties) | End::Keep(properties) => properties,
-        };
-        if list.entries.is_empty() {
-            return self.prepare_unfused(list, end, Outcome::Refused { reason: Reason::Empty });
+        if let End::Cancel(by) = end {
+            return self.prepare_unfused(list, end, Outcome::Cancelled { by: *by });
         }
+        let Some(properties) = end.properties().filter(|_| !list.entries.is_empty()) else {
+            return self.prepare_unfused(list, end, Outcome::Refused { reason: Reason::Empty });
+        };
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
         let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
@@ -98,18 +97,12 @@ impl ContextInner {
         };
         if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
-            let mut prepared =
-                self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
-            prepared.forced = properties.force.then(|| FusionError::Forced { reason }.into());
-            prepared.report.plan = report;
-            prepared.report.checks = checks;
+            let mut prepared = self.prepare_for(list, end, reason)?;
+            (prepared.report.plan, prepared.report.checks) = (report, checks);
             return Ok(prepared);
         }
         if properties.force && plan.steps.len() != 1 {
-            let reason = Outcome::refusal(plan);
-            let mut prepared =
-                self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
-            prepared.forced = Some(FusionError::Forced { reason }.into());
+            let mut prepared = self.prepare_for(list, end, Outcome::refusal(plan))?;
             prepared.report.plan = report;
             return Ok(prepared);
         }
@@ -136,7 +129,7 @@ impl ContextInner {
             let keys = self.judged.unverified(&plan.steps);
             if !keys.is_empty() {
                 let plain = Box::new(self.prepare_unfused(list, end, Outcome::Unfused)?);
-                prepared.verify = Some(First { keys, plain, force: properties.force });
+                prepared.verify = Some(First { keys, plain, end: end.clone() });
             }
         }
         Ok(prepared)
@@ -150,7 +143,7 @@ impl ContextInner {
         (end, goal): (&End, Goal),
         usual: &Plan,
     ) -> Option<Choice> {
-        let (End::Complete(properties) | End::Keep(properties)) = end else { return None };
+        let properties = end.properties()?;
         if !self.autotune.is_on() || properties.no_autotune || !self.programs.keeps() {
             return None;
         }
@@ -223,13 +216,13 @@ impl ContextInner {
             }
             _ => Reason::Internal { what },
         };
-        let mut prepared = self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
-        if let End::Complete(properties) | End::Keep(properties) = end
-            && properties.force
-        {
-            prepared.forced = Some(FusionError::Forced { reason }.into());
-        }
-        Ok(prepared)
+        self.prepare_for(list, end, reason)
+    }
+
+    /// A list that is not fused for a reason.
+    fn prepare_for(&self, list: &List, end: &End, reason: Reason) -> Result<Prepared, Error> {
+        let prepared = self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
+        Ok(Prepared { forced: end.forced(reason), ..prepared })
     }
 
     fn prepare_unfused(&self, list: &List, end: &End, outcome: Outcome) -> Result<Prepared, Error> {
@@ -244,10 +237,7 @@ impl ContextInner {
 
     /// How floats are compiled in the kernels of a list that run alone.
     pub(crate) fn float_of(&self, end: &End) -> FloatMode {
-        match end {
-            End::Cancel(_) => self.float,
-            End::Complete(properties) | End::Keep(properties) => properties.float,
-        }
+        end.properties().map_or(self.float, |properties| properties.float)
     }
 
     /// One submission by itself.
@@ -278,29 +268,9 @@ impl ContextInner {
             let apart = step.members.of(&list.entries).any(Entry::apart);
             pieces.push(Piece::of(label, step, program, reaches, apart));
         }
-        let report = FusionReport {
-            outcome,
-            submissions: list.entries.len(),
-            kernels: Vec::new(),
-            plan,
-            jit_us: reports.iter().map(|step| step.jit_us).sum(),
-            driver_us: reports.iter().map(|step| step.driver_us).sum(),
-            dispatches: reports.len(),
-            steps: reports,
-            checks: Vec::new(),
-            choice: None,
-            plan_us,
-            names: Vec::new(),
-        };
-        Ok(Prepared {
-            pieces,
-            report,
-            forced: None,
-            planned: None,
-            by_numbers: false,
-            turn: None,
-            verify: None,
-        })
+        let report = list.report(outcome, plan, reports, plan_us);
+        let (forced, planned, turn, verify) = Default::default();
+        Ok(Prepared { pieces, report, forced, planned, by_numbers: false, turn, verify })
     }
 }
 
@@ -332,14 +302,16 @@ impl List {
         }
     }
 
-    /// The memories of the list, as reports name them, with the names of their buffers.
-    pub(crate) fn names(&self) -> Vec<(BufferId, Arc<str>)> {
-        names(&self.entries)
-    }
-
-    /// The submissions, as reports name them.
-    pub(crate) fn kernels(&self) -> Vec<SubmissionReport> {
-        self.entries.iter().map(Entry::report).collect()
+    /// What became of it.
+    pub(crate) fn report(
+        &self,
+        outcome: Outcome,
+        plan: Report,
+        steps: Vec<StepReport>,
+        plan_us: f64,
+    ) -> FusionReport {
+        let kernels = self.entries.iter().map(Entry::report).collect();
+        FusionReport::new(outcome, plan, (kernels, names(&self.entries)), steps, plan_us)
     }
 
     /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to

@@ -11,15 +11,15 @@ use std::{
 
 use crate::{
     error::Error,
+    replay::exec::Past,
     report::outcome::CancelCause,
     runtime::{
         context::ContextInner,
         end::{End, error_source},
-        schedule::{Mode, Past, QueueState, Tasks},
-        warm::Warm,
+        schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
-    vk::{KeyId, Point, Under},
+    vk::{KeyId, Under},
 };
 
 /// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
@@ -33,10 +33,8 @@ pub(crate) struct QueueCell {
     state: Mutex<QueueState>,
     /// Whether submissions run, for who has the schedule only.
     is_direct: AtomicBool,
-    /// What it has run of kept lists: for that the schedule is enough.
-    pub(crate) kept: Under<Past>,
-    /// The list that it expects, as far as that is run without the schedule.
-    pub(crate) warm: Arc<Warm>,
+    /// What it has run.
+    pub(crate) past: Arc<Under<Past>>,
 }
 
 /// The state of a queue, locked.
@@ -87,9 +85,8 @@ impl Deref for Origin {
 impl QueueCell {
     /// A queue that nothing was submitted to.
     pub(crate) fn new(key: KeyId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
-        let (is_direct, kept) = (AtomicBool::new(true), Under::new(key, Past::default()));
-        let (state, warm) = Default::default();
-        QueueCell { id, lane, profiling, state, is_direct, kept, warm }
+        let (is_direct, past) = (AtomicBool::new(true), Under::new(key, Past::default()));
+        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct, past: Arc::new(past) }
     }
 
     /// Whether submissions run. A list may begin, and one that is run without the schedule may end, at any time; all others end with
@@ -119,13 +116,6 @@ impl QueueCell {
     }
 }
 
-impl QueueState {
-    /// Notes the latest submission.
-    pub(crate) fn ran(&mut self, point: Point) {
-        self.past.ran(point);
-    }
-}
-
 /// Takes tasks to wait for them. One that the calling thread runs is asked to wait for itself, which is an error, and stays.
 fn take_tasks(tasks: &mut Tasks) -> Tasks {
     let taken = mem::take(tasks);
@@ -152,11 +142,8 @@ impl ContextInner {
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         self.bury();
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
-        let kept = queue.kept.get(&mut self.lock().key).last;
-        let (last, tasks) = {
-            let mut state = queue.state();
-            (state.past.last.max(kept), take_tasks(&mut state.tasks))
-        };
+        let last = queue.past.get(&mut self.lock().key).last;
+        let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);
         if let Some(point) = last {
             self.gpu.wait(point, None)?;

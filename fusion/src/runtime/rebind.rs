@@ -30,9 +30,6 @@ pub(crate) struct Changes<'a> {
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
 }
 
-/// The buffers of a list after changes.
-pub(crate) type Exchanged<'a> = SmallVec<[&'a Arc<BufferInner>; 8]>;
-
 /// The promotions that each buffer of a list asked for as the list was recorded.
 #[derive(Debug)]
 pub(crate) struct Shape {
@@ -57,82 +54,68 @@ impl Shape {
         (Shape { asked }, buffers)
     }
 
-    /// The buffers after changes of buffers that leave everything else as it is: none over the user's memory, which has
-    /// bytes in common with others and starts anywhere. Nothing where it is not as simple as that. Also which are other ones, of the
-    /// first 64, as bits.
-    pub(crate) fn exchange<'a>(
+    /// The buffers of a list after changes, and whether everything else stays as it is: none over the user's memory, which has
+    /// bytes in common with others and starts anywhere, was replaced or is a replacement.
+    pub(crate) fn exchange(
         &self,
-        buffers: &'a Buffers,
-        changes: &Changes<'a>,
-    ) -> Option<(Exchanged<'a>, u64)> {
-        let mut changed = 0;
-        let mut with: Exchanged<'_> = match &buffers[..] {
-            all @ [first, ..] if all.len() <= 8 => {
-                let mut with = SmallVec::from_buf_and_len([first; 8], all.len());
-                with.iter_mut().zip(all).for_each(|(with, buffer)| *with = buffer);
-                with
-            }
-            all => all.iter().collect(),
-        };
+        context: &ContextInner,
+        buffers: &Buffers,
+        changes: &Changes<'_>,
+    ) -> Result<(Buffers, bool), Error> {
+        let (mut with, mut is_simple) = (buffers.clone(), true);
         for (old, new) in &changes.buffers {
-            let place = place(buffers, old)?;
-            let promote = new.promote();
-            let fits = !old.stands_alone()
-                && !new.stands_alone()
-                && Arc::ptr_eq(&new.device, &old.device)
-                && new.size == old.size
-                && self.asked[place].iter().all(|asked| *asked == promote);
-            if !fits {
-                return None;
+            let place = place(buffers, old);
+            self.check(context, place, old, new)?;
+            let is_alone = old.stands_alone() || new.stands_alone();
+            // What sees the old one through a format sees the new one through it.
+            let views = buffers.iter().enumerate().filter(|_| is_alone);
+            let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
+            let mut is_viewed = false;
+            for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {
+                with[number] = new.texels(&mut context.lock().deps, format, range)?;
+                is_viewed = true;
             }
-            with[place] = *new;
-            changed |= 1u64.checked_shl(place as u32).unwrap_or(0);
+            match place {
+                Some(place) => with[place] = (*new).clone(),
+                None if is_viewed => {}
+                None => return refuse(format!("buffer `{}` is not in the list", old.name())),
+            }
+            is_simple &= !is_alone;
         }
-        let is_twice =
-            |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_some();
-        changes.buffers.iter().all(|(_, new)| !is_twice(new)).then_some((with, changed))
+        let is_once =
+            |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_none();
+        is_simple &= changes.buffers.iter().all(|(_, new)| is_once(new));
+        Ok((with, is_simple))
     }
 
-    /// Applies the changes to a list on these buffers.
+    /// Applies changes to a list: other buffers, and other push constants.
     pub(crate) fn apply(
-        &self,
-        context: &Arc<ContextInner>,
-        buffers: &Buffers,
+        context: &ContextInner,
+        (buffers, with): (&Buffers, &Buffers),
         entries: &mut [Entry],
-        changes: &Changes<'_>,
+        pushed: &[(usize, &[u8])],
     ) -> Result<(), Error> {
-        let (mut with, count) = (buffers.clone(), entries.len());
-        for (old, new) in &changes.buffers {
-            self.replace(context, (buffers, &mut with), old, new)?;
+        for (at, push) in pushed {
+            entries[*at].submission.push = SmallVec::from_slice(push);
         }
-        for (submission, bytes) in &changes.pushes {
-            let push = checked_push(context, entries.get(*submission), (*submission, count), bytes)?;
-            entries[*submission].submission.push = SmallVec::from_slice(push);
-        }
-        same_overlaps(buffers, &with)?;
+        same_overlaps(buffers, with)?;
         for entry in entries {
             // It is not what was asked for any more.
             entry.given = None;
-            rebind(entry, buffers, &with);
+            rebind(entry, buffers, with);
             check::rebound(context, entry)?;
         }
         Ok(())
     }
 
-    fn replace(
+    /// Whether one buffer fits in the place of another.
+    fn check(
         &self,
-        context: &Arc<ContextInner>,
-        (buffers, with): (&Buffers, &mut Buffers),
-        old: &Arc<BufferInner>,
-        new: &Arc<BufferInner>,
+        context: &ContextInner,
+        place: Option<usize>,
+        old: &BufferInner,
+        new: &BufferInner,
     ) -> Result<(), Error> {
-        let place = place(buffers, old);
-        let views = buffers.iter().enumerate().filter_map(|(number, buffer)| Some((number, buffer.view()?)));
-        let views = views.filter(|(_, (viewed, ..))| viewed.handle == old.handle);
-        let mut views = views.map(|(number, (_, format, range))| (number, format, range)).peekable();
-        if place.is_none() && views.peek().is_none() {
-            return refuse(format!("buffer `{}` is not in the list", old.name()));
-        }
         if !Arc::ptr_eq(&new.device, &context.device) {
             return refuse(format!("buffer `{}` belongs to another context", new.name()));
         }
@@ -143,20 +126,14 @@ impl Shape {
                 new.size, old.size
             ));
         }
-        // What sees the old one through a format sees the new one through it.
-        for (number, format, range) in views {
-            with[number] = new.texels(&mut context.lock().graph, format, range)?;
-        }
-        let Some(place) = place else { return Ok(()) };
         // What is asked of the old one now does not matter: the list has what it was recorded with.
         let asks = new.promote();
-        if self.asked[place].iter().any(|asked| *asked != asks) {
+        if place.is_some_and(|place| self.asked[place].iter().any(|asked| *asked != asks)) {
             let (old, new) = (old.name(), new.name());
             return refuse(format!(
                 "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
             ));
         }
-        with[place] = new.clone();
         Ok(())
     }
 }

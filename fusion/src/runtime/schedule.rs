@@ -1,7 +1,7 @@
 //! What is pending, listed and held: the state that orders everything.
 //!
 //! What is pending and held is behind one lock, what a queue lists behind the queue's own, which is taken second. A queue lists
-//! by that alone what it expects on memory that it owns ([`Owner`](crate::submission::identity::Owner)); so threads
+//! by that alone what it is predicted to on memory that it owns ([`Owner`](crate::submission::identity::Owner)); so threads
 //! with queues and memory of their own meet where they hand lists to the device, and nowhere else.
 //!
 //! # Invariants
@@ -22,22 +22,18 @@ use smallvec::SmallVec;
 use crate::{
     code::build::builder,
     error::{BufferError, Error},
-    replay::{
-        known::{Followed, KnownLists},
-        recorded::Take,
-    },
-    report::{list::Said, outcome::CancelCause, stats::Stats},
+    replay::{cache::GraphCache, exec::GraphExec, predicted::Prediction},
+    report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
         end::End,
         event::{EventInner, HostDone},
         queues::QueueCell,
-        warm::Warm,
     },
     submission::{
         buffer::BufferInner,
+        dependencies::{Dependencies, Touch, Touches},
         entry::Entry,
-        graph::{Graph, Touch, Touches},
         identity::{MemoryId, QueueId, Span},
     },
     vk::{Key, Point, soon},
@@ -47,11 +43,11 @@ use crate::{
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Schedule {
-    pub(crate) graph: Graph,
+    pub(crate) deps: Dependencies,
     pub(crate) queues: Vec<Arc<QueueCell>>,
     holds: Vec<Hold>,
-    pub(crate) known: KnownLists,
-    /// What is known of runs is under this.
+    pub(crate) cache: GraphCache,
+    /// What is known of executables is under this.
     pub(crate) key: Key,
     /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
@@ -60,8 +56,8 @@ pub(crate) struct Schedule {
     next: u64,
     /// How often a memory was taken from its owner.
     pub(crate) revoked: u64,
-    /// Lists that may have run without it.
-    pub(crate) warm: Vec<Arc<Warm>>,
+    /// Executables that may have been launched without it.
+    pub(crate) relaunched: Vec<Arc<GraphExec>>,
 }
 
 /// What a queue has listed and done.
@@ -70,20 +66,10 @@ pub(crate) struct QueueState {
     pub(crate) mode: Mode,
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
-    /// The latest list, if it was a known one: the next one is likely to be the same.
-    pub(crate) expects: Option<Box<Followed>>,
-    pub(crate) past: Past,
+    /// The latest list, if its graph was launched: the next one is likely to be the same.
+    pub(crate) predicted: Option<Box<Prediction>>,
     /// Host tasks of this queue that may not be done yet, or failed and no one was notified.
     pub(crate) tasks: Tasks,
-}
-
-/// What a queue has run.
-#[derive(Debug, Default)]
-pub(crate) struct Past {
-    /// The latest submission of this queue.
-    pub(crate) last: Option<Point>,
-    /// Its runs of what was known.
-    pub(crate) counts: Stats,
 }
 
 pub(crate) type Tasks = SmallVec<[Arc<HostDone>; 1]>;
@@ -106,10 +92,8 @@ pub(crate) struct List {
     pub(crate) entries: Vec<Entry>,
     /// The event of the list and of every submission in it: they share their fate.
     pub(crate) completion: Arc<EventInner>,
-    /// A known list that it agrees with so far. Then there are no entries.
-    pub(crate) followed: Option<Box<Followed>>,
-    /// What was said of the list before, if no one else has its event.
-    pub(crate) spare: Option<Arc<Said>>,
+    /// A graph that it agrees with so far. Then there are no entries.
+    pub(crate) followed: Option<Box<Prediction>>,
 }
 
 /// When an access observes a listed submission.
@@ -134,7 +118,7 @@ struct Hold {
 impl List {
     /// An empty list.
     pub(crate) fn new(completion: Arc<EventInner>) -> List {
-        List { entries: Vec::new(), completion, followed: None, spare: None }
+        List { entries: Vec::new(), completion, followed: None }
     }
 
     /// Whether an access observes something in the list.
@@ -183,14 +167,10 @@ impl Schedule {
             return true;
         }
         let touches = touches();
-        let is_allowed = |buffer: &Arc<BufferInner>| {
-            let shared = &buffer.shared;
-            shared.owner.allows(queue, is_written(shared.id, &touches))
-        };
-        if buffers.clone().all(is_allowed) {
+        if Schedule::has_to_itself(queue, buffers.clone(), &touches) {
             return true;
         }
-        self.revoke(buffers.clone().filter(|buffer| !is_allowed(buffer)));
+        self.revoke(buffers.clone().filter(|buffer| !is_allowed(queue, buffer, &touches)));
         let is_free =
             self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
         if is_free {
@@ -205,7 +185,7 @@ impl Schedule {
         mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
         touches: &[Touch],
     ) -> bool {
-        buffers.all(|buffer| buffer.shared.owner.allows(queue, is_written(buffer.shared.id, touches)))
+        buffers.all(|buffer| is_allowed(queue, buffer, touches))
     }
 
     /// Takes memory from its owner.
@@ -216,21 +196,21 @@ impl Schedule {
         }
     }
 
-    /// As [`Schedule::is_free`], of what a queue runs again and again. Where it had all of the memory to itself at an earlier run and
+    /// As [`Schedule::is_free`], of an executable. Where a queue had all of the memory to itself at an earlier launch and
     /// none was taken from its owner since, it still has.
     #[inline]
     pub(crate) fn is_still_free<'a>(
         &mut self,
-        (queue, take): (QueueId, &Take),
+        (queue, exec): (QueueId, &GraphExec),
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl Fn() -> Touches,
     ) -> bool {
-        if take.state(&mut self.key).owned == Some((queue, self.revoked)) {
+        if exec.state(&mut self.key).owned == Some((queue, self.revoked)) {
             return true;
         }
         let is_free = self.is_free(queue, buffers.clone(), &touches);
         let is_owned = is_free && Schedule::has_to_itself(queue, buffers, &touches());
-        take.state(&mut self.key).owned = is_owned.then_some((queue, self.revoked));
+        exec.state(&mut self.key).owned = is_owned.then_some((queue, self.revoked));
         is_free
     }
 
@@ -277,21 +257,26 @@ impl Schedule {
     }
 }
 
+/// Whether a queue may use a buffer so without a look at what others do.
+fn is_allowed(queue: QueueId, buffer: &BufferInner, touches: &[Touch]) -> bool {
+    buffer.shared.owner.allows(queue, is_written(buffer.shared.id, touches))
+}
+
 /// Whether accesses write any of a memory.
 fn is_written(memory: MemoryId, touches: &[Touch]) -> bool {
     touches.iter().any(|touch| touch.memory == memory && touch.writes)
 }
 
 impl ContextInner {
-    /// The schedule, which knows of all runs.
+    /// The schedule, which knows of all launches.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Schedule> {
         let mut schedule = self.lock_as_it_is();
-        schedule.cool();
+        schedule.settle_relaunches();
         schedule
     }
 
-    /// The schedule, which may not know of runs of warm lists.
+    /// The schedule, which may not know of all launches.
     #[inline]
     pub(crate) fn lock_as_it_is(&self) -> MutexGuard<'_, Schedule> {
         soon(&self.schedule)
@@ -300,7 +285,7 @@ impl ContextInner {
     /// Waits until something about queues or holds has changed.
     pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
         let mut schedule = self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner);
-        schedule.cool();
+        schedule.settle_relaunches();
         schedule
     }
 
@@ -366,9 +351,9 @@ impl ContextInner {
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let (touches, buffers) = (std::slice::from_ref(&touch), std::iter::once(buffer));
         let mut schedule = self.observe(touches, buffers, None, Rule::Conflict, cause)?;
-        buffer.memory(&mut schedule.graph)?;
-        self.refresh(&mut schedule.graph);
-        let points = schedule.graph.conflicts(&touch);
+        buffer.memory(&mut schedule.deps)?;
+        self.refresh(&mut schedule.deps);
+        let points = schedule.deps.conflicts(&touch);
         let hold =
             self.hold_now(&mut schedule, buffer.name(), Touches::from_iter([touch]), thread::current().id());
         Ok((hold, points))

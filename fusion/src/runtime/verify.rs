@@ -14,23 +14,24 @@ use std::{mem, sync::Arc};
 use super::prepare::Prepared;
 use crate::{
     code::judged::StepKey,
-    error::{Error, FusionError, Unreadable},
+    error::{Error, FusionError},
     jit::Reason,
     report::{
-        list::{CheckReport, CheckedBy, Reported},
+        list::{CheckReport, CheckedBy},
         outcome::Outcome,
         stats::count,
     },
     runtime::{
-        commit::{Piece, Work, touched},
+        commit::{Piece, touched},
         context::ContextInner,
-        event::{Done, Settled},
+        end::End,
+        event::Done,
         queues::QueueCell,
         schedule::List,
     },
     submission::{
         buffer::BufferInner,
-        graph::{Graph, Touch},
+        dependencies::{Dependencies, Touch},
         identity::{MemoryId, Span},
     },
     vk::{Command, Point, Resource},
@@ -46,8 +47,7 @@ pub(crate) struct First {
     pub(crate) keys: Vec<StepKey>,
     /// The list unfused.
     pub(crate) plain: Box<Prepared>,
-    /// Whether it is an error if the list does not become one kernel.
-    pub(crate) force: bool,
+    pub(crate) end: End,
 }
 
 /// A copy of what a list uses of one memory that it writes.
@@ -68,7 +68,7 @@ impl ContextInner {
         mut fused: Prepared,
         first: First,
     ) -> Result<(), Error> {
-        let First { keys, plain, force } = first;
+        let First { keys, plain, end } = first;
         let plain = *plain;
         let points: Vec<Point> =
             list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
@@ -81,12 +81,8 @@ impl ContextInner {
         // The results, whatever became of that.
         let submitted = {
             let mut schedule = self.lock();
-            let (lane, profile) = (queue.lane, queue.profiling || self.profiling);
-            let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-            let readies = self.ready(&mut schedule, plain.pieces, buffers, &list.entries)?;
-            let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile })?;
-            queue.state().ran(submitted.point);
-            submitted
+            let readies = self.ready(&mut schedule, plain.pieces, list.buffers(), &list.entries)?;
+            self.commit(&mut schedule, queue, readies, &[], queue.profiling || self.profiling)?
         };
         let compared = ran.and_then(|(copies, point)| {
             let points = [point, submitted.point];
@@ -95,7 +91,6 @@ impl ContextInner {
         let mut report = plain.report;
         report.plan = fused.report.plan.clone();
         let mut checks = mem::take(&mut fused.report.checks);
-        let mut forced = None;
         let (counter, agreed, detail) = match compared {
             Ok(None) => {
                 self.judged.verify(&keys);
@@ -116,30 +111,18 @@ impl ContextInner {
                 (&self.counters.not_verified, None, what)
             }
         };
-        if let (true, Outcome::Refused { reason }) = (force, &report.outcome) {
-            forced = Some(Error::from(FusionError::Forced { reason: reason.clone() }));
-        }
+        let forced = match &report.outcome {
+            Outcome::Refused { reason } => end.forced(reason.clone()),
+            _ => None,
+        };
         count(counter, 1);
         let members = (0..list.entries.len()).into();
         checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });
         report.checks = checks;
-        report.names = list.names();
-        report.kernels = list.kernels();
         let mut schedule = self.lock();
-        for (entry, position, inside) in kept {
-            let entry = &list.entries[entry];
-            let (touch, buffer) = (&entry.touches[position], &entry.buffers[position]);
-            // Who reads it after the second run finds it as after the first.
-            if inside && agreed == Some(true) {
-                buffer.lost(touch.span, Unreadable::Internalized);
-            } else {
-                entry.note_written_at(self, position);
-            }
-        }
-        schedule.counts.list(&report.outcome);
-        let outcome = report.outcome.clone();
-        let result = Ok(Done::Gpu(submitted));
-        list.completion.settle(Settled::new(result, outcome, Some(Reported::Made(Arc::new(report)))));
+        // Who reads it after the second run finds it as after the first.
+        self.note_writes(list, &kept, agreed == Some(true));
+        list.settle_ran(&mut schedule.counts, Ok(Done::Gpu(submitted)), report, Vec::new());
         forced.map_or(Ok(()), Err)
     }
 
@@ -187,30 +170,27 @@ impl ContextInner {
                 let Some(local) = buffer.within(*part) else { continue };
                 touches.push(buffer.touch(local.clone(), true, false));
                 commands.push(Command::Copy {
-                    src: buffer.memory(&mut schedule.graph)?.clone(),
+                    src: buffer.memory(&mut schedule.deps)?.clone(),
                     src_offset: local.start,
-                    dst: copy.memory(&mut schedule.graph)?,
+                    dst: copy.memory(&mut schedule.deps)?,
                     dst_offset: part.start - copy.span.start,
                     len: part.end - part.start,
                 });
             }
-            self.transfer(&mut schedule.graph, lane, &Arc::from("first run"), &commands, &touches)?;
+            self.transfer(&mut schedule.deps, lane, &Arc::from("first run"), &commands, &touches)?;
         }
-        let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-        let mut readies = self.ready(&mut schedule, pieces, buffers, &list.entries)?;
+        let mut readies = self.ready(&mut schedule, pieces, list.buffers(), &list.entries)?;
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
-                    bound.resource = Resource::Buffer(copy.memory(&mut schedule.graph)?);
+                    bound.resource = Resource::Buffer(copy.memory(&mut schedule.deps)?);
                     bound.offset = touch.span.start - copy.span.start;
                     let range = bound.offset..bound.offset + bound.len;
                     *touch = copy.buffer.touch(range, touch.reads, touch.writes);
                 }
             }
         }
-        let submitted = self.commit(&mut schedule, lane, Work { readies, waits: &[], profile: false })?;
-        queue.state().ran(submitted.point);
-        Ok(submitted.point)
+        Ok(self.commit(&mut schedule, queue, readies, &[], false)?.point)
     }
 
     /// The first byte of a copy that is not as in the memory it was made of.
@@ -255,13 +235,12 @@ impl Copy {
         }
         let has =
             |buffer: &&Arc<BufferInner>| buffer.shared.id == self.memory && buffer.within(part).is_some();
-        let mut buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
-        if let Some(buffer) = buffers.find(has) {
+        if let Some(buffer) = list.buffers().find(has) {
             self.parts.extend(missing.into_iter().map(|gap| (buffer.clone(), gap)));
         }
     }
 
-    fn memory(&self, graph: &mut Graph) -> Result<Arc<crate::vk::Memory>, Error> {
-        self.buffer.memory(graph).cloned()
+    fn memory(&self, deps: &mut Dependencies) -> Result<Arc<crate::vk::Memory>, Error> {
+        self.buffer.memory(deps).cloned()
     }
 }

@@ -18,8 +18,8 @@ use crate::{
     jit::{ImageSize, Promote},
     report::list::default_name,
     submission::{
+        dependencies::{Dependencies, Touch},
         device::Device,
-        graph::{Graph, Touch},
         identity::{HandleId, SharedMemory, Span},
     },
     vk::{Command, Memory, MemoryKind, Resource, Texture},
@@ -176,11 +176,11 @@ impl BufferInner {
     /// A range of a buffer seen through a format: the same bytes of the same memory.
     pub(crate) fn texels(
         self: &Arc<Self>,
-        graph: &mut Graph,
+        deps: &mut Dependencies,
         format: Format,
         range: Range<u64>,
     ) -> Result<Arc<BufferInner>, Error> {
-        let memory = self.memory(graph)?.clone();
+        let memory = self.memory(deps)?.clone();
         let texture = self.device.gpu.make_texels(&memory, format, range.clone())?;
         // Runs that are known take it for any buffer of its size.
         if !self.is_viewed.swap(true, SeqCst) {
@@ -210,10 +210,10 @@ impl BufferInner {
 
     /// What it is bound as; memory is allocated and filled with zeros now if it was not yet.
     #[inline]
-    pub(crate) fn resource(&self, graph: &mut Graph) -> Result<Resource, Error> {
+    pub(crate) fn resource(&self, deps: &mut Dependencies) -> Result<Resource, Error> {
         match &self.texture {
             Some(texture) => Ok(Resource::Texture(texture.clone())),
-            None => Ok(Resource::Buffer(self.memory(graph)?.clone())),
+            None => Ok(Resource::Buffer(self.memory(deps)?.clone())),
         }
     }
 
@@ -398,8 +398,12 @@ impl BufferInner {
 
     /// The memory for a command that overwrites these bytes of it, which are noted with [`BufferInner::overwritten`] once it
     /// was submitted.
-    pub(crate) fn to_overwrite(&self, graph: &mut Graph, bytes: &Range<u64>) -> Result<&Arc<Memory>, Error> {
-        if *bytes == (0..self.size) { self.unfilled() } else { self.memory(graph) }
+    pub(crate) fn to_overwrite(
+        &self,
+        deps: &mut Dependencies,
+        bytes: &Range<u64>,
+    ) -> Result<&Arc<Memory>, Error> {
+        if *bytes == (0..self.size) { self.unfilled() } else { self.memory(deps) }
     }
 
     /// Notes that bytes of it were overwritten: they can be read.
@@ -428,23 +432,23 @@ impl BufferInner {
         self.unfilled()
     }
 
-    /// The memory, allocated and filled with zeros now if it was not yet. The graph is locked, so no other thread does that at
+    /// The memory, allocated and filled with zeros now if it was not yet. The dependency graph is locked, so no other thread does that at
     /// the same time.
     #[inline]
-    pub(crate) fn memory(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
+    pub(crate) fn memory(&self, deps: &mut Dependencies) -> Result<&Arc<Memory>, Error> {
         match self.memory.get() {
             Some(memory) if !self.is_blank.load(Acquire) => Ok(memory),
-            _ => self.zeroed(graph),
+            _ => self.zeroed(deps),
         }
     }
 
-    fn zeroed(&self, graph: &mut Graph) -> Result<&Arc<Memory>, Error> {
+    fn zeroed(&self, deps: &mut Dependencies) -> Result<&Arc<Memory>, Error> {
         let memory = self.unfilled()?;
         if self.is_blank.load(Acquire) {
             let len = self.size.next_multiple_of(4);
             let fill = Command::Fill { dst: memory.clone(), offset: 0, len, word: 0 };
             let touch = self.touch(0..self.size, false, true);
-            self.device.transfer(graph, 0, &Arc::from("zero"), &[fill], &[touch])?;
+            self.device.transfer(deps, 0, &Arc::from("zero"), &[fill], &[touch])?;
             self.filled();
         }
         Ok(memory)

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     jit::Limits,
     submission::{
-        graph::{Graph, Stage, Touch},
+        dependencies::{Dependencies, Stage, Touch},
         identity::{HandleId, Imports},
     },
     vk::{Command, Gpu, KeyId, Point, Submitted},
@@ -40,20 +40,20 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Tells the graph how far the queues are known to have come.
-    pub(crate) fn refresh(&self, graph: &mut Graph) {
+    /// Tells the dependency graph how far the queues are known to have come.
+    pub(crate) fn refresh(&self, deps: &mut Dependencies) {
         for lane in 0..self.gpu.queues() as u32 {
-            graph.seen(lane, self.gpu.done(lane));
+            deps.seen(lane, self.gpu.done(lane));
         }
     }
 
-    /// Drops the points that other queues have already reached from those that a submission waits for, and updates the graph. This happens before each
+    /// Drops the points that other queues have already reached from those that a submission waits for, and updates the dependency graph. This happens before each
     /// wait: a queue without new submissions is not looked at otherwise, and its completed work would be waited for again and again.
     #[inline]
-    pub(crate) fn pending(&self, graph: &mut Graph, lane: u32, waits: &mut SmallVec<[Point; 4]>) {
+    pub(crate) fn pending(&self, deps: &mut Dependencies, lane: u32, waits: &mut SmallVec<[Point; 4]>) {
         waits.retain(|point| {
             let is_pending = point.queue == lane || !self.gpu.is_done(*point);
-            graph.seen(point.queue, self.gpu.done(point.queue));
+            deps.seen(point.queue, self.gpu.done(point.queue));
             is_pending
         });
     }
@@ -61,26 +61,26 @@ impl Device {
     /// Submits copies, fills or updates that together make the given accesses.
     pub(crate) fn transfer(
         &self,
-        graph: &mut Graph,
+        deps: &mut Dependencies,
         lane: u32,
         label: &Arc<str>,
         transfers: &[Command],
         touches: &[Touch],
     ) -> Result<Submitted, Error> {
-        self.refresh(graph);
-        let mut batch = graph.begin(lane);
-        let mut needs = graph.add(&mut batch, label, Stage::Transfer, touches);
-        self.pending(graph, lane, &mut needs.waits);
+        self.refresh(deps);
+        let mut batch = deps.begin(lane);
+        let mut needs = deps.add(&mut batch, label, Stage::Transfer, touches);
+        self.pending(deps, lane, &mut needs.waits);
         let mut commands: SmallVec<[Command; 2]> = SmallVec::with_capacity(transfers.len() + 1);
         commands.extend(needs.barrier.map(Command::Barrier));
         commands.extend(transfers.iter().cloned());
         match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &needs.waits, false)) {
             Ok(submitted) => {
-                graph.commit(&batch, submitted.point);
+                deps.commit(&batch, submitted.point);
                 Ok(submitted)
             }
             Err(error) => {
-                graph.roll_back(&batch);
+                deps.roll_back(&batch);
                 Err(error.into())
             }
         }

@@ -10,8 +10,8 @@ use crate::{
     report::list::{ArgumentReport, SubmissionReport},
     submission::{
         buffer::BufferInner,
+        dependencies::{Dependencies, Touch, Touches},
         device::Device,
-        graph::{Graph, Touch, Touches},
         identity::{MemoryId, Span},
         ignored::Ignored,
         signature::Given,
@@ -57,7 +57,7 @@ impl Entry {
 
     /// Records the known contents of its arguments that indices and conditions depend on. Called when it is added to a list: from then
     /// on, a change of these contents ends the list first.
-    pub(crate) fn learn(&mut self, graph: &Graph) {
+    pub(crate) fn learn(&mut self, deps: &Dependencies) {
         let submission = &mut self.submission;
         if !submission.runs() {
             return;
@@ -69,7 +69,7 @@ impl Entry {
             // Memory of the user may have writers that only the user knows.
             let is_known = !buffer.imported || self.declared[position];
             if places.peek().is_some() && is_known && !buffer.is_addressed() {
-                let bytes = graph.holds(&buffer.shared, arg.offset);
+                let bytes = deps.holds(&buffer.shared, arg.offset);
                 let len = usize::try_from(arg.len).unwrap_or(usize::MAX);
                 arg.numbers = bytes.and_then(|bytes| Numbers::of(places, &bytes[..bytes.len().min(len)]));
             }
@@ -77,8 +77,8 @@ impl Entry {
     }
 
     /// Takes note of what those of its arguments hold that were declared to be constant, and of no other.
-    pub(crate) fn learn_declared(&mut self, graph: &Graph) {
-        self.learn(graph);
+    pub(crate) fn learn_declared(&mut self, deps: &Dependencies) {
+        self.learn(deps);
         let others = self.submission.args.iter_mut().zip(&self.declared).filter(|(_, declared)| !**declared);
         others.for_each(|(arg, _)| arg.numbers = None);
     }

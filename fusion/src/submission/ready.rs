@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::{submission::graph::Touches, vk::Dispatch};
+use crate::{submission::dependencies::Touches, vk::Dispatch};
 
 /// A dispatch with its memory allocated.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use crate::{
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
+        dependencies::Dependencies,
         entry::Entry,
-        graph::Graph,
         identity::HandleId,
         kernel::KernelId,
         request::{Request, Size},
@@ -168,7 +168,7 @@ impl Call {
     fn is_asked_by<'a>(
         &self,
         request: &'a Request<'_>,
-        graph: Option<&Graph>,
+        deps: Option<&Dependencies>,
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
@@ -200,8 +200,7 @@ impl Call {
             } = accessor;
             let holds = |numbers: &Numbers| {
                 let start = buffer.span(accessor.bytes().0..buffer.size).start;
-                graph
-                    .and_then(|graph| graph.holds(&buffer.shared, start))
+                deps.and_then(|deps| deps.holds(&buffer.shared, start))
                     .is_some_and(|bytes| numbers.are_in(bytes))
             };
             let is_same = at == asked_at
@@ -272,12 +271,17 @@ impl Signature {
             && self.views.get(..views) == Some(&other.views[..views])
     }
 
-    /// Whether two are the same, whatever push constants they have.
-    pub(crate) fn is_but_for_push(&self, other: &Signature) -> bool {
-        self.properties == other.properties
-            && self.calls.len() == other.calls.len()
-            && self.views.len() == other.views.len()
-            && self.begins_as(other, other.calls.len())
+    /// Whether it is that of a list that has this many submissions of another and was completed so, whatever push constants they have.
+    pub(crate) fn is_of(
+        &self,
+        properties: Option<&FusionProperties>,
+        other: &Signature,
+        count: usize,
+    ) -> bool {
+        self.properties.as_ref() == properties
+            && self.calls.len() == count
+            && self.views.len() == other.met(count)
+            && self.begins_as(other, count)
     }
 
     /// Feeds everything to a hash but push constants.
@@ -296,7 +300,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &Buffers,
-        (request, graph): (&Request<'_>, Option<&Graph>),
+        (request, deps): (&Request<'_>, Option<&Dependencies>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         // The buffers are either the ones that were met before or new ones.
@@ -314,7 +318,7 @@ impl Signature {
             };
             is_right && self.views[place].is_of(buffer)
         };
-        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_right, will_do))
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, deps, is_right, will_do))
     }
 
     /// As [`Signature::goes_on`], for the same buffers that it was run on, unchanged since.
@@ -323,11 +327,11 @@ impl Signature {
         &self,
         at: usize,
         buffers: &[HandleId],
-        (request, graph): (&Request<'_>, Option<&Graph>),
+        (request, deps): (&Request<'_>, Option<&Dependencies>),
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;
-        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, graph, is_same, will_do))
+        self.calls.get(at).is_some_and(|call| call.is_asked_by(request, deps, is_same, will_do))
     }
 
     /// Adds the buffers given for the submission at a place, in order, to those before it.
@@ -351,13 +355,6 @@ impl Signature {
     pub(crate) fn met(&self, count: usize) -> usize {
         let args = self.calls[..count].iter().flat_map(|call| &call.args);
         args.map(|arg| arg.place as usize + 1).max().unwrap_or(0)
-    }
-
-    /// Whether the buffers still are what the list was planned for. What they asked for was looked at when they were
-    /// given.
-    pub(crate) fn holds_for(&self, buffers: &Buffers) -> bool {
-        let same = |(view, buffer): (&View, &Arc<BufferInner>)| view.told == buffer.shared.tellings();
-        self.views.iter().zip(buffers).all(same)
     }
 }
 

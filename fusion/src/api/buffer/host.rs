@@ -103,9 +103,9 @@ impl<T: Pod> Buffer<T> {
             Rule::Conflict,
             CancelCause::HostWrite,
         )?;
-        let dst = self.inner.to_overwrite(&mut schedule.graph, &range)?.clone();
+        let dst = self.inner.to_overwrite(&mut schedule.deps, &range)?.clone();
         let fill = Command::Fill { dst, offset: 0, len, word };
-        self.context.transfer(&mut schedule.graph, 0, &self.inner.name(), &[fill], &[touch])?;
+        self.context.transfer(&mut schedule.deps, 0, &self.inner.name(), &[fill], &[touch])?;
         self.inner.overwritten(range);
         Ok(())
     }
@@ -196,8 +196,8 @@ impl<T: Pod> Buffer<T> {
         let queue = context.gpu.queue(lane as usize)?;
         let touch = self.inner.touch(range.clone(), false, true);
         let span = self.inner.span(range.clone());
-        // The host's own writes are no work in the graph where memory is mapped, so they forget here what they write.
-        context.lock().graph.forget(&touch);
+        // The host's own writes are no work in the dependency graph where memory is mapped, so they forget here what they write.
+        context.lock().deps.forget(&touch);
         let point = queue.upload(memory, range.start, bytes, points).map_err(|failure| {
             if failure.began {
                 self.inner.lost(span, Unreadable::Failed);
@@ -206,11 +206,11 @@ impl<T: Pod> Buffer<T> {
         })?;
         let mut schedule = context.lock();
         if point.value != 0 {
-            schedule.graph.add_ordered(point, &self.inner.name(), &touch);
+            schedule.deps.add_ordered(point, &self.inner.name(), &touch);
         }
         // Nothing else may have written these bytes since: the hold excludes it.
         if self.inner.is_small() {
-            schedule.graph.know(&self.inner.shared, span.start, bytes);
+            schedule.deps.know(&self.inner.shared, span.start, bytes);
         }
         drop(schedule);
         self.inner.written(span);

@@ -1,6 +1,6 @@
 //! Lists of which nothing runs: their code is built ahead of time, or looked for.
 
-use std::{mem, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use super::{FusedList, FusionWrapper};
 use crate::{
@@ -16,7 +16,11 @@ use crate::{
         list::{FusionReport, StepReport, SubmissionReport},
         outcome::Outcome,
     },
-    runtime::{context::ContextInner, event::Settled, prepare::names, schedule::Mode},
+    runtime::{
+        context::ContextInner,
+        end::{End, Ended},
+        prepare::names,
+    },
     submission::entry::Entry,
 };
 
@@ -39,14 +43,15 @@ impl PlannedList {
         context: &ContextInner,
         submissions: &[jit::Submission],
         options: &jit::FuseOptions,
-        (kernels, names): (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
+        named: (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
     ) -> Result<PlannedList, Error> {
         let start = Instant::now();
         let (plan, steps) = plan_only(submissions, options, &context.limits)?;
         let plan_us = micros(start);
         let alone = context.programs.warm(&alone(submissions, options.float, &context.limits)?)?;
         let steps = context.programs.warm(&steps)?;
-        Ok(PlannedList { report: FusionReport::unrun(plan, kernels, steps, plan_us, names), alone })
+        let report = FusionReport::new(Outcome::of(&plan), plan.report, named, steps, plan_us);
+        Ok(PlannedList { report, alone })
     }
 
     /// As [`FusedList::plan`], of submissions that were put together by hand.
@@ -86,8 +91,8 @@ impl PlannedList {
             step.build().map_err(failed)
         });
         let code = code.collect::<Result<Vec<_>, Error>>()?;
-        let kernels = submissions.iter().map(SubmissionReport::of_kernel).collect();
-        let report = FusionReport::unrun(plan, kernels, unmade(&steps), plan_us, names);
+        let named = (submissions.iter().map(SubmissionReport::of_kernel).collect(), names);
+        let report = FusionReport::new(Outcome::of(&plan), plan.report, named, unmade(&steps), plan_us);
         Ok((PlannedList { report, alone: unmade(&alone) }, code))
     }
 }
@@ -101,29 +106,10 @@ impl FusionWrapper {
     pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
         let queue = self.queue();
         self.ended();
-        let context = &queue.inner.context;
-        let mut schedule = context.lock();
-        let list = loop {
-            let mut state = queue.inner.state();
-            match mem::replace(&mut state.mode, Mode::Direct) {
-                Mode::Direct => return Err(FusionError::NotFusing.into()),
-                Mode::Recording(mut list) => {
-                    list.unfold(&schedule.graph);
-                    state.completion = Some(list.completion.clone());
-                    break list;
-                }
-                Mode::Ending(list, thread) => {
-                    state.mode = Mode::Ending(list, thread);
-                    drop(state);
-                    schedule = context.wait_for_list(schedule, thread)?;
-                }
-            }
-        };
-        drop(schedule);
-        let result = Err(Arc::new(Error::from(FusionError::NotRun)));
-        list.completion.settle(Settled::new(result, Outcome::Failed, None));
-        context.changed.notify_all();
-        Ok(FusedList::new(queue, properties.clone(), &list.entries))
+        match queue.inner.context.end(&queue.inner.queue, &End::Unrun, None)? {
+            Ended::Now(list) => Ok(FusedList::new(queue, properties.clone(), &list.entries)),
+            Ended::Already(_) | Ended::Never => Err(FusionError::NotFusing.into()),
+        }
     }
 }
 
@@ -176,7 +162,7 @@ impl FusedList {
         let context = &kept.queue.inner.context;
         let mut entries = kept.entries();
         let schedule = context.lock();
-        entries.iter_mut().for_each(|entry| entry.learn(&schedule.graph));
+        entries.iter_mut().for_each(|entry| entry.learn(&schedule.deps));
         drop(schedule);
         (context, entries)
     }

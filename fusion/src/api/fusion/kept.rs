@@ -2,7 +2,7 @@
 
 use std::{
     ops::{Deref, Range},
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering::Acquire},
 };
 
 use bytemuck::{NoUninit, Pod};
@@ -15,36 +15,33 @@ use crate::{
     error::{Error, FusionError},
     options::fusion::FusionProperties,
     replay::{
-        recorded::Take,
-        structure::{Places, Structure},
+        exec::GraphExec,
+        graph::{Graph, Nodes, escapes},
+        launch::Launch,
     },
     report::{
         list::Said,
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        again::{self, Run},
         check::readable,
         context::ContextInner,
-        end::{End, Ended, KeptRoutine, KeptRun, Remember},
-        event::{Event, EventInner},
+        end::{End, Ended, Keep},
+        event::{Event, EventInner, Settled},
         queues::Origin,
         rebind::{Changes, Shape, checked_push},
         schedule::{List, Mode, Rule, Schedule},
-        warm::{Runs, Warm},
     },
     submission::{
+        dependencies::{Dependencies, Touches},
         entry::Entry,
-        graph::{Graph, Touches},
         signature::Buffers,
     },
-    vk::{Pushes, Under},
+    vk::{Pushes, Submitted},
 };
 
-mod elsewhere;
 mod record;
 
-use elsewhere::Rest;
 pub use record::Recorded;
 
 /// A fusion list that was completed and kept: it can be run again without being recorded again. A handle; clones are the
@@ -92,14 +89,9 @@ pub(crate) struct Kept {
     buffers: Buffers,
     /// The push constants of submissions that have others than the list.
     pushes: OtherPushes,
-    /// What is known of its runs.
-    take: Take,
-    /// Its runs without the schedule.
-    warm: Arc<Warm>,
-    /// What the events of its latest runs share.
-    of_runs: Under<Option<Arc<EventInner>>>,
-    /// What is known of its buffers, for runs with others in place of some.
-    rest: Under<Rest>,
+    exec: Arc<GraphExec>,
+    /// What the events of its launches share, as long as the same is said of them.
+    event: OnceLock<Arc<EventInner>>,
 }
 
 /// Push constants, as kernels take them, by place.
@@ -118,23 +110,23 @@ pub(crate) struct Family {
 /// What lists share that differ in buffers, and in push constants that the plan passes on.
 #[derive(Debug)]
 struct KeptList {
-    structure: Structure,
+    nodes: Arc<Nodes>,
     shape: Shape,
-    /// How to run it again, once that was found out.
-    routine: KeptRoutine,
+    /// Once it ran as planned.
+    graph: OnceLock<Graph>,
 }
 
 impl KeptList {
     /// The push constants of a submission, as its kernel takes them, where some have others than this list.
     fn push<'a>(&'a self, others: &'a OtherPushes, at: usize) -> &'a [u8] {
         let other = others.iter().find(|(place, _)| *place == at);
-        other.map_or_else(|| self.structure.push(at), |(_, push)| push)
+        other.map_or_else(|| self.nodes.push(at), |(_, push)| push)
     }
 
     /// What its dispatches are passed, where some have others than this list.
     fn passes(&self, others: &OtherPushes) -> Option<Pushes> {
-        let run = self.routine.get().filter(|_| !others.is_empty())?;
-        Some(run.flow.pushes(|at| self.push(others, at)).collect())
+        let graph = self.graph.get().filter(|_| !others.is_empty())?;
+        Some(graph.passes(|at| self.push(others, at)))
     }
 }
 
@@ -148,8 +140,8 @@ impl Deref for Kept {
 
 impl Kept {
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> =
-            (0..self.list.structure.len()).map(|at| self.list.structure.entry(at, &self.buffers)).collect();
+        let nodes = &self.list.nodes;
+        let mut entries: Vec<Entry> = (0..nodes.len()).map(|at| nodes.entry(at, &self.buffers)).collect();
         for (at, push) in &self.pushes {
             // It is not what was asked for any more.
             entries[*at].given = None;
@@ -160,11 +152,11 @@ impl Kept {
 
     /// The push constants that changes give to submissions; the last of each.
     fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Vec<(usize, &'a [u8])>, Error> {
-        let (context, structure) = (&self.queue.inner.context, &self.list.structure);
+        let (context, nodes) = (&self.queue.inner.context, &self.list.nodes);
         let mut pushed: Vec<(usize, &[u8])> = Vec::new();
         for (submission, bytes) in &changes.pushes {
-            let at = (*submission, structure.len());
-            let push = checked_push(context, structure.unbound(*submission), at, bytes)?;
+            let at = (*submission, nodes.len());
+            let push = checked_push(context, nodes.unbound(*submission), at, bytes)?;
             pushed.retain(|(place, _)| place != submission);
             pushed.push((*submission, push));
         }
@@ -184,14 +176,12 @@ impl Kept {
         };
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         [Some(self.list.clone()), latest].into_iter().flatten().find_map(|list| {
-            let differs = |at: &usize| list.structure.push(*at) != now(*at);
-            let others = (0..list.structure.len()).filter(differs);
+            let differs = |at: &usize| list.nodes.push(*at) != now(*at);
+            let others = (0..list.nodes.len()).filter(differs);
             let others: OtherPushes = others.map(|at| (at, SmallVec::from_slice(now(at)))).collect();
             let holds = || {
-                let run = list.routine.get().filter(|run| !run.routine.has_numbers());
-                run.is_some_and(|run| {
-                    run.flow.holds_with(|at| list.structure.push(at), |at| list.push(&others, at))
-                })
+                let graph = list.graph.get().filter(|graph| !graph.has_numbers());
+                graph.is_some_and(|graph| graph.holds_with(|at| list.push(&others, at)))
             };
             let is_run_as = others.is_empty() || holds();
             is_run_as.then(|| (list.clone(), others))
@@ -199,25 +189,21 @@ impl Kept {
     }
 
     fn touches(&self) -> Touches {
-        let buffer = |place: usize| &*self.buffers[place];
-        (0..self.list.structure.len()).flat_map(|at| self.list.structure.touches(at, buffer)).collect()
+        self.list.nodes.all_touches(&self.buffers).collect()
     }
 
-    fn readable(&self) -> bool {
-        self.list.structure.all_readable(&self.buffers, Places::ALL)
-    }
-
-    /// How often someone was given an address in each buffer.
-    fn told(&self) -> impl Iterator<Item = u64> + '_ {
-        self.buffers.iter().map(|buffer| buffer.shared.tellings())
+    /// Where its graph is kept, if it is planned now: what changes from now on makes it another list.
+    fn keep(&self) -> Keep<'_> {
+        let KeptList { nodes, graph, .. } = &*self.list;
+        Keep::Pinned((graph, nodes), &self.buffers, escapes(&self.buffers).collect())
     }
 }
 
 impl Drop for Kept {
-    /// What its runs use goes with it, and not when the schedule is next asked for.
+    /// What its launches use goes with it, and not when the schedule is next asked for.
     fn drop(&mut self) {
-        if self.warm.is_warm() {
-            self.family.queue.inner.context.tell_of_runs();
+        if self.exec.is_relaunched() {
+            self.family.queue.inner.context.settle_relaunches();
         }
     }
 }
@@ -236,7 +222,7 @@ impl FusionWrapper {
                 let kept = FusedList::new(queue, properties.clone(), &list.entries);
                 Ok((Event::of_all(list.completion.clone()), kept))
             }
-            Ended::Before(completion) | Ended::Known(completion) => {
+            Ended::Already(completion) => {
                 let outcome =
                     completion.settled().map_or(Outcome::Pending, |settled| settled.said.outcome.clone());
                 Err(FusionError::NotKept { outcome }.into())
@@ -251,24 +237,22 @@ impl FusedList {
         let (shape, buffers) = Shape::of(entries);
         // What its buffers hold when it is run is asked then.
         let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
-        let structure = Structure::of(&queue.inner.context, &entries, &buffers);
-        let list = Arc::new(KeptList { structure, shape, routine: OnceLock::new() });
+        let nodes = Arc::new(Nodes::of(&queue.inner.context, &entries, &buffers));
+        let list = Arc::new(KeptList { nodes, shape, graph: OnceLock::new() });
         let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
         FusedList::on(Arc::new(family), (list, OtherPushes::new()), buffers)
     }
 
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
-        let key = family.queue.inner.context.key;
-        let take = Take::passing(key, &buffers, list.passes(&pushes));
-        let (of_runs, rest) = (Under::new(key, None), Under::new(key, Rest::default()));
-        let warm = Arc::default();
-        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, take, warm, of_runs, rest }) }
+        let exec = GraphExec::passing(family.queue.inner.context.key, &buffers, list.passes(&pushes));
+        let (exec, event) = (Arc::new(exec), OnceLock::new());
+        FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, exec, event }) }
     }
 
     /// How many submissions it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.list.structure.len()
+        self.inner.list.nodes.len()
     }
 
     /// Whether it has none.
@@ -366,15 +350,14 @@ impl<'a> Rebind<'a> {
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
         let Kept { family, list, buffers, .. } = kept;
-        let simple = list.shape.exchange(buffers, &self.changes);
-        let is_simple = simple.is_some();
-        if let Some((with, _)) = simple
-            && let Some(as_list) = kept.run_as(&kept.pushed(&self.changes)?)
-        {
-            return Ok(FusedList::on(family.clone(), as_list, with.into_iter().cloned().collect()));
+        let context = &kept.queue.inner.context;
+        let (with, is_simple) = list.shape.exchange(context, buffers, &self.changes)?;
+        let pushed = kept.pushed(&self.changes)?;
+        if is_simple && let Some(as_list) = kept.run_as(&pushed) {
+            return Ok(FusedList::on(family.clone(), as_list, with));
         }
         let mut entries = kept.entries();
-        list.shape.apply(&kept.queue.inner.context, buffers, &mut entries, &self.changes)?;
+        Shape::apply(context, (buffers, &with), &mut entries, &pushed)?;
         let mut planned = FusedList::new(&kept.queue, kept.properties.clone(), &entries);
         if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
@@ -383,6 +366,24 @@ impl<'a> Rebind<'a> {
         }
         Ok(planned)
     }
+
+    /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
+    /// [`run`](FusedList::run) do, but no list is made that could be run again, which is most of what those cost.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn run(self) -> Result<Event, Error> {
+        let kept = &*self.list.inner;
+        let context = &kept.queue.inner.context;
+        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
+        let pushed = kept.pushed(&self.changes)?;
+        let as_list = if is_simple { kept.run_as(&pushed) } else { None };
+        match as_list.and_then(|(list, others)| context.launch_once(kept, &list, &others, &with)) {
+            Some(event) => Ok(event),
+            None => self.finish()?.run(),
+        }
+    }
 }
 
 impl ContextInner {
@@ -390,16 +391,15 @@ impl ContextInner {
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
         let (origin, id) = (&queue.inner.origin, queue.inner.id);
         self.room(origin);
-        if let Some(event) = self.run_kept_again(origin, kept) {
+        if let Some(event) = self.launch_again(origin, kept) {
             return Ok(event);
         }
-        // Before anything is planned: what changes later makes it another list.
-        let told = kept.told().collect();
+        let keep = kept.keep();
         let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
             let schedule = self.observe(&touches, buffers, Some(id), Rule::Conflict, cause)?;
-            let (graph, mut state) = (&schedule.graph, origin.state());
+            let (deps, mut state) = (&schedule.deps, origin.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
@@ -407,14 +407,14 @@ impl ContextInner {
                     drop(self.wait_for_list(schedule, thread)?);
                 }
                 Mode::Recording(list) => {
-                    list.unfold(graph);
+                    list.materialize(deps);
                     let before = list.entries.len();
-                    list.extend(&entries, graph)?;
+                    list.extend(&entries, deps)?;
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(origin));
-                    list.extend(&entries, graph)?;
+                    list.extend(&entries, deps)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     break list;
@@ -422,68 +422,77 @@ impl ContextInner {
             }
         };
         let end = End::Complete(kept.properties.clone());
-        let remember = Remember::Kept(&kept.list.routine, &kept.buffers, told);
-        self.run_out(origin, &list, &end, Some(remember))?;
+        self.plan_and_launch(origin, &list, &end, Some(keep))?;
         Ok(Event::of_all(list.completion.clone()))
     }
 
-    /// Runs a kept list as it was run before. `None` where that is not known, or something is in the way.
-    fn run_kept_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
-        let KeptRun { routine, told, flow: _ } = kept.list.routine.get()?;
-        let take = &kept.take;
-        let is_in_force = || take.is_in_force(self.contents.load(Ordering::Acquire));
-        if self.judged.any_dropped() {
-            return None;
-        }
+    /// Launches a kept list on its buffers. `None` where it has no graph, or something is in the way.
+    fn launch_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
+        let graph = kept.list.graph.get().filter(|_| !self.judged.any_dropped())?;
         // If it enters fusion mode now, that is after this.
-        if let Some(event) = kept.warm.run(self, origin, || origin.is_direct() && is_in_force()) {
-            again::tell(origin, routine);
-            return Some(event);
+        let may = |said: &Arc<Said>| {
+            let may = origin.is_direct() && kept.exec.is_in_force(self.contents.load(Acquire));
+            kept.event.get().filter(|event| may && event.is_of_launches(origin, said)).cloned()
+        };
+        if let Some((submitted, event)) = self.relaunch(origin, (graph, &kept.exec), may) {
+            return Some(Event::of_run(event, submitted));
         }
+        let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
+        let (submitted, said) = self.launch_kept(origin, &launch)?;
+        let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, said.clone()));
+        let is_it = shared.is_of_launches(origin, &said);
+        let event = if is_it { shared.clone() } else { EventInner::of_launches(origin, said) };
+        Some(Event::of_run(event, submitted))
+    }
+
+    /// Launches a kept list with other push constants, on other buffers. `None` as above.
+    fn launch_once(
+        &self,
+        kept: &Kept,
+        list: &KeptList,
+        others: &OtherPushes,
+        with: &Buffers,
+    ) -> Option<Event> {
+        let graph = list.graph.get().filter(|_| !self.judged.any_dropped())?;
+        let (origin, passed) = (&kept.queue.inner.origin, list.passes(others));
+        self.room(origin);
+        let launch = Launch { graph, buffers: with, pushes: passed.as_ref(), exec: None };
+        let (submitted, said) = self.launch_kept(origin, &launch)?;
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
+    }
+
+    /// Launches the graph of a kept list, if nothing is in the way.
+    fn launch_kept(&self, origin: &Origin, launch: &Launch<'_>) -> Option<(Submitted, Arc<Said>)> {
+        let Launch { graph, buffers, exec, .. } = *launch;
         let mut schedule = self.lock_as_it_is();
         if !origin.is_direct() {
             return None;
         }
-        let in_force = is_in_force();
-        let repeats = in_force && !kept.warm.is_warm() && schedule.repeats(origin, take, routine);
+        let in_force = exec.filter(|exec| exec.is_in_force(self.contents.load(Acquire)));
+        let Schedule { deps, key, revoked, .. } = &mut *schedule;
+        let repeats = in_force.is_some_and(|exec| {
+            exec.state(key).owned == Some((origin.id, *revoked))
+                && !graph.has_numbers()
+                && exec.repeats(deps, key, origin.lane)
+        });
         if !repeats {
-            schedule.cool();
+            schedule.settle_relaunches();
         }
-        let of = (origin.id, take);
-        if !schedule.is_still_free(of, kept.buffers.iter(), || kept.touches()) {
-            return None;
-        }
-        if !routine.finds_its_numbers(&kept.buffers, &schedule.graph) {
-            return None;
-        }
-        let buffers = &kept.buffers;
-        let as_before = || kept.told().eq(told.iter().copied()) && kept.readable();
-        // What a run changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
-        let state = (!in_force).then(|| origin.state());
-        if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct))
-            || !(in_force || as_before())
-        {
-            return None;
-        }
-        let run = Run { routine, views: &[], buffers, pushes: None, take: Some(take) };
-        let Schedule { graph, key, .. } = &mut *schedule;
-        let (submitted, said) = self.perform(graph, origin, &run, take.state(key)).ok()?;
-        let said: *const Said = &**said;
-        let of_runs = match kept.of_runs.get(key) {
-            Some(known) if known.is_of_runs(origin, said) => known.clone(),
-            _ => {
-                let said = take.state(key).said.clone()?;
-                kept.of_runs.get(key).insert(EventInner::of_runs(origin, said)).clone()
-            }
+        let touches = || graph.nodes.all_touches(buffers).collect();
+        let is_free = match exec {
+            Some(exec) => schedule.is_still_free((origin.id, exec), buffers.iter(), touches),
+            None => schedule.is_free(origin.id, buffers.iter(), touches),
         };
-        origin.kept.get(key).made_again(routine, submitted.point);
-        if repeats && submitted.profile.is_none() {
-            schedule.heat(&kept.warm, |key| {
-                let again = routine.replay.again(take.state(key))?;
-                Some(Runs::of_kept((again, submitted.point), routine, (origin, &of_runs)))
-            });
+        if !is_free || !graph.finds_its_numbers(buffers, &schedule.deps) {
+            return None;
         }
-        Some(Event::of_run(of_runs, submitted))
+        // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
+        let state = in_force.is_none().then(|| origin.state());
+        let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
+        if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct) || !is_as_before()) {
+            return None;
+        }
+        self.launch(&mut schedule, origin, launch, repeats)
     }
 }
 
@@ -494,13 +503,13 @@ fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
 
 impl List {
     /// Adds submissions, if all of them find what they read.
-    fn extend(&mut self, entries: &[Entry], graph: &Graph) -> Result<(), Error> {
+    fn extend(&mut self, entries: &[Entry], deps: &Dependencies) -> Result<(), Error> {
         let before = self.entries.len();
         for entry in entries {
             let mut entry = entry.clone();
             // What an imported buffer holds was declared to be constant for the list that was recorded.
             entry.declared.fill(false);
-            entry.learn(graph);
+            entry.learn(deps);
             if let Err(error) = readable(&entry, Some(self)) {
                 self.entries.truncate(before);
                 return Err(error);

@@ -19,7 +19,7 @@ use crate::{
     submission::{
         accessor::Accessor,
         buffer::BufferInner,
-        graph::{Graph, Touch},
+        dependencies::{Dependencies, Touch},
     },
     vk::{Command, Memory},
 };
@@ -40,8 +40,8 @@ impl Part {
     }
 
     /// The memory of a part that a command overwrites.
-    fn to_overwrite(&self, graph: &mut Graph) -> Result<Arc<Memory>, Error> {
-        self.buffer.to_overwrite(graph, &self.range()).cloned()
+    fn to_overwrite(&self, deps: &mut Dependencies) -> Result<Arc<Memory>, Error> {
+        self.buffer.to_overwrite(deps, &self.range()).cloned()
     }
 
     fn touch(&self, reads: bool) -> Touch {
@@ -61,7 +61,7 @@ enum Left<'a> {
 impl Left<'_> {
     /// What the range that is written holds once the command has run, as far as that is known: it may be numbers that indices
     /// depend on, as what the host writes.
-    fn contents(&self, dst: &Part, graph: &Graph) -> Option<Vec<u8>> {
+    fn contents(&self, dst: &Part, deps: &Dependencies) -> Option<Vec<u8>> {
         if !dst.buffer.is_small() {
             return None;
         }
@@ -73,7 +73,7 @@ impl Left<'_> {
             Left::Copy(src) if src.buffer.imported || src.buffer.is_addressed() => None,
             Left::Copy(src) => {
                 let at = src.buffer.span(src.range()).start;
-                Some(graph.holds(&src.buffer.shared, at)?.get(..len)?.to_vec())
+                Some(deps.holds(&src.buffer.shared, at)?.get(..len)?.to_vec())
             }
         }
     }
@@ -99,8 +99,8 @@ impl Queue {
             return Err(dst.buffer.error(BufferError::CopyOverlap));
         }
         self.command(&[&src], &dst, &touches, Left::Copy(&src), |schedule| {
-            let from = src.buffer.memory(&mut schedule.graph)?.clone();
-            let to = dst.to_overwrite(&mut schedule.graph)?;
+            let from = src.buffer.memory(&mut schedule.deps)?.clone();
+            let to = dst.to_overwrite(&mut schedule.deps)?;
             let copy = Command::Copy {
                 src: from,
                 src_offset: src.offset,
@@ -128,7 +128,7 @@ impl Queue {
             Some((word, len)) => {
                 let touches = [dst.touch(false)];
                 self.command(&[], &dst, &touches, Left::Word(word), |schedule| {
-                    let to = dst.to_overwrite(&mut schedule.graph)?;
+                    let to = dst.to_overwrite(&mut schedule.deps)?;
                     Ok(SmallVec::from_iter([Command::Fill { dst: to, offset: dst.offset, len, word }]))
                 })
             }
@@ -156,7 +156,7 @@ impl Queue {
         let whole = dst.buffer.words(dst.offset, dst.len) == Some(dst.len);
         if whole && bytes.len() <= 4 * UPDATE {
             return self.command(&[], dst, &touches, Left::Bytes(bytes), |schedule| {
-                let to = dst.to_overwrite(&mut schedule.graph)?;
+                let to = dst.to_overwrite(&mut schedule.deps)?;
                 let chunk = |(number, bytes): (usize, &[u8])| {
                     let offset = dst.offset + (number * UPDATE) as u64;
                     Command::Update { dst: to.clone(), offset, bytes: Arc::from(bytes) }
@@ -171,8 +171,8 @@ impl Queue {
         let src = Part { buffer: Arc::clone(&staging.inner), offset: 0, len: dst.len };
         let touches = [src.touch(true), dst.touch(false)];
         self.command(&[&src], dst, &touches, Left::Bytes(bytes), |schedule| {
-            let from = src.buffer.memory(&mut schedule.graph)?.clone();
-            let to = dst.to_overwrite(&mut schedule.graph)?;
+            let from = src.buffer.memory(&mut schedule.deps)?.clone();
+            let to = dst.to_overwrite(&mut schedule.deps)?;
             let copy =
                 Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
             Ok(SmallVec::from_iter([copy]))
@@ -201,15 +201,14 @@ impl Queue {
         }
         let commands = commands(&mut schedule)?;
         let lane = self.inner.lane;
-        let contents = left.contents(dst, &schedule.graph);
+        let contents = left.contents(dst, &schedule.deps);
         // Puts the command in force, which ends what was known of the range.
-        let submitted =
-            context.transfer(&mut schedule.graph, lane, &dst.buffer.name(), &commands, touches)?;
+        let submitted = context.transfer(&mut schedule.deps, lane, &dst.buffer.name(), &commands, touches)?;
         if let Some(contents) = contents {
-            schedule.graph.know(&dst.buffer.shared, dst.buffer.span(dst.range()).start, &contents);
+            schedule.deps.know(&dst.buffer.shared, dst.buffer.span(dst.range()).start, &contents);
         }
         dst.buffer.overwritten(dst.range());
-        self.inner.state().ran(submitted.point);
+        self.inner.past.get(&mut schedule.key).ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     submission::{
         accessor::{Access, Accessor},
-        graph::Touches,
+        dependencies::Touches,
     },
     vk::{Gpu, Point},
 };
@@ -201,11 +201,11 @@ impl Queue {
         let buffers = parts.iter().map(|part| &*part.buffer);
         let mut schedule = context.observe(&touches, buffers, None, Rule::Conflict, CancelCause::HostTask)?;
         for part in &parts {
-            part.buffer.memory(&mut schedule.graph)?;
+            part.buffer.memory(&mut schedule.deps)?;
         }
-        context.refresh(&mut schedule.graph);
+        context.refresh(&mut schedule.deps);
         let points: SmallVec<[Point; 4]> =
-            touches.iter().flat_map(|touch| schedule.graph.conflicts(touch)).collect();
+            touches.iter().flat_map(|touch| schedule.deps.conflicts(touch)).collect();
         let hold = context.hold_now(&mut schedule, buffer, touches, thread);
         let mut state = self.inner.state();
         state.tasks.retain(|task| !matches!(task.poll(), Some(Ok(()))));

@@ -25,9 +25,9 @@ impl Queue {
     /// A null handle; the device.
     pub fn wait_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
-        let _schedule = context.lock();
+        let mut schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.wait_for(semaphore)?;
-        self.inner.state().ran(submitted.point);
+        self.inner.past.get(&mut schedule.key).ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
@@ -40,9 +40,9 @@ impl Queue {
     pub fn signal_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
         context.end_list(&self.inner.queue, &End::Cancel(CancelCause::Semaphore))?;
-        let _schedule = context.lock();
+        let mut schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
-        self.inner.state().ran(submitted.point);
+        self.inner.past.get(&mut schedule.key).ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

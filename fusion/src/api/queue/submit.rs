@@ -10,18 +10,18 @@ use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
     jit::{self, PushFlow},
-    replay::recorded::TakeState,
+    replay::{graph::Ran, launch::Launch},
     report::outcome::CancelCause,
     runtime::{
-        again::Run,
         check::{Checked, check, readable},
-        commit::{Piece, Work},
-        end::{End, Remember},
+        commit::Piece,
+        end::{End, Keep},
         event::{Done, Event, EventInner, Settled},
         schedule::{Mode, Rule, Tasks},
     },
     submission::{
         entry::{After, Entry},
+        ready::Readies,
         request::Request,
         signature::Given,
     },
@@ -92,18 +92,11 @@ impl Queue {
         if let Some(event) = schedule.follow((origin, state), changes, request, after) {
             return Some(event);
         }
-        let (known, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
-        let (take, views) = (known.take(&mut schedule.key, &buffers), &*known.signature.views);
-        let (routine, buffers, take) = (&known.routine, &buffers, take.as_deref());
-        let run = Run { routine, views, buffers, pushes: pushes.as_ref(), take };
-        let mut once = None;
-        let known = match take {
-            Some(take) => take.state(&mut schedule.key),
-            None => once.insert(TakeState::default()),
-        };
-        let (submitted, said) = context.perform(&mut schedule.graph, origin, &run, known).ok()?;
-        state.past.made_again(routine, submitted.point);
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, said.clone())))
+        let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
+        let (exec, pushes) = (cached.exec(&mut schedule.key, &buffers), pushes.as_ref());
+        let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
+        let (submitted, said) = context.launch(schedule, origin, &launch, false)?;
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -135,7 +128,7 @@ impl Queue {
                 continue;
             }
             wait_for_tasks(&settled.tasks)?;
-            let (graph, mut state) = (&schedule.graph, self.inner.state());
+            let (deps, mut state) = (&schedule.deps, self.inner.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
@@ -144,8 +137,8 @@ impl Queue {
                     continue;
                 }
                 Mode::Recording(list) => {
-                    list.unfold(graph);
-                    entry.learn(graph);
+                    list.materialize(deps);
+                    entry.learn(deps);
                     readable(&entry, Some(list))?;
                     entry.after = settled.after;
                     let place = list.entries.len();
@@ -156,11 +149,10 @@ impl Queue {
             }
             readable(&entry, None)?;
             entry.after = settled.after;
-            let (lane, profile) = (self.inner.lane, self.inner.profiling || context.profiling);
+            let profile = self.inner.profiling || context.profiling;
             if !entry.runs() {
-                let work = Work::nothing(&entry.after.points, profile);
-                let submitted = context.commit(&mut schedule, lane, work)?;
-                self.inner.state().ran(submitted.point);
+                let waits = &entry.after.points;
+                let submitted = context.commit(&mut schedule, &self.inner, Readies::new(), waits, profile)?;
                 return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
             }
             let Some((piece, flow)) = made.take() else {
@@ -175,17 +167,16 @@ impl Queue {
             };
             let readies =
                 context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
-            let remember = Remember::Known(None, flow.clone());
-            let again = entry.after.points.is_empty() && context.programs.keeps();
-            let ran = (slice::from_ref(&entry), &*entry.writes());
-            let noted = again.then(|| remember.note(context, &mut schedule, ran, &readies, None)).flatten();
-            let work = Work { readies, waits: &entry.after.points, profile };
-            let submitted = context.commit(&mut schedule, lane, work)?;
+            let (keep, entries, writes) = (Keep::Cached(None), slice::from_ref(&entry), &*entry.writes());
+            let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
+            let is_kept = entry.after.points.is_empty() && context.programs.keeps();
+            let made = is_kept.then(|| keep.make(context, &mut schedule, ran)).flatten();
+            let waits = &entry.after.points;
+            let submitted = context.commit(&mut schedule, &self.inner, readies, waits, profile)?;
             entry.note_written(context);
-            if let Some(noted) = noted {
-                remember.keep(&mut schedule, noted, flow);
+            if let Some(made) = made {
+                keep.keep(&mut schedule, made);
             }
-            self.inner.state().ran(submitted.point);
             return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
         }
     }

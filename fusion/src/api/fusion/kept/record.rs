@@ -1,6 +1,6 @@
 //! Kept lists in command buffers of the program's own.
 //!
-//! The program submits, and so it orders: nothing that it runs is in the graph. What happens to contents happens when the
+//! The program submits, and so it orders: nothing that it runs is in the dependency graph. What happens to contents happens when the
 //! list is recorded.
 
 use std::sync::{Arc, atomic::Ordering};
@@ -11,23 +11,26 @@ use smallvec::SmallVec;
 use super::{FusedList, Kept};
 use crate::{
     error::{Error, FusionError},
-    replay::{recorded::TakeState, routine::Routine},
+    replay::{
+        exec::ExecState,
+        graph::{Escapes, Graph, Ran, escapes},
+        launch::Launch,
+    },
     report::{
         list::{FusionReport, Reported, Said},
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        again::Run,
         check::readable,
         context::ContextInner,
-        end::{End, KeptRun, Told},
+        end::End,
         event::EventInner,
         prepare::Goal,
         queues::StateGuard,
         schedule::{List, Mode, Rule, Schedule},
     },
-    submission::{buffer::BufferInner, entry::Entry, graph::Graph},
-    vk::{CallerWork, Point, RawCommandBuffer, Written},
+    submission::{dependencies::Dependencies, entry::Entry},
+    vk::{Point, RawCommandBuffer, Written},
 };
 
 /// What a list left in a command buffer. It keeps everything alive that the commands use, except for memory of the program's
@@ -93,30 +96,18 @@ impl FusedList {
 
 impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        if let Some(KeptRun { routine, told, flow: _ }) = self.routine_of(kept) {
+        let graph = kept.list.graph.get().filter(|graph| !self.judged.any_dropped() && !graph.has_numbers());
+        if let Some(graph) = graph {
             let (mut schedule, _direct) = self.locked_for(kept)?;
-            let Schedule { graph, key, .. } = &mut *schedule;
-            let take = kept.take.state(key);
-            let in_force = kept.take.is_in_force(self.contents.load(Ordering::Acquire));
-            if in_force || (kept.told().eq(told.iter().copied()) && kept.readable()) {
-                let work = match &take.for_caller {
-                    Some(work) => work.clone(),
-                    None => {
-                        let work = routine.replay.for_caller(self, graph, (&kept.buffers, take))?;
-                        take.for_caller.insert(work).clone()
-                    }
-                };
-                let (buffers, of) = (&kept.buffers, Some(&kept.take));
-                let run = Run { routine, views: &[], buffers, pushes: None, take: of };
-                return self.write_down(graph, run, (&work, take), into);
+            let Schedule { deps, key, .. } = &mut *schedule;
+            let (buffers, exec) = (&kept.buffers, Some(&kept.exec));
+            let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
+            if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
+                let launch = Launch { graph, buffers, pushes: None, exec };
+                return self.write_down(deps, launch, kept.exec.state(key), into);
             }
         }
         self.record_first(kept, into)
-    }
-
-    /// How to run the list again, if that is known.
-    fn routine_of<'a>(&self, kept: &'a Kept) -> Option<&'a KeptRun> {
-        kept.list.routine.get().filter(|run| !self.judged.any_dropped() && !run.routine.has_numbers())
     }
 
     /// The schedule, with no list and no host in the way of this one; and the queue, where that has its memory: no list begins on it
@@ -141,12 +132,12 @@ impl ContextInner {
     /// Plans and builds the list, records it, and remembers how where that may be done again.
     fn record_first(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         // Before anything is planned: what changes later makes it another list.
-        let told: Told = kept.told().collect();
+        let exposed: Escapes = escapes(&kept.buffers).collect();
         let mut entries = kept.entries();
         let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed no one knows.
-        entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.graph));
+        entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.deps));
         drop(schedule);
         for entry in &entries {
             readable(entry, Some(&list))?;
@@ -161,61 +152,67 @@ impl ContextInner {
         if let Some(error) = prepared.forced {
             return Err(error);
         }
-        let (mut report, planned) = (prepared.report, prepared.planned);
-        report.names = list.names();
-        report.kernels = list.kernels();
+        let (report, planned) = (prepared.report, prepared.planned);
         let writes = list.kept_inside(&prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
-        let ran = (&*entries, &*writes);
-        let routine = Routine::of(self, &readies, ran, &kept.buffers, Some(&report));
-        let Some(routine) = routine else {
+        let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
+        let ran = Ran { entries, writes: &writes, readies: &readies, report, flow };
+        let on = (kept.list.nodes.clone(), &kept.buffers);
+        let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
-        // Effects are of this run, and push constants those that were planned with; a take goes with what is kept.
-        let (mut once, buffers) = (TakeState::default(), &kept.buffers);
-        let work = routine.replay.for_caller(self, &mut schedule.graph, (buffers, &once))?;
         let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
         let points: SmallVec<[Point; 2]> = points.collect();
-        let run = Run { routine: &routine, views: &[], buffers, pushes: None, take: None };
-        let mut recorded = self.write_down(&mut schedule.graph, run, (&work, &mut once), into)?;
+        // Push constants are those that were planned with; an executable goes with what is kept.
+        let (mut once, buffers) = (ExecState::default(), &kept.buffers);
+        let launch = Launch { graph: &graph, buffers, pushes: None, exec: None };
+        let mut recorded = self.write_down(&mut schedule.deps, launch, &mut once, into)?;
         recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
         // A run might plan with what buffers hold, where a kernel depends on it.
         let depends = |entry: &Entry| {
             let mut places = 0..entry.submission.args.len();
             places.any(|at| entry.submission.kernel.number_places(at).next().is_some())
         };
-        if let Some(flow) = planned
+        if planned.is_some()
             && points.is_empty()
             && self.programs.keeps()
             && kept.pushes.is_empty()
             && !entries.iter().any(depends)
         {
             // Another thread may have been faster.
-            let _ = kept.list.routine.set(KeptRun { routine, told, flow });
+            let _ = kept.list.graph.set(graph);
         }
         Ok(recorded)
     }
 
     fn write_down(
         &self,
-        graph: &mut Graph,
-        run: Run<'_, Arc<BufferInner>>,
-        (work, known): (&Arc<CallerWork>, &mut TakeState),
+        deps: &mut Dependencies,
+        launch: Launch<'_>,
+        state: &mut ExecState,
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
-        self.refresh(graph);
+        let Launch { graph, buffers, .. } = launch;
+        let work = match &state.for_caller {
+            Some(work) => work.clone(),
+            None => {
+                let work = graph.for_caller(self, deps, (buffers, state))?;
+                state.for_caller.insert(work).clone()
+            }
+        };
+        self.refresh(deps);
         let mut points: SmallVec<[Point; 2]> = SmallVec::new();
-        for touch in run.routine.replay.touches_on(run.buffers) {
-            for point in graph.conflicts(&touch) {
+        for touch in graph.touches(buffers) {
+            for point in deps.conflicts(&touch) {
                 match points.iter_mut().find(|known| known.queue == point.queue) {
                     Some(known) => known.value = known.value.max(point.value),
                     None => points.push(point),
                 }
             }
         }
-        let written = self.gpu.record_for_caller(work, into)?;
-        let said = self.come_into_force(&run, known).clone();
+        let written = self.gpu.record_for_caller(&work, into)?;
+        let said = launch.come_into_force(&self.device, state).clone();
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
         Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, said })
     }

@@ -9,7 +9,7 @@ use crate::vk::Point;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkId(u32);
 
-/// A mark of a piece of work that may be repeated: see [`Graph::repeat`](super::Graph::repeat).
+/// A mark of a piece of work that may be repeated: see [`Dependencies::repeat`](super::Dependencies::repeat).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) work: WorkId,
@@ -29,7 +29,7 @@ pub(crate) struct Work {
     pub(crate) position: u64,
     /// Its position when it was added, which no other work has.
     pub(crate) number: u64,
-    /// It may be repeated: see [`Graph::repeat`](super::Graph::repeat).
+    /// It may be repeated: see [`Dependencies::repeat`](super::Dependencies::repeat).
     pub(crate) again: bool,
     /// It ends with a barrier of its own, so nothing on its queue needs another one.
     pub(crate) ordered: bool,

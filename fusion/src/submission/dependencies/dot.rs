@@ -5,7 +5,7 @@ use petgraph::{
     graph::DiGraph,
 };
 
-use super::{Graph, WorkId, is_done};
+use super::{Dependencies, WorkId, is_done};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hazard {
@@ -24,7 +24,7 @@ impl Hazard {
     }
 }
 
-impl Graph {
+impl Dependencies {
     /// The pending work and why it waits, in the DOT language.
     pub(crate) fn dot(&self) -> String {
         let mut graph: DiGraph<String, Hazard> = DiGraph::new();

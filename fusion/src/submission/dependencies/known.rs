@@ -1,14 +1,14 @@
 //! The known contents of small buffers: bytes that the host wrote or read, until a piece of work may have written them.
 //!
-//! Planning uses such bytes as numbers. Every write, from any queue, is added to the graph, and forgets exactly the bytes
+//! Planning uses such bytes as numbers. Every write, from any queue, is added to the dependency graph, and forgets exactly the bytes
 //! that it may write. A write by the host forgets its bytes when it begins and adds them when it ends, under the hold that
-//! excludes all other accesses to them; what is known of other bytes stays in the graph meanwhile, and is never copied out and put
+//! excludes all other accesses to them; what is known of other bytes stays in the dependency graph meanwhile, and is never copied out and put
 //! back. So two writers of disjoint bytes cannot undo each other's changes.
 
 use std::sync::{Arc, Weak};
 
 use crate::submission::{
-    graph::{Graph, Touch},
+    dependencies::{Dependencies, Touch},
     identity::{SharedMemory, Span},
 };
 
@@ -86,7 +86,7 @@ impl Known {
 /// The number of memories with known bytes from which on entries of freed memories are dropped.
 const SWEEP_AT: usize = 256;
 
-impl Graph {
+impl Dependencies {
     /// Notes bytes that the host has just written or read, while it holds them against every other access.
     pub(crate) fn know(&mut self, memory: &Arc<SharedMemory>, start: u64, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -96,7 +96,7 @@ impl Graph {
             self.known.retain(|_, known| known.memory.strong_count() > 0);
             self.forget_at = 2 * self.known.len();
         }
-        // A submission that repeats without asking the graph may write these bytes, and would not forget them.
+        // A submission that repeats without asking the dependency graph may write these bytes, and would not forget them.
         self.disturb(memory.id);
         let empty = || Known { pieces: Vec::new(), memory: Arc::downgrade(memory) };
         self.known.entry(memory.id).or_insert_with(empty).add(start, bytes);
@@ -128,40 +128,40 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{submission::graph::Stage, vk::Point};
+    use crate::{submission::dependencies::Stage, vk::Point};
 
-    fn write(graph: &mut Graph, memory: &SharedMemory, span: Span, writes: bool) {
+    fn write(deps: &mut Dependencies, memory: &SharedMemory, span: Span, writes: bool) {
         let touch = Touch { memory: memory.id, span, reads: !writes, writes };
-        let mut batch = graph.begin(0);
-        graph.add(&mut batch, &Arc::from("test"), Stage::Compute, &[touch]);
-        graph.commit(&batch, Point { queue: 0, value: 1 });
+        let mut batch = deps.begin(0);
+        deps.add(&mut batch, &Arc::from("test"), Stage::Compute, &[touch]);
+        deps.commit(&batch, Point { queue: 0, value: 1 });
     }
 
     #[test]
     fn a_write_forgets_the_bytes_that_it_writes() {
-        let mut graph = Graph::default();
+        let mut deps = Dependencies::default();
         let memory = SharedMemory::new();
-        graph.know(&memory, 4, &[1, 2, 3, 4]);
-        assert_eq!(graph.holds(&memory, 6), Some(&[3, 4][..]));
-        assert_eq!((graph.holds(&memory, 3), graph.holds(&memory, 8)), (None, None));
-        write(&mut graph, &memory, Span::new(0, 64), false);
-        write(&mut graph, &memory, Span::new(8, 64), true);
-        assert_eq!(graph.holds(&memory, 4), Some(&[1, 2, 3, 4][..]));
-        write(&mut graph, &memory, Span::new(5, 6), true);
-        assert_eq!(graph.holds(&memory, 4), Some(&[1][..]));
-        assert_eq!(graph.holds(&memory, 5), None);
-        assert_eq!(graph.holds(&memory, 6), Some(&[3, 4][..]));
-        write(&mut graph, &memory, Span::new(0, 7), true);
-        assert_eq!(graph.holds(&memory, 6), None);
-        assert_eq!(graph.holds(&memory, 7), Some(&[4][..]));
-        write(&mut graph, &memory, Span::new(7, 100), true);
-        assert!(graph.known.is_empty());
+        deps.know(&memory, 4, &[1, 2, 3, 4]);
+        assert_eq!(deps.holds(&memory, 6), Some(&[3, 4][..]));
+        assert_eq!((deps.holds(&memory, 3), deps.holds(&memory, 8)), (None, None));
+        write(&mut deps, &memory, Span::new(0, 64), false);
+        write(&mut deps, &memory, Span::new(8, 64), true);
+        assert_eq!(deps.holds(&memory, 4), Some(&[1, 2, 3, 4][..]));
+        write(&mut deps, &memory, Span::new(5, 6), true);
+        assert_eq!(deps.holds(&memory, 4), Some(&[1][..]));
+        assert_eq!(deps.holds(&memory, 5), None);
+        assert_eq!(deps.holds(&memory, 6), Some(&[3, 4][..]));
+        write(&mut deps, &memory, Span::new(0, 7), true);
+        assert_eq!(deps.holds(&memory, 6), None);
+        assert_eq!(deps.holds(&memory, 7), Some(&[4][..]));
+        write(&mut deps, &memory, Span::new(7, 100), true);
+        assert!(deps.known.is_empty());
     }
 
     #[test]
     fn pieces_agree_with_one_option_for_each_byte() {
         const LEN: usize = 24;
-        let mut graph = Graph::default();
+        let mut deps = Dependencies::default();
         let memory = SharedMemory::new();
         let mut model = [None; LEN];
         let mut state = 1_u64;
@@ -174,16 +174,16 @@ mod tests {
             let end = start + 1 + random(LEN as u64 - start);
             let range = start as usize..end as usize;
             if random(3) == 0 {
-                write(&mut graph, &memory, Span::new(start, end), true);
+                write(&mut deps, &memory, Span::new(start, end), true);
                 model[range].fill(None);
             } else {
                 let bytes: Vec<u8> = range.clone().map(|at| (at as u64 * 7 + round) as u8).collect();
-                graph.know(&memory, start, &bytes);
+                deps.know(&memory, start, &bytes);
                 model[range].iter_mut().zip(bytes).for_each(|(known, byte)| *known = Some(byte));
             }
             for at in 0..LEN {
                 let expected: Vec<u8> = model[at..].iter().map_while(|byte| *byte).collect();
-                let held = graph.holds(&memory, at as u64).unwrap_or_default();
+                let held = deps.holds(&memory, at as u64).unwrap_or_default();
                 assert_eq!(held, expected, "round {round}, from byte {at}");
             }
         }
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn memories_that_are_gone_are_dropped() {
-        let mut graph = Graph::default();
+        let mut deps = Dependencies::default();
         for _ in 0..4 * SWEEP_AT {
-            graph.know(&SharedMemory::new(), 0, &[0; 16]);
+            deps.know(&SharedMemory::new(), 0, &[0; 16]);
         }
-        assert!(graph.known.len() <= SWEEP_AT);
+        assert!(deps.known.len() <= SWEEP_AT);
     }
 }

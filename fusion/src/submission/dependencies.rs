@@ -12,7 +12,7 @@
 //!
 //! The edges are implied by the accesses in force of each memory, and not kept: docs/architecture.md says why.
 //!
-//! Nothing here knows Vulkan's objects: the graph can be tested, and run under an interpreter, without a device.
+//! Nothing here knows Vulkan's objects: the dependency graph can be tested, and run under an interpreter, without a device.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -109,9 +109,9 @@ pub(crate) struct Batch {
     synced_before: [[u64; 2]; 2],
 }
 
-/// The graph. One per context; the caller's lock guards it.
+/// The dependency graph. One per context; the caller's lock guards it.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
+pub(crate) struct Dependencies {
     works: Works,
     live: Live,
     lanes: Vec<Lane>,
@@ -122,7 +122,7 @@ pub(crate) struct Graph {
     forget_at: usize,
 }
 
-impl Graph {
+impl Dependencies {
     #[inline]
     fn lane(&mut self, lane: u32) -> &mut Lane {
         let index = lane as usize;
@@ -157,7 +157,7 @@ impl Graph {
         self.add_all(batch, label, stage, touches.iter().copied())
     }
 
-    /// As [`add`](Graph::add), of accesses that are nowhere yet.
+    /// As [`add`](Dependencies::add), of accesses that are nowhere yet.
     #[inline]
     pub(crate) fn add_all(
         &mut self,
@@ -232,7 +232,7 @@ impl Graph {
         let mut batch = self.begin(point.queue);
         let synced = batch.synced_before;
         self.add(&mut batch, label, Stage::Transfer, std::slice::from_ref(touch));
-        // What was submitted since the upload may be in the graph before it, so nothing is known about the rest.
+        // What was submitted since the upload may be in the dependency graph before it, so nothing is known about the rest.
         self.lane(point.queue).synced = synced;
         for (work, _) in &batch.works {
             self.works.get_mut(*work).ordered = true;
@@ -319,7 +319,7 @@ impl Graph {
         });
     }
 
-    /// The points of pending work that conflicts with an access from outside the graph, such as the host's.
+    /// The points of pending work that conflicts with an access from outside the dependency graph, such as the host's.
     pub(crate) fn conflicts(&self, touch: &Touch) -> SmallVec<[Point; 4]> {
         let mut points: SmallVec<[Point; 4]> = SmallVec::new();
         for access in self.live.of(touch.memory) {
@@ -341,8 +341,8 @@ fn is_done(lanes: &[Lane], point: Point) -> bool {
 }
 
 /// Submissions that are made again and again.
-impl Graph {
-    /// Puts in force, as [`commit`](Graph::commit) does, a submission of one piece of work, and gives a mark of it if it waited
+impl Dependencies {
+    /// Puts in force, as [`commit`](Dependencies::commit) does, a submission of one piece of work, and gives a mark of it if it waited
     /// for nothing, so that it may be repeated.
     pub(crate) fn commit_repeatable(&mut self, batch: &Batch, point: Point, waited: bool) -> Option<Mark> {
         self.commit(batch, point);

@@ -1,0 +1,325 @@
+//! Graphs of lists, and of single submissions, that came before, by their signatures.
+//!
+//! # Guarantees
+//! - what is found agrees in everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
+//!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
+//! - nothing here keeps a buffer alive of which the user has no handle; what was recorded with a buffer goes when the buffer does
+
+use std::{
+    hash::{BuildHasher, Hash, Hasher},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use ahash::{AHashMap, AHashSet, RandomState};
+use smallvec::SmallVec;
+
+use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
+use crate::{
+    jit::{PushFlow, SetBinding},
+    options::fusion::FusionProperties,
+    submission::{
+        accessor::Accessor,
+        dependencies::Dependencies,
+        identity::{ByNumber, HandleId},
+        kernel::KernelId,
+        request::Request,
+        signature::{Buffers, Signature},
+    },
+    vk::{Key, KeyId, Under},
+};
+
+/// How many are kept.
+const CAPACITY: usize = 256;
+
+/// Launches of a graph that is watched, of which one is timed.
+const UNWATCHED: u32 = 32;
+
+/// On how many sets of buffers a graph has executables.
+const EXECS: usize = 4;
+
+/// How many lists are remembered that ran once. A list is worth a graph when it comes for the second time.
+const SEEN: usize = 4096;
+
+/// The graph of a list, or of a submission outside fusion mode, which is found by its signature.
+#[derive(Debug)]
+pub(crate) struct CachedGraph {
+    key: KeyId,
+    pub(crate) signature: Signature,
+    pub(crate) graph: Graph,
+    execs: Under<Execs>,
+    /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
+    /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
+    used: AtomicU64,
+    /// Launches since it was timed, where it is to be timed now and then.
+    watched: Option<AtomicU32>,
+}
+
+/// The executables of a graph.
+#[derive(Debug, Default)]
+struct Execs {
+    /// The latest first.
+    all: SmallVec<[Arc<GraphExec>; EXECS]>,
+    /// Hashes of the latest buffers of which there is none, the last at `latest`. Buffers are worth one when they come for the
+    /// second time, and not where more of them take turns than there is room for.
+    once: [u64; EXECS],
+    latest: usize,
+}
+
+impl CachedGraph {
+    /// A graph by its signature. One that is watched is timed now and then.
+    pub(crate) fn new(key: KeyId, signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
+        let (execs, used) = (Under::new(key, Execs::default()), AtomicU64::new(0));
+        CachedGraph { key, signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
+    }
+
+    /// Whether the next run is to be planned, and timed.
+    pub(crate) fn is_due(&self) -> bool {
+        self.watched.as_ref().is_some_and(|runs| runs.fetch_add(1, Relaxed) % UNWATCHED == UNWATCHED - 1)
+    }
+
+    /// Whether no run of it is ever to be timed.
+    pub(crate) fn is_never_due(&self) -> bool {
+        self.watched.is_none()
+    }
+
+    /// Whether push constants of the submission at a place will do as its own.
+    fn takes(&self, at: usize, push: &[u8]) -> bool {
+        self.signature.calls[at].push.len() == push.len() && self.graph.takes(at, push)
+    }
+
+    /// Whether it is that of a list that has this many submissions of another, with these properties and push constants.
+    fn is_of<'a>(
+        &self,
+        properties: Option<&FusionProperties>,
+        (other, count): (&Signature, usize),
+        push: impl Fn(usize) -> &'a [u8],
+    ) -> bool {
+        let mut calls = self.signature.calls.iter().enumerate();
+        self.signature.is_of(properties, other, count)
+            && calls.all(|(at, call)| call.push.len() == push(at).len())
+            && self.graph.holds_with(push)
+    }
+
+    /// Whether it goes on as the request does, after those before with these buffers.
+    pub(super) fn goes_on(
+        &self,
+        at: usize,
+        buffers: &Buffers,
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> bool {
+        self.signature.goes_on(at, buffers, (request, deps), |push| self.takes(at, push))
+    }
+
+    /// As [`CachedGraph::goes_on`], on these very buffers, none of which has changed since it was launched on them.
+    #[inline]
+    pub(super) fn repeats(
+        &self,
+        at: usize,
+        buffers: &[HandleId],
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> bool {
+        self.signature.repeats(at, buffers, (request, deps), |push| self.takes(at, push))
+    }
+
+    /// The executable on these buffers; nothing where they are new.
+    pub(crate) fn exec(&self, key: &mut Key, buffers: &Buffers) -> Option<Arc<GraphExec>> {
+        let Execs { all, once, latest } = self.execs.get(key);
+        if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
+            return Some(exec.clone());
+        }
+        let mut hash = ByNumber::default();
+        buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
+        if !once.contains(&hash.finish()) {
+            *latest = (*latest + 1) % EXECS;
+            once[*latest] = hash.finish();
+            return None;
+        }
+        all.truncate(EXECS - 1);
+        all.insert(0, Arc::new(GraphExec::of(self.key, buffers, true)));
+        Some(all[0].clone())
+    }
+
+    /// An executable in force on the buffers of a request that the list begins with.
+    pub(crate) fn exec_in_force(
+        &self,
+        key: &mut Key,
+        changes: u64,
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> Option<Arc<GraphExec>> {
+        let first = request.args.first()?.1.buffer.handle;
+        let is_it = |exec: &&Arc<GraphExec>| {
+            exec.slots.first() == Some(&first)
+                && exec.is_in_force(changes)
+                && self.repeats(0, &exec.slots, request, deps)
+        };
+        self.execs.get(key).all.iter().find(is_it).cloned()
+    }
+}
+
+/// What was taken out, to be dropped where no lock is held.
+pub(crate) type Gone = (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>, Vec<Prediction>);
+
+/// The graphs of a context.
+#[derive(Debug, Default)]
+pub(crate) struct GraphCache {
+    /// By the hash of their first submission.
+    graphs: AHashMap<u64, SmallVec<[Arc<CachedGraph>; 2]>>,
+    count: usize,
+    seen: AHashSet<u64>,
+    now: u64,
+    hasher: RandomState,
+}
+
+impl GraphCache {
+    /// One that starts with the request.
+    pub(crate) fn starting(
+        &self,
+        request: &Request<'_>,
+        listed: bool,
+        deps: Option<&Dependencies>,
+    ) -> Option<Arc<CachedGraph>> {
+        let (kernel, _) = request.dispatch.as_ref()?;
+        let part = |(at, accessor): &(SetBinding, Accessor<'_>)| (*at, accessor.offset, accessor.count);
+        let hash = self.first(listed, kernel.id, request.args.iter().map(part));
+        let none = Buffers::new();
+        self.find(hash, |cached| {
+            cached.signature.properties.is_some() == listed && cached.goes_on(0, &none, request, deps)
+        })
+    }
+
+    /// Another one that agrees with the first submissions of a list that follows one, and goes on with the request.
+    pub(super) fn departing(
+        &self,
+        from: &Prediction,
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> Option<Arc<CachedGraph>> {
+        let Prediction { at, buffers, cached: own, .. } = from;
+        self.find(self.hash_of(&own.signature)?, |cached| {
+            cached.signature.properties.is_some()
+                && cached.signature.begins_as(&own.signature, *at)
+                && (0..*at).all(|at| cached.takes(at, from.push(at)))
+                && cached.goes_on(*at, buffers, request, deps)
+        })
+    }
+
+    /// Another one of the list that follows one and ends here, completed with these properties, where the same arguments are equal.
+    pub(crate) fn completed_with(
+        &self,
+        properties: &FusionProperties,
+        of: &Prediction,
+    ) -> Option<Arc<CachedGraph>> {
+        let signature = &of.cached.signature;
+        let is_it =
+            |cached: &CachedGraph| cached.is_of(Some(properties), (signature, of.at), |at| of.push(at));
+        self.find(self.hash_of(signature)?, is_it)
+    }
+
+    fn find(&self, hash: u64, is_it: impl Fn(&CachedGraph) -> bool) -> Option<Arc<CachedGraph>> {
+        let cached = self.graphs.get(&hash)?.iter().find(|cached| is_it(cached))?;
+        self.used(cached);
+        Some(cached.clone())
+    }
+
+    fn hash_of(&self, signature: &Signature) -> Option<u64> {
+        let call = signature.calls.first()?;
+        let parts = call.args.iter().map(|arg| (arg.at, arg.offset, arg.count));
+        Some(self.first(signature.properties.is_some(), call.kernel, parts))
+    }
+
+    /// The hash of a first submission, whatever its push constants are.
+    fn first(
+        &self,
+        listed: bool,
+        kernel: KernelId,
+        args: impl Iterator<Item = (SetBinding, u64, u64)>,
+    ) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        (listed, kernel).hash(&mut hasher);
+        args.for_each(|part| part.hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// Notes that a list was run as planned. Whether it was before, so that it is worth a graph.
+    pub(crate) fn seen(&mut self, signature: &Signature, flow: &PushFlow) -> bool {
+        if self.seen.len() >= SEEN {
+            self.seen.clear();
+        }
+        let mut hasher = self.hasher.build_hasher();
+        signature.hash_but_for_push(&mut hasher);
+        for (at, call) in signature.calls.iter().enumerate() {
+            flow.numbers(at, &call.push).for_each(|number| number.hash(&mut hasher));
+        }
+        !self.seen.insert(hasher.finish())
+    }
+
+    /// Keeps the graph of a list that ran on these buffers.
+    pub(crate) fn put(&mut self, cached: CachedGraph, buffers: &Buffers) {
+        // One that stands for itself takes the graph with it.
+        let own = buffers.iter().filter(|buffer| buffer.stands_alone());
+        own.for_each(|buffer| buffer.make_known());
+        let signature = &cached.signature;
+        let Some(hash) = self.hash_of(signature) else { return };
+        let all = self.graphs.entry(hash).or_default();
+        let before = all.len();
+        let (properties, list) = (signature.properties.as_ref(), (signature, signature.calls.len()));
+        all.retain(|other| !other.is_of(properties, list, |at| &signature.calls[at].push));
+        self.count -= before - all.len();
+        self.now += 1;
+        cached.used.store(self.now, Relaxed);
+        // The latest comes first: of several that agree so far it is the likeliest.
+        all.insert(0, Arc::new(cached));
+        self.count += 1;
+        if self.count > CAPACITY {
+            let mut oldest = self.graphs.values().flatten().map(|cached| cached.used.load(Relaxed)).min();
+            drop(self.keep(|cached| oldest.take_if(|used| *used == cached.used.load(Relaxed)).is_none()));
+        }
+    }
+
+    /// Notes that a graph is of use. The time is counted in graphs that were put here: mostly there is nothing to write.
+    pub(crate) fn used(&self, cached: &CachedGraph) {
+        if cached.used.load(Relaxed) != self.now {
+            cached.used.store(self.now, Relaxed);
+        }
+    }
+
+    /// Takes out everything.
+    #[must_use]
+    pub(crate) fn clear(&mut self) -> Gone {
+        self.seen.clear();
+        (self.keep(|_| false), Vec::new(), Vec::new())
+    }
+
+    /// Takes out what is about a buffer.
+    #[must_use]
+    pub(crate) fn forget(&mut self, key: &mut Key, buffer: HandleId) -> Gone {
+        let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
+        let mut execs = Vec::new();
+        for cached in self.graphs.values().flatten() {
+            let all = &mut cached.execs.get(key).all;
+            execs.extend(all.iter().filter(|exec| exec.slots.contains(&buffer)).cloned());
+            all.retain(|exec| !exec.slots.contains(&buffer));
+        }
+        (graphs, execs, Vec::new())
+    }
+
+    fn keep(&mut self, mut stays: impl FnMut(&CachedGraph) -> bool) -> Vec<Arc<CachedGraph>> {
+        let mut gone = Vec::new();
+        self.graphs.retain(|_, all| {
+            all.retain(|cached| {
+                let stays = stays(cached);
+                gone.extend((!stays).then(|| cached.clone()));
+                stays
+            });
+            !all.is_empty()
+        });
+        self.count -= gone.len();
+        gone
+    }
+}

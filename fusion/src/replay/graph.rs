@@ -1,0 +1,421 @@
+//! Graphs: lists as dispatches over slots.
+//!
+//! A graph is what is left of a list when its buffers are numbers, its *slots*: the submissions ([`Nodes`]); and of one that ran,
+//! the dispatches with the barriers between them, what a launch does to contents, and which push constants it passes on. It can be
+//! launched on any buffers.
+//!
+//! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
+//! no other's.
+
+use std::{ops::Range, sync::Arc};
+
+use smallvec::SmallVec;
+
+use super::exec::{ExecState, Tally};
+use crate::{
+    error::{Error, Unreadable},
+    jit::{self, BufferId, Numbers, PushFlow},
+    report::{
+        list::{Elsewhere, FusionReport, Reported, Said, Tier},
+        outcome::Outcome,
+    },
+    submission::{
+        buffer::BufferInner,
+        dependencies::{Dependencies, Stage, Touch},
+        device::Device,
+        entry::Entry,
+        identity::Span,
+        ready::Readies,
+        signature::{Buffers, View},
+    },
+    vk::{CallerWork, Pushes, Resource, Resources, Script},
+};
+
+/// How often an address in each buffer of a list was exposed.
+pub(crate) type Escapes = SmallVec<[u64; 8]>;
+
+/// The submissions of a list, over slots.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    nodes: Vec<Node>,
+    reads: Vec<Read>,
+}
+
+/// A submission.
+#[derive(Debug)]
+struct Node {
+    /// Without buffers; the memories in it are those of the list that this was made of.
+    entry: Entry,
+    /// The slot of each touch.
+    slots: SmallVec<[u32; 8]>,
+    /// What it reads, except for what submissions before it certainly write: its part of all.
+    reads: Range<usize>,
+}
+
+/// An access that reads.
+#[derive(Debug)]
+struct Read {
+    slot: u32,
+    span: Span,
+    /// What earlier submissions certainly write of the same memory.
+    written: SmallVec<[Span; 1]>,
+}
+
+/// A list that ran, as what it submits and leaves on whatever buffers fill its slots.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Arc<Nodes>,
+    /// Which push constants it is for besides its own, and where it passes them; nothing where it is for none.
+    flow: Option<Arc<PushFlow>>,
+    /// It is for buffers whose addresses were exposed so often.
+    escapes: Escapes,
+    /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
+    pub(super) views: Vec<View>,
+    pub(super) label: Arc<str>,
+    pub(super) template: Arc<Script>,
+    /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
+    bound: SmallVec<[(u32, bool); 8]>,
+    /// What all of it touches, by slot.
+    touches: SmallVec<[(u32, Touch); 8]>,
+    /// Whether a launch has to come after the one before.
+    pub(super) in_order: bool,
+    effects: Vec<Effect>,
+    /// What buffers have to hold, from a byte on.
+    numbers: SmallVec<[(u32, u64, Numbers); 1]>,
+    pub(crate) tally: Arc<Tally>,
+    /// What is reported of a launch, about these memories, by slot.
+    report: Option<Arc<(FusionReport, Vec<BufferId>)>>,
+}
+
+/// Bytes that are written, or that a fused kernel keeps to itself.
+#[derive(Debug)]
+struct Effect {
+    slot: u32,
+    span: Span,
+    inside: bool,
+}
+
+/// What a graph is made of: a list that is about to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ran<'a> {
+    pub(crate) entries: &'a [Entry],
+    /// The writes, by submission and argument, and whether the bytes stay inside a kernel.
+    pub(crate) writes: &'a [(usize, usize, bool)],
+    pub(crate) readies: &'a Readies,
+    pub(crate) report: Option<&'a FusionReport>,
+    pub(crate) flow: Option<&'a Arc<PushFlow>>,
+}
+
+/// The slot of a buffer of a list.
+fn slot_of(buffers: &Buffers, buffer: &BufferInner) -> u32 {
+    let slot = buffers.iter().position(|known| known.handle == buffer.handle);
+    slot.expect("invariant: the buffers of a list are those of its submissions") as u32
+}
+
+/// How often an address in each of these was exposed.
+pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
+    buffers.iter().map(|buffer| buffer.shared.tellings())
+}
+
+impl Nodes {
+    /// The submissions of a list with these buffers.
+    pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
+        let mut reads = Vec::new();
+        let nodes = entries.iter().enumerate().map(|(at, entry)| {
+            let slots: SmallVec<[u32; 8]> =
+                entry.buffers.iter().map(|buffer| slot_of(buffers, buffer)).collect();
+            let before = reads.len();
+            reads.extend(Read::of(device, &entries[..at], entry, &slots));
+            let reads = before..reads.len();
+            Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
+        });
+        Nodes { nodes: nodes.collect(), reads }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The push constants of a submission, as its kernel takes them.
+    pub(crate) fn push(&self, at: usize) -> &[u8] {
+        &self.nodes[at].entry.submission.push
+    }
+
+    /// A submission, without its buffers.
+    pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
+        self.nodes.get(at).map(|node| &node.entry)
+    }
+
+    /// A submission, on buffers.
+    pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
+        let Node { entry, slots, .. } = &self.nodes[at];
+        let mut entry = entry.clone();
+        for (position, slot) in slots.iter().enumerate() {
+            let buffer = &buffers[*slot as usize];
+            entry.touches[position].memory = buffer.shared.id;
+            if let Some(arg) = entry.submission.args.get_mut(position) {
+                arg.buffer = buffer.shared.id.planned();
+            }
+            entry.buffers.push(buffer.clone());
+        }
+        entry
+    }
+
+    /// What a submission touches, on buffers.
+    pub(crate) fn touches<'a>(
+        &'a self,
+        at: usize,
+        buffer: impl Fn(usize) -> &'a BufferInner + 'a,
+    ) -> impl Iterator<Item = Touch> + 'a {
+        let Node { entry, slots, .. } = &self.nodes[at];
+        let memory = move |slot: &u32| buffer(*slot as usize).shared.id;
+        entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
+    }
+
+    /// What all of them touch, on buffers.
+    pub(crate) fn all_touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+        (0..self.len()).flat_map(|at| self.touches(at, |slot| &*buffers[slot]))
+    }
+
+    /// Whether all submissions find something readable.
+    pub(crate) fn all_readable(&self, buffers: &Buffers) -> bool {
+        self.reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+    }
+
+    /// Whether a submission finds something readable in buffers, now that the list would run.
+    #[inline]
+    pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
+        let reads = &self.reads[self.nodes[at].reads.clone()];
+        reads.iter().all(|read| read.is_readable(buffer(read.slot as usize)))
+    }
+}
+
+impl Read {
+    /// Every read of a submission that may find something unreadable, with what those before it write.
+    fn of(device: &Device, earlier: &[Entry], entry: &Entry, slots: &[u32]) -> SmallVec<[Read; 4]> {
+        let reads = entry.touches.iter().zip(slots).enumerate().filter(|(_, (touch, _))| touch.reads);
+        let read = |(position, (touch, slot)): (usize, (&Touch, &u32))| {
+            let written = earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory));
+            Read { slot: *slot, span: entry.read_span(device, position), written: written.collect() }
+        };
+        reads.map(read).filter(|read| !read.written.iter().any(|span| span.covers(read.span))).collect()
+    }
+
+    #[inline]
+    fn is_readable(&self, buffer: &BufferInner) -> bool {
+        buffer.unreadable(self.span).is_none()
+            || buffer.unreadable_after(self.span, self.written.iter().copied()).is_none()
+    }
+}
+
+impl Effect {
+    /// The effects of writes. One that is not certain does nothing to contents.
+    fn of(device: &Device, ran: Ran<'_>, buffers: &Buffers) -> Vec<Effect> {
+        let effect = |&(entry, position, inside): &(usize, usize, bool)| {
+            let entry = &ran.entries[entry];
+            let is_certain = inside || jit::overwrites(&entry.submission, position, &device.limits);
+            let (slot, span) = (slot_of(buffers, &entry.buffers[position]), entry.touches[position].span);
+            is_certain.then_some(Effect { slot, span, inside })
+        };
+        ran.writes.iter().filter_map(effect).collect()
+    }
+
+    /// Makes it so.
+    fn apply(&self, buffer: &BufferInner) {
+        if self.inside {
+            buffer.lost(self.span, Unreadable::Internalized);
+        } else {
+            buffer.written(self.span);
+        }
+    }
+}
+
+impl Graph {
+    /// The graph of a list on these buffers, which is about to run. `None` if it must not be launched in this way.
+    pub(crate) fn of(
+        device: &Device,
+        ran: Ran<'_>,
+        (nodes, buffers): (Arc<Nodes>, &Buffers),
+        (escapes, views): (Escapes, Vec<View>),
+    ) -> Option<Graph> {
+        let Ran { entries, readies, report, flow, .. } = ran;
+        let label = readies.first()?.label.clone();
+        // As if nothing came before.
+        let mut deps = Dependencies::default();
+        let mut batch = deps.begin(0);
+        let (mut barriers, mut bound, mut touches) = (Vec::new(), SmallVec::new(), SmallVec::new());
+        for ready in readies {
+            if ready.apart {
+                return None;
+            }
+            barriers.push(deps.add(&mut batch, &ready.label, Stage::Compute, &ready.touches).barrier);
+            for resource in ready.dispatch.bindings.iter().map(|bound| &bound.resource) {
+                let slot = buffers.iter().position(|buffer| buffer.is_bound(resource))? as u32;
+                bound.extend((!bound.contains(&(slot, false))).then_some((slot, false)));
+            }
+            for touch in &ready.touches {
+                let slot = buffers.iter().position(|buffer| buffer.shared.id == touch.memory)?;
+                merge(&mut touches, slot as u32, touch);
+            }
+        }
+        let is_bound_as = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
+        let number = |resource: &_| bound.iter().position(|(slot, _)| is_bound_as(*slot, resource));
+        let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
+        let template = Arc::new(device.gpu.script(dispatches, number).ok()??);
+        let effects = Effect::of(device, ran, buffers);
+        for (slot, all) in &mut bound {
+            let is_read = touches.iter().any(|(of, touch): &(u32, Touch)| of == slot && touch.reads);
+            let whole = buffers[*slot as usize].whole();
+            let writes_all =
+                |effect: &Effect| effect.slot == *slot && !effect.inside && effect.span.covers(whole);
+            *all = !is_read && effects.iter().any(writes_all);
+        }
+        let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
+        let args = entries.iter().flat_map(|entry| entry.submission.args.iter().zip(&entry.buffers));
+        let numbers = args.filter_map(|(arg, buffer)| {
+            arg.numbers.clone().map(|numbers| (slot_of(buffers, buffer), arg.offset, numbers))
+        });
+        let tally = Arc::new(Tally {
+            dispatches: report.map_or(1, |report| report.dispatches as u64),
+            outcome: report.map(|report| report.outcome.clone()),
+        });
+        let ids = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
+        Some(Graph {
+            nodes,
+            flow: flow.cloned(),
+            escapes,
+            views,
+            label,
+            template,
+            bound,
+            touches,
+            in_order,
+            effects,
+            numbers: numbers.collect(),
+            tally,
+            report: report.map(|report| Arc::new((without_costs(report), ids()))),
+        })
+    }
+
+    /// Whether push constants of the submission at a place are numbers to the plan as its own are.
+    pub(crate) fn takes(&self, at: usize, push: &[u8]) -> bool {
+        let (own, flow) = (self.nodes.push(at), self.flow.as_ref());
+        let push = push.get(..own.len());
+        flow.zip(push).is_some_and(|(flow, push)| flow.numbers_hold(at, own, push))
+    }
+
+    /// Whether it is that of a list that differs from its own in push constants alone, which are these.
+    pub(crate) fn holds_with<'a>(&self, push: impl Fn(usize) -> &'a [u8]) -> bool {
+        let (before, now) = (|at| self.nodes.push(at), |at| self.used(at, &push));
+        self.flow.as_ref().is_some_and(|flow| flow.holds_with(before, now))
+    }
+
+    /// What its dispatches are passed, where its submissions are passed this.
+    pub(crate) fn passes<'a>(&self, push: impl Fn(usize) -> &'a [u8]) -> Pushes {
+        self.flow.iter().flat_map(|flow| flow.pushes(|at| self.used(at, &push))).collect()
+    }
+
+    /// The push constants that a kernel takes, of those that were given.
+    fn used<'a>(&self, at: usize, push: impl Fn(usize) -> &'a [u8]) -> &'a [u8] {
+        &push(at)[..self.nodes.push(at).len()]
+    }
+
+    /// Whether no address in buffers was exposed since it was planned.
+    pub(crate) fn is_as_exposed(&self, buffers: &Buffers) -> bool {
+        escapes(buffers).eq(self.escapes.iter().copied())
+    }
+
+    /// Whether buffers hold the numbers that it was planned with.
+    #[inline]
+    pub(crate) fn finds_its_numbers(&self, buffers: &Buffers, deps: &Dependencies) -> bool {
+        self.numbers.iter().all(|(slot, start, numbers)| {
+            let bytes = deps.holds(&buffers[*slot as usize].shared, *start);
+            bytes.is_some_and(|bytes| numbers.are_in(bytes))
+        })
+    }
+
+    /// Whether it was planned with what buffers hold: then it is not for later, when they may hold something else.
+    pub(crate) fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    /// The memories of the template, allocated now if they were not yet, and filled with zeros where that can make a difference: for the
+    /// program, of which no one knows when it executes what is recorded, always.
+    pub(super) fn memories(
+        &self,
+        buffers: &Buffers,
+        deps: &mut Dependencies,
+        for_caller: bool,
+    ) -> Result<Resources, Error> {
+        let mut memories = Resources::new();
+        // A loop, and not `collect`, which is a call for each of them here.
+        for (slot, all) in &self.bound {
+            let buffer = &buffers[*slot as usize];
+            memories.push(if *all && !for_caller && buffer.texture.is_none() {
+                Resource::Buffer(buffer.unfilled()?.clone())
+            } else {
+                buffer.resource(deps)?
+            });
+        }
+        Ok(memories)
+    }
+
+    /// What it touches, on buffers.
+    pub(crate) fn touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+        let memory = |slot: u32| buffers[slot as usize].shared.id;
+        self.touches.iter().map(move |(slot, touch)| Touch { memory: memory(*slot), ..*touch })
+    }
+
+    /// The template on buffers, to be recorded for the program.
+    pub(crate) fn for_caller(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        (buffers, state): (&Buffers, &ExecState),
+    ) -> Result<Arc<CallerWork>, Error> {
+        let on = self.memories(buffers, deps, true)?;
+        Ok(device.gpu.caller_work(&self.template, state.own.as_ref(), on)?)
+    }
+
+    /// Notes that what is certainly written as a whole needs no zeros any more.
+    pub(super) fn filled(&self, buffers: &Buffers) {
+        let all = self.bound.iter().filter(|(_, all)| *all);
+        all.for_each(|(slot, _)| buffers[*slot as usize].filled());
+    }
+
+    /// Does to contents what a launch does.
+    pub(super) fn take_effect(&self, buffers: &Buffers) {
+        self.effects.iter().for_each(|effect| effect.apply(&buffers[effect.slot as usize]));
+    }
+
+    /// What is reported of a launch.
+    pub(super) fn said(&self, buffers: &Buffers) -> Said {
+        let is = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
+        let named = |(slot, buffer): (usize, &Arc<BufferInner>)| Some((slot, buffer.given_name()?));
+        let named = || buffers.iter().enumerate().filter_map(named).collect();
+        let report = self.report.clone().map(|of| Reported::Of(Elsewhere { of, is: is(), named: named() }));
+        Said { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
+    }
+}
+
+/// Adds an access to others: those of the same bytes become one.
+fn merge(touches: &mut SmallVec<[(u32, Touch); 8]>, slot: u32, touch: &Touch) {
+    let same = |(_, known): &&mut (u32, Touch)| known.memory == touch.memory && known.span == touch.span;
+    match touches.iter_mut().find(same) {
+        Some((_, known)) => {
+            known.reads |= touch.reads;
+            known.writes |= touch.writes;
+        }
+        None => touches.push((slot, *touch)),
+    }
+}
+
+/// What a report says of a launch, for which nothing had to be planned, built or looked for.
+fn without_costs(report: &FusionReport) -> FusionReport {
+    let mut report = FusionReport { plan_us: 0.0, jit_us: 0.0, driver_us: 0.0, ..report.clone() };
+    for step in &mut report.steps {
+        (step.memory, step.disk, step.driver_blob) = (Tier::Hit, Tier::NotAsked, Tier::NotAsked);
+        (step.jit_us, step.driver_us, step.load_us) = (0.0, 0.0, 0.0);
+    }
+    report
+}

@@ -1,0 +1,172 @@
+//! Launching a graph: on buffers for the first time its template is recorded and submitted at once; what is launched on the same ones
+//! once more becomes a tape, which is only submitted.
+//!
+//! # Guarantees
+//! - each launch comes after what it has to come after, found in the dependency graph as for any other work
+//!
+//! What has to come before a tape is not known when it is made, so there is one for each kind of barrier that it may have
+//! to start with. Barriers between its own dispatches are part of it.
+
+use std::sync::{Arc, atomic::Ordering::Acquire};
+
+use super::{
+    exec::{ExecState, GraphExec},
+    graph::Graph,
+};
+use crate::{
+    error::Error,
+    report::list::{Reported, Said},
+    submission::{
+        dependencies::{Dependencies, Stage},
+        device::Device,
+        signature::Buffers,
+    },
+    vk::{Barrier, Played, Pushes, Submitted},
+};
+
+/// A graph that is to be launched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) buffers: &'a Buffers,
+    /// Push constants of its dispatches, where they are others than those of graph and executable.
+    pub(crate) pushes: Option<&'a Pushes>,
+    /// What is known of it on these buffers, if anything is.
+    pub(crate) exec: Option<&'a Arc<GraphExec>>,
+}
+
+impl Launch<'_> {
+    /// Submits it. `state` is that of its executable, or an empty one.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        lane: u32,
+        state: &mut ExecState,
+        profile: bool,
+    ) -> Result<Submitted, Error> {
+        let is_simple = !profile && self.pushes.is_none();
+        match is_simple.then(|| self.repeat(device, deps, lane, state)).flatten() {
+            Some(submitted) => Ok(submitted),
+            None => self.submit_in_order(device, deps, lane, state, profile),
+        }
+    }
+
+    /// Submits the tape once more where nothing came between. Nothing where there is more to it.
+    #[inline]
+    fn repeat(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        lane: u32,
+        state: &ExecState,
+    ) -> Option<Submitted> {
+        if state.lane != Some(lane) || !state.ran {
+            return None;
+        }
+        let mark = state.mark?;
+        // Whether it is pending itself is all that matters of what is.
+        deps.seen(lane, device.gpu.done(lane));
+        let waits = deps.repeat(mark, lane)? && self.graph.in_order;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let point = device.gpu.play_alone(lane, state.tapes[place(first)].as_ref()?)?;
+        deps.repeated(mark, point, waits);
+        Some(Submitted { point, profile: None })
+    }
+
+    /// Submits it after everything that the dependency graph says it comes after.
+    #[inline(never)]
+    fn submit_in_order(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        lane: u32,
+        state: &mut ExecState,
+        profile: bool,
+    ) -> Result<Submitted, Error> {
+        let Launch { graph, buffers, pushes, .. } = *self;
+        if state.lane != Some(lane) {
+            (state.tapes, state.mark) = Default::default();
+        }
+        // A tape has the push constants that it was recorded with. What ran once is no more likely than not to run on these again.
+        let is_taped = state.ran && pushes.is_none();
+        device.refresh(deps);
+        // What is filled now is filled by a submission of its own, which comes before this one.
+        let mut memories = graph.memories(buffers, deps, false)?;
+        let mut batch = deps.begin(lane);
+        let mut needs = deps.add_all(&mut batch, &graph.label, Stage::Compute, graph.touches(buffers));
+        device.pending(deps, lane, &mut needs.waits);
+        let (script, first) = (&graph.template, needs.barrier);
+        let played = Played { script, first, pushes: pushes.or(state.own.as_ref()) };
+        let tape = &mut state.tapes[place(first)];
+        let submitted = device.gpu.queue(lane as usize).and_then(|queue| {
+            if !is_taped {
+                return queue.submit_script(played, &mut memories, &needs.waits, profile);
+            }
+            let tape = match tape {
+                Some(tape) => tape,
+                empty => empty.insert(Arc::new(queue.record_script(played, &mut memories)?)),
+            };
+            device.gpu.play(lane, tape, &needs.waits, profile)
+        });
+        let submitted = match submitted {
+            Ok(submitted) => submitted,
+            Err(error) => {
+                deps.roll_back(&batch);
+                return Err(error.into());
+            }
+        };
+        graph.filled(buffers);
+        deps.repeat_no_more(state.mark.take());
+        if is_taped {
+            state.mark = deps.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
+        } else {
+            deps.commit(&batch, submitted.point);
+        }
+        (state.ran, state.lane) = (true, Some(lane));
+        Ok(submitted)
+    }
+
+    /// Does to contents what a launch does, unless one is in force, and returns what is said of it.
+    #[inline]
+    pub(crate) fn come_into_force<'s>(&self, device: &Device, state: &'s mut ExecState) -> &'s Arc<Said> {
+        let &Launch { graph, buffers, exec, .. } = self;
+        let before = device.contents.load(Acquire);
+        if exec.is_none_or(|exec| !exec.is_in_force(before)) {
+            graph.take_effect(buffers);
+            let said = graph.said(buffers);
+            if !state.said.as_ref().is_some_and(|known| is_same(known, &said)) {
+                state.said = Some(Arc::new(said));
+            }
+            let as_planned = || graph.views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer));
+            if let Some(exec) = exec
+                && device.contents.load(Acquire) == before
+                && as_planned()
+            {
+                exec.comes_into_force(before);
+            }
+        }
+        state.said.get_or_insert_with(|| Arc::new(graph.said(buffers)))
+    }
+}
+
+/// Whether the same is said of two launches of a graph on the same buffers: they may have been given other names.
+fn is_same(a: &Said, b: &Said) -> bool {
+    match (&a.report, &b.report) {
+        (Some(Reported::Of(a)), Some(Reported::Of(b))) => a.named == b.named && Arc::ptr_eq(&a.of, &b.of),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// The place of the tape that starts with a barrier.
+#[inline]
+fn place(barrier: Option<Barrier>) -> usize {
+    match barrier {
+        None => 0,
+        Some(Barrier::ComputeToCompute) => 1,
+        Some(Barrier::TransferToCompute) => 2,
+        Some(_) => 3,
+    }
+}

@@ -1,0 +1,200 @@
+//! Lists that agree with a graph while they are recorded.
+//!
+//! A list is compared, submission by submission, with graphs. As long as one agrees, nothing is built for it: the list only counts how far it
+//! has come, and holds its buffers. If it agrees to the end, the graph is launched on those. If it departs, what it has is built as for any
+//! other list. Whoever observes a list sees what it touches either way.
+
+use std::{mem, ops::Range, sync::Arc};
+
+use smallvec::SmallVec;
+
+use super::{
+    cache::{CachedGraph, GraphCache},
+    exec::GraphExec,
+};
+use crate::{
+    options::fusion::FusionProperties,
+    submission::{
+        buffer::BufferInner,
+        dependencies::{Dependencies, Touch, Touches},
+        entry::{After, Entry},
+        request::Request,
+        signature::{Buffers, same_bytes},
+    },
+    vk::Pushes,
+};
+
+/// A list's way along a graph. At its start it is a list that is likely to come next.
+#[derive(Debug)]
+pub(crate) struct Prediction {
+    pub(crate) cached: Arc<CachedGraph>,
+    /// An executable on the buffers so far that was in force at each submission.
+    pub(crate) exec: Option<Arc<GraphExec>>,
+    /// How many submissions agreed so far.
+    pub(crate) at: usize,
+    /// The buffers of those; of the whole list, where it is ahead.
+    pub(crate) buffers: Buffers,
+    /// Whether it has the buffers of all of the launch that it repeats so far.
+    ahead: bool,
+    /// The push constants of those that have others than the graph.
+    pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
+    /// Which of those were asked to come after which.
+    pub(crate) after: Vec<(usize, Range<u32>)>,
+}
+
+impl CachedGraph {
+    /// The buffer of a slot, of a request that goes on after others with these buffers.
+    fn buffer<'a>(
+        &self,
+        at: usize,
+        buffers: &'a Buffers,
+        request: &'a Request<'_>,
+        slot: usize,
+    ) -> &'a BufferInner {
+        buffers.get(slot).unwrap_or_else(|| {
+            let mut args = self.signature.calls[at].args.iter();
+            let position = args.position(|arg| arg.place as usize == slot);
+            &request.args[position.expect("invariant: it has one of this number")].1.buffer
+        })
+    }
+
+    /// Whether a request that goes on after others with these buffers finds something readable.
+    pub(crate) fn readable(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> bool {
+        self.graph.nodes.readable(at, |slot| self.buffer(at, buffers, request, slot))
+    }
+
+    /// What it touches.
+    pub(crate) fn touches(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> Touches {
+        self.graph.nodes.touches(at, |slot| self.buffer(at, buffers, request, slot)).collect()
+    }
+}
+
+impl Prediction {
+    pub(crate) fn new(cached: Arc<CachedGraph>, exec: Option<Arc<GraphExec>>) -> Prediction {
+        let (buffers, pushes, after) = (Buffers::new(), Vec::new(), Vec::new());
+        Prediction { cached, exec, at: 0, buffers, ahead: false, pushes, after }
+    }
+
+    /// Is at its start once more, as what a queue is predicted to run. The buffers of its executable it keeps as long as the user has handles of
+    /// all of them, so that a list that repeats the launch need not count them. Returns what it does not keep.
+    #[inline]
+    pub(crate) fn starts_over(&mut self) -> Buffers {
+        self.at = 0;
+        self.pushes.clear();
+        self.after.clear();
+        self.ahead = self.exec.is_some() && self.buffers.iter().all(|buffer| buffer.may_be_kept());
+        if self.ahead { Buffers::new() } else { mem::take(&mut self.buffers) }
+    }
+
+    /// Repeats no launch any more: it has the buffers of the submissions so far, and no others.
+    pub(crate) fn falls_behind(&mut self) {
+        self.exec = None;
+        if mem::take(&mut self.ahead) {
+            self.buffers.truncate(self.cached.signature.met(self.at));
+        }
+    }
+
+    /// Counts a request that agrees, and has its buffers.
+    #[inline]
+    pub(crate) fn count(&mut self, request: &mut Request<'_>) {
+        let signature = &self.cached.signature;
+        if !same_bytes(&request.push, &signature.calls[self.at].push) {
+            self.pushes.push((self.at, mem::take(&mut request.push)));
+        }
+        if !self.ahead {
+            signature.meet(self.at, &mut self.buffers, request.args.drain(..));
+        }
+        self.at += 1;
+    }
+
+    /// The push constants of a submission.
+    pub(crate) fn push(&self, at: usize) -> &[u8] {
+        let other = self.pushes.iter().find(|(place, _)| *place == at);
+        other.map_or(&self.cached.signature.calls[at].push, |(_, push)| push)
+    }
+
+    /// What the dispatches are passed, if it is not what those of the graph are.
+    pub(crate) fn passes(&self) -> Option<Pushes> {
+        (!self.pushes.is_empty()).then(|| self.cached.graph.passes(|at| self.push(at)))
+    }
+
+    /// Whether the list goes on with the request as the launch does, which is in force up to a count of changes: then all that
+    /// the request names is as it was, and what it reads is readable.
+    #[inline]
+    pub(crate) fn repeats(&self, changes: u64, request: &Request<'_>, deps: Option<&Dependencies>) -> bool {
+        self.exec.as_ref().is_some_and(|exec| {
+            exec.is_in_force(changes) && self.cached.repeats(self.at, &exec.slots, request, deps)
+        })
+    }
+
+    /// Whether the graph goes on with a request, or another one does that began alike, and the request finds something readable. Then that one
+    /// is followed.
+    pub(crate) fn goes_on(
+        &mut self,
+        cache: Option<&GraphCache>,
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> bool {
+        if !self.cached.goes_on(self.at, &self.buffers, request, deps) {
+            match cache.and_then(|cache| cache.departing(self, request, deps)) {
+                Some(other) => self.follow(other),
+                None => return false,
+            }
+        }
+        self.readable(request)
+    }
+
+    /// Follows another graph, which agrees so far.
+    pub(crate) fn follow(&mut self, other: Arc<CachedGraph>) {
+        let differs = |at: &usize| *other.signature.calls[*at].push != *self.push(*at);
+        let pushes = (0..self.at).filter(differs).map(|at| (at, SmallVec::from_slice(self.push(at))));
+        self.pushes = pushes.collect();
+        self.falls_behind();
+        self.cached = other;
+    }
+
+    /// Whether the graph ends here, completed in the same way, and passes on the push constants.
+    #[inline]
+    pub(crate) fn ends(&self, properties: &FusionProperties) -> bool {
+        let CachedGraph { signature, graph, .. } = &*self.cached;
+        self.at == signature.calls.len()
+            && signature.properties.as_ref() == Some(properties)
+            && (self.pushes.is_empty() || graph.holds_with(|at| self.push(at)))
+    }
+
+    /// Whether an executable in force is what it launches.
+    #[inline]
+    pub(crate) fn is_in_force(&self, changes: u64) -> bool {
+        self.exec.as_ref().is_some_and(|exec| exec.is_in_force(changes))
+    }
+
+    /// Whether a request that agrees finds something readable.
+    pub(crate) fn readable(&self, request: &Request<'_>) -> bool {
+        self.cached.readable(self.at, &self.buffers, request)
+    }
+
+    /// What the submissions so far touch.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
+        let Prediction { cached, at, buffers, .. } = self;
+        (0..*at).flat_map(move |at| cached.graph.nodes.touches(at, move |slot| &*buffers[slot]))
+    }
+
+    /// The submissions so far, built as for any other list.
+    pub(crate) fn into_entries(self, deps: &Dependencies) -> Vec<Entry> {
+        let entry = |at: usize| {
+            let (CachedGraph { signature, graph, .. }, push) = (&*self.cached, self.push(at));
+            let given = Some(signature.given(at, push));
+            let mut entry = Entry { after: After::default(), given, ..graph.nodes.entry(at, &self.buffers) };
+            let used = entry.submission.push.len();
+            entry.submission.push.copy_from_slice(&push[..used]);
+            // No one has changed what its buffers hold: that would have ended the list.
+            entry.learn(deps);
+            entry
+        };
+        let mut entries: Vec<Entry> = (0..self.at).map(entry).collect();
+        for (place, after) in self.after {
+            entries[place].after.listed.push(after);
+        }
+        entries
+    }
+}
