@@ -268,7 +268,7 @@ impl Signature {
         let mut calls = self.calls.iter().zip(&other.calls[..count]);
         self.calls.len() >= count
             && calls.all(|(a, b)| a.is_but_for_push(b))
-            && self.views.get(..views) == Some(&other.views[..views])
+            && other.views.get(..views).is_some_and(|views| self.views.get(..views.len()) == Some(views))
     }
 
     /// Whether it is that of a list that has this many submissions of another and was completed so, whatever push constants they have.
