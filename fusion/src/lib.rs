@@ -76,6 +76,7 @@ mod replay;
 pub mod report;
 mod runtime;
 mod submission;
+mod sync;
 mod vk;
 
 pub use api::{

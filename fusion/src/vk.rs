@@ -31,18 +31,17 @@
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
 //! | `sets` | descriptor sets of buffers that are written again after they were bound |
-//! | `sheet` | a command buffer with its descriptor sets and what it keeps alive |
-//! | `frame` | sheet and command pool of one submission in flight |
+//! | `command_buffer` | a command buffer with its descriptor sets and what it keeps alive |
+//! | `frame` | command buffer and command pool of one submission in flight |
 //! | `clock` | times of submissions |
-//! | `script` | dispatches that are checked once and recorded on other memory each time |
-//! | `tape` | submissions recorded once and made as often as wanted |
+//! | `template` | dispatches that are checked once and recorded on other memory each time |
+//! | `reusable` | submissions recorded once and made as often as wanted |
 //! | `record` | commands into a command buffer |
 //! | `queue` | submission, time line, retirement |
 //! | `wait` | polling and waiting |
 //! | `wgpu` | a device of wgpu's, its buffers, and a command buffer of its |
 //! | `transfer` | host bytes to device memory and back |
 //! | `stats` | counters |
-//! | `under` | values behind a lock that is somewhere else |
 //!
 //! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count, a
 //! handle or an alignment that was not checked here. What is trusted: that modules passed `vkfuse-jit`, which
@@ -62,6 +61,7 @@ mod chain;
 mod check;
 mod clock;
 mod command;
+mod command_buffer;
 mod create;
 mod device_profile;
 mod driver_cache;
@@ -82,22 +82,19 @@ mod queue;
 mod raw;
 mod record;
 mod requirements;
-mod script;
+mod reusable;
 mod select;
 mod semaphore;
 mod sets;
-mod sheet;
-mod soon;
 mod spirv_caps;
 mod statistics;
 mod stats;
-mod tape;
+mod template;
 #[cfg(test)]
 mod tests;
 mod texels;
 mod texture;
 mod transfer;
-mod under;
 mod vendor;
 mod wait;
 #[cfg(feature = "wgpu")]
@@ -119,13 +116,11 @@ pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Submitted};
 pub use raw::{QueueLock, RawDevice, RawHandles};
 pub(crate) use requirements::Lack;
-pub(crate) use script::{Played, Pushes, Resources, Script};
+pub(crate) use reusable::ReusableCommands;
 pub use select::DeviceSelector;
 pub use semaphore::RawSemaphore;
-pub(crate) use soon::soon;
 pub(crate) use stats::GpuStats;
-pub(crate) use tape::Tape;
+pub(crate) use template::{CommandTemplate, Played, Pushes, Resources};
 pub use texture::UserImage;
 pub(crate) use texture::{ImageShape, NumericClass, Resource, Texture, Wanted};
-pub(crate) use under::{Key, KeyId, Under};
 pub(crate) use vendor::{NARROW_BYTES, PRIVATE_BYTES};

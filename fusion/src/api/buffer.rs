@@ -121,7 +121,7 @@ impl<T: Pod> Buffer<T> {
     /// Fails if the device does not support buffer addresses, or if there is not enough memory.
     pub fn device_address(&self) -> Result<u64, Error> {
         let memory = self.inner.memory(&mut self.context.lock().deps)?.clone();
-        if self.inner.shared.tell(self.inner.reach) {
+        if self.inner.shared.escape(self.inner.reach) {
             // What is known about lists with it does not hold any more.
             self.context.contents.fetch_add(1, Release);
         }

@@ -37,7 +37,7 @@ impl Kernel {
             id: KernelId::next(),
             device: context.device.clone(),
             jit,
-            said: Mutex::default(),
+            summary: Mutex::default(),
             within: Default::default(),
         });
         Kernel { inner, context: context.clone() }

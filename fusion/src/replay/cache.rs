@@ -28,7 +28,7 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
-    vk::{Key, KeyId, Under},
+    sync::{Token, TokenCell, TokenId},
 };
 
 /// How many are kept.
@@ -46,10 +46,10 @@ const SEEN: usize = 4096;
 /// The graph of a list, or of a submission outside fusion mode, which is found by its signature.
 #[derive(Debug)]
 pub(crate) struct CachedGraph {
-    key: KeyId,
+    token: TokenId,
     pub(crate) signature: Signature,
     pub(crate) graph: Graph,
-    execs: Under<Execs>,
+    execs: TokenCell<Execs>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
@@ -70,9 +70,9 @@ struct Execs {
 
 impl CachedGraph {
     /// A graph by its signature. One that is watched is timed now and then.
-    pub(crate) fn new(key: KeyId, signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
-        let (execs, used) = (Under::new(key, Execs::default()), AtomicU64::new(0));
-        CachedGraph { key, signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
+    pub(crate) fn new(token: TokenId, signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
+        let (execs, used) = (TokenCell::new(token, Execs::default()), AtomicU64::new(0));
+        CachedGraph { token, signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
     }
 
     /// Whether the next run is to be planned, and timed.
@@ -127,8 +127,8 @@ impl CachedGraph {
     }
 
     /// The executable on these buffers; nothing where they are new.
-    pub(crate) fn exec(&self, key: &mut Key, buffers: &Buffers) -> Option<Arc<GraphExec>> {
-        let Execs { all, once, latest } = self.execs.get(key);
+    pub(crate) fn exec(&self, token: &mut Token, buffers: &Buffers) -> Option<Arc<GraphExec>> {
+        let Execs { all, once, latest } = self.execs.get(token);
         if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
             return Some(exec.clone());
         }
@@ -140,14 +140,14 @@ impl CachedGraph {
             return None;
         }
         all.truncate(EXECS - 1);
-        all.insert(0, Arc::new(GraphExec::of(self.key, buffers, true)));
+        all.insert(0, Arc::new(GraphExec::of(self.token, buffers, true)));
         Some(all[0].clone())
     }
 
     /// An executable in force on the buffers of a request that the list begins with.
     pub(crate) fn exec_in_force(
         &self,
-        key: &mut Key,
+        token: &mut Token,
         changes: u64,
         request: &Request<'_>,
         deps: Option<&Dependencies>,
@@ -158,7 +158,7 @@ impl CachedGraph {
                 && exec.is_in_force(changes)
                 && self.repeats(0, &exec.slots, request, deps)
         };
-        self.execs.get(key).all.iter().find(is_it).cloned()
+        self.execs.get(token).all.iter().find(is_it).cloned()
     }
 }
 
@@ -298,11 +298,11 @@ impl GraphCache {
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(&mut self, key: &mut Key, buffer: HandleId) -> Gone {
+    pub(crate) fn forget(&mut self, token: &mut Token, buffer: HandleId) -> Gone {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            let all = &mut cached.execs.get(key).all;
+            let all = &mut cached.execs.get(token).all;
             execs.extend(all.iter().filter(|exec| exec.slots.contains(&buffer)).cloned());
             all.retain(|exec| !exec.slots.contains(&buffer));
         }
@@ -323,3 +323,6 @@ impl GraphCache {
         gone
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
 //! | no list of another queue and no host is on its memory | `owned` | whoever takes memory from its owner | the schedule |
 //! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
-//! | its commands are recorded | `lane`, `tapes` | a launch on another hardware queue | the schedule |
+//! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
 //! | all of these, and no one has looked since | `relaunch` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
 //!
 //! The schedule orders all work and is behind one lock, where threads would meet that launch executables of their own, on queues and memory of
@@ -30,14 +30,15 @@ use smallvec::SmallVec;
 
 use super::graph::Graph;
 use crate::{
-    report::{list::Said, outcome::Outcome, stats::Stats},
+    report::{list::Summary, outcome::Outcome, stats::Stats},
     submission::{
         dependencies::{Dependencies, Mark},
         device::Device,
         identity::{HandleId, QueueId},
         signature::Buffers,
     },
-    vk::{CallerWork, Key, KeyId, Point, Pushes, Submitted, Tape, Under},
+    sync::{Token, TokenCell, TokenId},
+    vk::{CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
 
 /// Relaunches that make them worth allowing, which costs about as much as a launch.
@@ -58,27 +59,27 @@ pub(crate) struct GraphExec {
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
     epoch: AtomicU64,
-    state: Under<ExecState>,
+    state: TokenCell<ExecState>,
     relaunch: Mutex<Relaunch>,
 }
 
 /// What is under the schedule's lock.
 #[derive(Debug, Default)]
 pub(crate) struct ExecState {
-    /// Whether there was a launch: the next one is worth a tape.
+    /// Whether there was a launch: the next one is worth a reusable command buffer.
     pub(super) ran: bool,
     /// Push constants of every launch, where they are others than the graph's.
     pub(crate) own: Option<Pushes>,
-    /// The hardware queue of the tapes.
+    /// The hardware queue of the reusable command buffers.
     pub(super) lane: Option<u32>,
     /// By the barrier that comes first.
-    pub(super) tapes: [Option<Arc<Tape>>; 4],
+    pub(super) reusables: [Option<Arc<ReusableCommands>>; 4],
     /// The template on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
     pub(super) mark: Option<Mark>,
     /// What is said of a launch.
-    pub(super) said: Option<Arc<Said>>,
+    pub(super) summary: Option<Arc<Summary>>,
     /// A queue that had all of its memory to itself when this many memories had been taken from their owners.
     pub(crate) owned: Option<(QueueId, u64)>,
 }
@@ -133,13 +134,13 @@ struct Relaunch {
 struct Allowed {
     lane: u32,
     mark: Mark,
-    /// The tape that comes after nothing, and the one that waits for the launch before.
-    tapes: [Option<Arc<Tape>>; 2],
+    /// The reusable command buffer that comes after nothing, and the one that waits for the launch before.
+    reusables: [Option<Arc<ReusableCommands>>; 2],
     in_order: bool,
-    said: Arc<Said>,
+    summary: Arc<Summary>,
     tally: Arc<Tally>,
     /// The queue's, which tells queues apart.
-    past: Arc<Under<Past>>,
+    past: Arc<TokenCell<Past>>,
     /// The latest.
     point: Point,
     /// How many there were of which the schedule was not informed.
@@ -148,20 +149,25 @@ struct Allowed {
 
 impl GraphExec {
     /// Nothing is known but whether there was a run on these buffers.
-    pub(crate) fn of(key: KeyId, buffers: &Buffers, ran: bool) -> GraphExec {
+    pub(crate) fn of(token: TokenId, buffers: &Buffers, ran: bool) -> GraphExec {
         let slots = buffers.iter().map(|buffer| buffer.handle).collect();
-        GraphExec::with(key, buffers, slots, ExecState { ran, ..ExecState::default() })
+        GraphExec::with(token, buffers, slots, ExecState { ran, ..ExecState::default() })
     }
 
     /// That of a kept list, whose dispatches all are passed this instead of the graph's push constants.
-    pub(crate) fn passing(key: KeyId, buffers: &Buffers, own: Option<Pushes>) -> GraphExec {
-        GraphExec::with(key, buffers, SmallVec::new(), ExecState { own, ..ExecState::default() })
+    pub(crate) fn passing(token: TokenId, buffers: &Buffers, own: Option<Pushes>) -> GraphExec {
+        GraphExec::with(token, buffers, SmallVec::new(), ExecState { own, ..ExecState::default() })
     }
 
-    fn with(key: KeyId, buffers: &Buffers, slots: SmallVec<[HandleId; 8]>, state: ExecState) -> GraphExec {
+    fn with(
+        token: TokenId,
+        buffers: &Buffers,
+        slots: SmallVec<[HandleId; 8]>,
+        state: ExecState,
+    ) -> GraphExec {
         buffers.iter().for_each(|buffer| buffer.make_known());
         let (epoch, relaunch) = Default::default();
-        GraphExec { slots, epoch, state: Under::new(key, state), relaunch }
+        GraphExec { slots, epoch, state: TokenCell::new(token, state), relaunch }
     }
 
     /// Whether a launch is in force: nothing that it rests on, and none of what it did, has changed up to this count.
@@ -180,8 +186,8 @@ impl GraphExec {
     }
 
     #[inline]
-    pub(crate) fn state<'a>(&'a self, key: &'a mut Key) -> &'a mut ExecState {
-        self.state.get(key)
+    pub(crate) fn state<'a>(&'a self, token: &'a mut Token) -> &'a mut ExecState {
+        self.state.get(token)
     }
 
     fn lock(&self) -> MutexGuard<'_, Relaunch> {
@@ -194,14 +200,14 @@ impl GraphExec {
     pub(crate) fn relaunch<R>(
         &self,
         device: &Device,
-        past: &Arc<Under<Past>>,
-        may: impl FnOnce(&Arc<Said>) -> Option<R>,
+        past: &Arc<TokenCell<Past>>,
+        may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
         let mut relaunch = self.lock();
         let allowed = relaunch.allowed.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
-        let result = may(&allowed.said)?;
+        let result = may(&allowed.summary)?;
         let waits = allowed.in_order && device.gpu.done(allowed.lane) < allowed.point.value;
-        let point = device.gpu.play_alone(allowed.lane, allowed.tapes[usize::from(waits)].as_ref()?)?;
+        let point = device.gpu.play_alone(allowed.lane, allowed.reusables[usize::from(waits)].as_ref()?)?;
         (allowed.point, allowed.count) = (point, allowed.count + 1);
         Some((Submitted { point, profile: None }, result))
     }
@@ -212,8 +218,8 @@ impl GraphExec {
     }
 
     /// Whether a launch of it has nothing but its latest one to come after, of which the schedule knows.
-    pub(crate) fn repeats(&self, deps: &mut Dependencies, key: &mut Key, lane: u32) -> bool {
-        let state = self.state(key);
+    pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
+        let state = self.state(token);
         state.lane == Some(lane)
             && state.ran
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
@@ -225,7 +231,7 @@ impl GraphExec {
         &self,
         graph: &Graph,
         state: &ExecState,
-        (past, point): (&Arc<Under<Past>>, Point),
+        (past, point): (&Arc<TokenCell<Past>>, Point),
     ) -> bool {
         let mut relaunch = self.lock();
         if relaunch.rest > 0 {
@@ -233,24 +239,25 @@ impl GraphExec {
             return false;
         }
         debug_assert!(relaunch.allowed.is_none(), "the schedule knows of its launches");
-        let (Some(lane), Some(mark), Some(said)) = (state.lane, state.mark, &state.said) else {
+        let (Some(lane), Some(mark), Some(summary)) = (state.lane, state.mark, &state.summary) else {
             return false;
         };
-        let tapes = [state.tapes[0].clone(), state.tapes[1].clone()];
-        let (said, tally, past) = (said.clone(), graph.tally.clone(), past.clone());
+        let reusables = [state.reusables[0].clone(), state.reusables[1].clone()];
+        let (summary, tally, past) = (summary.clone(), graph.tally.clone(), past.clone());
         let in_order = graph.in_order;
-        relaunch.allowed = Some(Allowed { lane, mark, tapes, in_order, said, tally, past, point, count: 0 });
+        relaunch.allowed =
+            Some(Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 });
         true
     }
 
     /// Accounts for its launches without the schedule: afterwards there are none.
-    pub(crate) fn settle(&self, deps: &mut Dependencies, key: &mut Key) {
+    pub(crate) fn settle(&self, deps: &mut Dependencies, token: &mut Token) {
         let mut relaunch = self.lock();
         let Some(Allowed { mark, tally, past, point, count, .. }) = relaunch.allowed.take() else { return };
         if count > 0 {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
-            past.get(key).launched(&tally, count, point);
+            past.get(token).launched(&tally, count, point);
         }
         relaunch.rests = if RESTS && count < WORTH { (2 * relaunch.rests + 1).min(MOST_REST) } else { 0 };
         relaunch.rest = relaunch.rests;

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Unreadable},
     jit::{self, BufferId, Numbers, PushFlow},
     report::{
-        list::{Elsewhere, FusionReport, Reported, Said, Tier},
+        list::{Elsewhere, FusionReport, Reported, Summary, Tier},
         outcome::Outcome,
     },
     submission::{
@@ -28,7 +28,7 @@ use crate::{
         ready::Readies,
         signature::{Buffers, View},
     },
-    vk::{CallerWork, Pushes, Resource, Resources, Script},
+    vk::{CallerWork, CommandTemplate, Pushes, Resource, Resources},
 };
 
 /// How often an address in each buffer of a list was exposed.
@@ -72,7 +72,7 @@ pub(crate) struct Graph {
     /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
     pub(super) views: Vec<View>,
     pub(super) label: Arc<str>,
-    pub(super) template: Arc<Script>,
+    pub(super) template: Arc<CommandTemplate>,
     /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
     bound: SmallVec<[(u32, bool); 8]>,
     /// What all of it touches, by slot.
@@ -114,7 +114,7 @@ fn slot_of(buffers: &Buffers, buffer: &BufferInner) -> u32 {
 
 /// How often an address in each of these was exposed.
 pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
-    buffers.iter().map(|buffer| buffer.shared.tellings())
+    buffers.iter().map(|buffer| buffer.shared.escapes())
 }
 
 impl Nodes {
@@ -261,7 +261,7 @@ impl Graph {
         let is_bound_as = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
         let number = |resource: &_| bound.iter().position(|(slot, _)| is_bound_as(*slot, resource));
         let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
-        let template = Arc::new(device.gpu.script(dispatches, number).ok()??);
+        let template = Arc::new(device.gpu.template(dispatches, number).ok()??);
         let effects = Effect::of(device, ran, buffers);
         for (slot, all) in &mut bound {
             let is_read = touches.iter().any(|(of, touch): &(u32, Touch)| of == slot && touch.reads);
@@ -389,12 +389,12 @@ impl Graph {
     }
 
     /// What is reported of a launch.
-    pub(super) fn said(&self, buffers: &Buffers) -> Said {
+    pub(super) fn summary(&self, buffers: &Buffers) -> Summary {
         let is = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
         let named = |(slot, buffer): (usize, &Arc<BufferInner>)| Some((slot, buffer.given_name()?));
         let named = || buffers.iter().enumerate().filter_map(named).collect();
         let report = self.report.clone().map(|of| Reported::Of(Elsewhere { of, is: is(), named: named() }));
-        Said { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
+        Summary { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
     }
 }
 

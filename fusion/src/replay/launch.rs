@@ -1,10 +1,10 @@
 //! Launching a graph: on buffers for the first time its template is recorded and submitted at once; what is launched on the same ones
-//! once more becomes a tape, which is only submitted.
+//! once more becomes a reusable command buffer, which is only submitted.
 //!
 //! # Guarantees
 //! - each launch comes after what it has to come after, found in the dependency graph as for any other work
 //!
-//! What has to come before a tape is not known when it is made, so there is one for each kind of barrier that it may have
+//! What has to come before a reusable command buffer is not known when it is made, so there is one for each kind of barrier that it may have
 //! to start with. Barriers between its own dispatches are part of it.
 
 use std::sync::{Arc, atomic::Ordering::Acquire};
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    report::list::{Reported, Said},
+    report::list::{Reported, Summary},
     submission::{
         dependencies::{Dependencies, Stage},
         device::Device,
@@ -53,7 +53,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Submits the tape once more where nothing came between. Nothing where there is more to it.
+    /// Submits the reusable command buffer once more where nothing came between. Nothing where there is more to it.
     #[inline]
     fn repeat(
         &self,
@@ -70,7 +70,7 @@ impl Launch<'_> {
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)? && self.graph.in_order;
         let first = waits.then_some(Barrier::ComputeToCompute);
-        let point = device.gpu.play_alone(lane, state.tapes[place(first)].as_ref()?)?;
+        let point = device.gpu.play_alone(lane, state.reusables[place(first)].as_ref()?)?;
         deps.repeated(mark, point, waits);
         Some(Submitted { point, profile: None })
     }
@@ -87,28 +87,28 @@ impl Launch<'_> {
     ) -> Result<Submitted, Error> {
         let Launch { graph, buffers, pushes, .. } = *self;
         if state.lane != Some(lane) {
-            (state.tapes, state.mark) = Default::default();
+            (state.reusables, state.mark) = Default::default();
         }
-        // A tape has the push constants that it was recorded with. What ran once is no more likely than not to run on these again.
-        let is_taped = state.ran && pushes.is_none();
+        // A reusable command buffer has the push constants that it was recorded with. What ran once is no more likely than not to run on these again.
+        let is_reused = state.ran && pushes.is_none();
         device.refresh(deps);
         // What is filled now is filled by a submission of its own, which comes before this one.
         let mut memories = graph.memories(buffers, deps, false)?;
         let mut batch = deps.begin(lane);
         let mut needs = deps.add_all(&mut batch, &graph.label, Stage::Compute, graph.touches(buffers));
         device.pending(deps, lane, &mut needs.waits);
-        let (script, first) = (&graph.template, needs.barrier);
-        let played = Played { script, first, pushes: pushes.or(state.own.as_ref()) };
-        let tape = &mut state.tapes[place(first)];
+        let (template, first) = (&graph.template, needs.barrier);
+        let played = Played { template, first, pushes: pushes.or(state.own.as_ref()) };
+        let reusable = &mut state.reusables[place(first)];
         let submitted = device.gpu.queue(lane as usize).and_then(|queue| {
-            if !is_taped {
-                return queue.submit_script(played, &mut memories, &needs.waits, profile);
+            if !is_reused {
+                return queue.submit_template(played, &mut memories, &needs.waits, profile);
             }
-            let tape = match tape {
-                Some(tape) => tape,
-                empty => empty.insert(Arc::new(queue.record_script(played, &mut memories)?)),
+            let reusable = match reusable {
+                Some(reusable) => reusable,
+                empty => empty.insert(Arc::new(queue.record_template(played, &mut memories)?)),
             };
-            device.gpu.play(lane, tape, &needs.waits, profile)
+            device.gpu.play(lane, reusable, &needs.waits, profile)
         });
         let submitted = match submitted {
             Ok(submitted) => submitted,
@@ -119,7 +119,7 @@ impl Launch<'_> {
         };
         graph.filled(buffers);
         deps.repeat_no_more(state.mark.take());
-        if is_taped {
+        if is_reused {
             state.mark = deps.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
         } else {
             deps.commit(&batch, submitted.point);
@@ -130,14 +130,14 @@ impl Launch<'_> {
 
     /// Does to contents what a launch does, unless one is in force, and returns what is said of it.
     #[inline]
-    pub(crate) fn come_into_force<'s>(&self, device: &Device, state: &'s mut ExecState) -> &'s Arc<Said> {
+    pub(crate) fn come_into_force<'s>(&self, device: &Device, state: &'s mut ExecState) -> &'s Arc<Summary> {
         let &Launch { graph, buffers, exec, .. } = self;
         let before = device.contents.load(Acquire);
         if exec.is_none_or(|exec| !exec.is_in_force(before)) {
             graph.take_effect(buffers);
-            let said = graph.said(buffers);
-            if !state.said.as_ref().is_some_and(|known| is_same(known, &said)) {
-                state.said = Some(Arc::new(said));
+            let summary = graph.summary(buffers);
+            if !state.summary.as_ref().is_some_and(|known| is_same(known, &summary)) {
+                state.summary = Some(Arc::new(summary));
             }
             let as_planned = || graph.views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer));
             if let Some(exec) = exec
@@ -147,12 +147,12 @@ impl Launch<'_> {
                 exec.comes_into_force(before);
             }
         }
-        state.said.get_or_insert_with(|| Arc::new(graph.said(buffers)))
+        state.summary.get_or_insert_with(|| Arc::new(graph.summary(buffers)))
     }
 }
 
 /// Whether the same is said of two launches of a graph on the same buffers: they may have been given other names.
-fn is_same(a: &Said, b: &Said) -> bool {
+fn is_same(a: &Summary, b: &Summary) -> bool {
     match (&a.report, &b.report) {
         (Some(Reported::Of(a)), Some(Reported::Of(b))) => a.named == b.named && Arc::ptr_eq(&a.of, &b.of),
         (None, None) => true,
@@ -160,7 +160,7 @@ fn is_same(a: &Said, b: &Said) -> bool {
     }
 }
 
-/// The place of the tape that starts with a barrier.
+/// The place of the reusable command buffer that starts with a barrier.
 #[inline]
 fn place(barrier: Option<Barrier>) -> usize {
     match barrier {

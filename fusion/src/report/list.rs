@@ -309,7 +309,7 @@ pub(crate) fn rename(report: &mut Report, mut to: impl FnMut(BufferId) -> Buffer
 
 /// What is known about submitted work.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Summary {
     pub(crate) outcome: Outcome,
     pub(crate) report: Option<Reported>,
 }

@@ -162,7 +162,7 @@ impl ContextInner {
         match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile)) {
             Ok(submitted) => {
                 schedule.deps.commit(&batch, submitted.point);
-                queue.past.get(&mut schedule.key).ran(submitted.point);
+                queue.past.get(&mut schedule.token).ran(submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

@@ -19,7 +19,7 @@ use crate::{
         predicted::Prediction,
     },
     report::{
-        list::{FusionReport, Reported, Said},
+        list::{FusionReport, Reported, Summary},
         outcome::{CancelCause, Outcome},
         stats::Stats,
     },
@@ -92,11 +92,11 @@ impl Keep<'_> {
                 }
                 let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
                 let views = signature.views.clone();
-                let escapes = views.iter().map(|view| view.told).collect();
+                let escapes = views.iter().map(|view| view.escapes).collect();
                 let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
                 let choice = ran.report.and_then(|report| report.choice.as_ref());
                 let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
-                let cached = CachedGraph::new(context.key, signature, graph, is_watched);
+                let cached = CachedGraph::new(context.token, signature, graph, is_watched);
                 Some(Made::Cached(Box::new(cached), buffers))
             }
             Keep::Pinned((slot, nodes), buffers, escapes) if slot.get().is_none() => {
@@ -134,10 +134,10 @@ type Left = (Option<Box<Prediction>>, Buffers);
 impl QueueState {
     /// Notes that the graph was launched that the list follows. It is predicted to come again.
     #[inline]
-    fn completed(&mut self, submitted: Submitted, said: Arc<Said>) -> Option<(Arc<EventInner>, Left)> {
+    fn completed(&mut self, submitted: Submitted, summary: Arc<Summary>) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
         let mut followed = list.followed?;
-        list.completion.settle_run(submitted, said);
+        list.completion.settle_run(submitted, summary);
         self.completion = Some(list.completion.clone());
         let buffers = followed.starts_over();
         Some((list.completion, (self.predicted.replace(followed), buffers)))
@@ -230,8 +230,8 @@ impl ContextInner {
             return None;
         }
         let of = (&followed.cached.graph, &**followed.exec.as_ref()?);
-        let (submitted, said) = self.relaunch(queue, of, |said| Some(said.clone()))?;
-        state.completed(submitted, said)
+        let (submitted, summary) = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
+        state.completed(submitted, summary)
     }
 
     /// Launches the graph that a list follows, if it is the whole of one. What is left is to be dropped where no lock is held.
@@ -255,20 +255,20 @@ impl ContextInner {
             return None;
         }
         let may_repeat = in_force && pushes.is_empty() && cached.is_never_due();
-        let Schedule { deps, key, .. } = &mut *schedule;
-        let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, key, queue.lane));
+        let Schedule { deps, token, .. } = &mut *schedule;
+        let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, token, queue.lane));
         if !repeats {
             schedule.settle_relaunches();
         }
         if exec.is_none() {
-            *exec = cached.exec(&mut schedule.key, buffers);
+            *exec = cached.exec(&mut schedule.token, buffers);
         }
         let (followed, pushes) = (&**followed, followed.passes());
         let Prediction { cached, exec, buffers, .. } = followed;
         let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let (submitted, said) = self.launch(schedule, queue, &launch, repeats)?;
+        let (submitted, summary) = self.launch(schedule, queue, &launch, repeats)?;
         schedule.cache.used(cached);
-        state.completed(submitted, said)
+        state.completed(submitted, summary)
     }
 
     /// Plans and launches a list that its queue holds as ending, and makes the queue usable again.

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     error::Error,
     report::{
-        list::{FusionReport, Reported, Said},
+        list::{FusionReport, Reported, Summary},
         outcome::{CancelCause, Outcome},
     },
     runtime::{end::End, queues::Origin},
@@ -46,7 +46,7 @@ enum State {
 pub(crate) struct Settled {
     pub(crate) result: Result<Done, Arc<Error>>,
     /// Of runs that are alike, the same.
-    pub(crate) said: Arc<Said>,
+    pub(crate) summary: Arc<Summary>,
     /// Submissions of a list that failed while others ran, by their places in it, in order.
     pub(crate) failed: Vec<(u32, Arc<Error>)>,
 }
@@ -58,12 +58,12 @@ impl Settled {
         outcome: Outcome,
         report: Option<Reported>,
     ) -> Settled {
-        Settled { result, said: Arc::new(Said { outcome, report }), failed: Vec::new() }
+        Settled { result, summary: Arc::new(Summary { outcome, report }), failed: Vec::new() }
     }
 
     /// What became of a run.
-    pub(crate) fn of_run(submitted: Submitted, said: Arc<Said>) -> Settled {
-        Settled { result: Ok(Done::Gpu(submitted)), said, failed: Vec::new() }
+    pub(crate) fn of_run(submitted: Submitted, summary: Arc<Summary>) -> Settled {
+        Settled { result: Ok(Done::Gpu(submitted)), summary, failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -159,16 +159,16 @@ impl EventInner {
     }
 
     /// What the events of launches share of which the same is said.
-    pub(crate) fn of_launches(origin: &Arc<Origin>, said: Arc<Said>) -> Arc<EventInner> {
-        let settled = Settled { result: Ok(Done::Nothing), said, failed: Vec::new() };
+    pub(crate) fn of_launches(origin: &Arc<Origin>, summary: Arc<Summary>) -> Arc<EventInner> {
+        let settled = Settled { result: Ok(Done::Nothing), summary, failed: Vec::new() };
         Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) })
     }
 
     /// Whether it is what events of launches on this queue share, of which this is said.
     #[inline]
-    pub(crate) fn is_of_launches(&self, origin: &Arc<Origin>, said: &Arc<Said>) -> bool {
+    pub(crate) fn is_of_launches(&self, origin: &Arc<Origin>, summary: &Arc<Summary>) -> bool {
         Arc::ptr_eq(&self.origin, origin)
-            && self.settled().is_some_and(|settled| Arc::ptr_eq(&settled.said, said))
+            && self.settled().is_some_and(|settled| Arc::ptr_eq(&settled.summary, summary))
     }
 
     /// An event of work that was handed over.
@@ -178,9 +178,9 @@ impl EventInner {
 
     /// Says of what run it is. The first word counts.
     #[inline]
-    pub(crate) fn settle_run(&self, submitted: Submitted, said: Arc<Said>) {
+    pub(crate) fn settle_run(&self, submitted: Submitted, summary: Arc<Summary>) {
         if let State::Later(slot) = &self.state {
-            slot.get_or_init(|| Settled::of_run(submitted, said));
+            slot.get_or_init(|| Settled::of_run(submitted, summary));
         }
     }
 
@@ -321,14 +321,14 @@ impl Event {
     pub fn outcome(&self) -> Outcome {
         self.inner.settled().map_or(Outcome::Pending, |settled| match settled.result_of(&self.of) {
             Err(_) if !settled.failed.is_empty() => Outcome::Failed,
-            _ => settled.said.outcome.clone(),
+            _ => settled.summary.outcome.clone(),
         })
     }
 
     /// What happened to the list that it is in; nothing while it is listed, and for work outside fusion mode.
     #[must_use]
     pub fn report(&self) -> Option<Arc<FusionReport>> {
-        self.inner.settled().and_then(|settled| settled.said.report.as_ref()).map(Reported::report)
+        self.inner.settled().and_then(|settled| settled.summary.report.as_ref()).map(Reported::report)
     }
 
     /// The time on the device, of the whole list if it is in one. Nothing before it is complete, and where profiling is

@@ -10,7 +10,7 @@ use crate::{
         graph::Graph,
         launch::Launch,
     },
-    report::list::Said,
+    report::list::Summary,
     vk::Submitted,
 };
 
@@ -19,7 +19,7 @@ impl Schedule {
     #[inline]
     pub(crate) fn settle_relaunches(&mut self) {
         for exec in self.relaunched.drain(..) {
-            exec.settle(&mut self.deps, &mut self.key);
+            exec.settle(&mut self.deps, &mut self.token);
         }
     }
 }
@@ -33,25 +33,25 @@ impl ContextInner {
         queue: &QueueCell,
         launch: &Launch<'_>,
         repeats: bool,
-    ) -> Option<(Submitted, Arc<Said>)> {
-        let Schedule { deps, key, relaunched, .. } = schedule;
+    ) -> Option<(Submitted, Arc<Summary>)> {
+        let Schedule { deps, token, relaunched, .. } = schedule;
         let mut once = None;
         let state = match launch.exec {
-            Some(exec) => exec.state(key),
+            Some(exec) => exec.state(token),
             None => once.insert(ExecState::default()),
         };
         let profile = queue.profiling || self.profiling;
         // What fails here fails again when it is planned, and is dealt with there.
         let submitted = launch.submit(&self.device, deps, queue.lane, state, profile).ok()?;
-        let said = launch.come_into_force(&self.device, state).clone();
+        let summary = launch.come_into_force(&self.device, state).clone();
         if let Some(exec) = launch.exec.filter(|_| repeats && submitted.profile.is_none())
             && exec.allow(launch.graph, state, (&queue.past, submitted.point))
         {
             relaunched.push(exec.clone());
         }
-        queue.past.get(key).launched(&launch.graph.tally, 1, submitted.point);
+        queue.past.get(token).launched(&launch.graph.tally, 1, submitted.point);
         tell(queue, launch.graph);
-        Some((submitted, said))
+        Some((submitted, summary))
     }
 
     /// Launches an executable once more without the schedule, where that is allowed; with what `may` gives for what is said of a launch.
@@ -60,7 +60,7 @@ impl ContextInner {
         &self,
         queue: &QueueCell,
         (graph, exec): (&Graph, &GraphExec),
-        may: impl FnOnce(&Arc<Said>) -> Option<R>,
+        may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
         let launched = exec.relaunch(&self.device, &queue.past, may)?;
         tell(queue, graph);

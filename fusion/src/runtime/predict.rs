@@ -23,7 +23,8 @@ use crate::{
         accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request,
         signature::Buffers,
     },
-    vk::{Key, Pushes},
+    sync::Token,
+    vk::Pushes,
 };
 
 impl List {
@@ -33,7 +34,7 @@ impl List {
     fn agrees(
         &mut self,
         predicted: &mut Option<Box<Prediction>>,
-        cache: Option<(&GraphCache, &Dependencies, &mut Key)>,
+        cache: Option<(&GraphCache, &Dependencies, &mut Token)>,
         changes: u64,
         request: &Request<'_>,
         after: &[Event],
@@ -61,10 +62,10 @@ impl List {
                 return followed.goes_on(cache.map(|(cache, ..)| cache), request, deps);
             }
         }
-        let Some((cache, _, key)) = cache else { return false };
+        let Some((cache, _, token)) = cache else { return false };
         let cached = cache.starting(request, true, deps);
         self.followed = cached.map(|cached| {
-            let exec = cached.exec_in_force(key, changes, request, deps);
+            let exec = cached.exec_in_force(token, changes, request, deps);
             Box::new(Prediction::new(cached, exec))
         });
         self.followed.as_ref().is_some_and(|followed| followed.exec.is_some() || followed.readable(request))
@@ -144,7 +145,7 @@ impl Schedule {
     ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        let cache = (&self.cache, &self.deps, &mut self.key);
+        let cache = (&self.cache, &self.deps, &mut self.token);
         if !list.agrees(predicted, Some(cache), changes, request, after) {
             return None;
         }
@@ -195,7 +196,7 @@ impl Schedule {
     /// state of a queue.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let (graphs, execs, _) = self.cache.forget(&mut self.key, buffer);
+        let (graphs, execs, _) = self.cache.forget(&mut self.token, buffer);
         let (predicted, is_all) = self.predict_no_more(buffer);
         ((graphs, execs, predicted), is_all)
     }

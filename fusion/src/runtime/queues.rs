@@ -19,7 +19,7 @@ use crate::{
         schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
-    vk::{KeyId, Under},
+    sync::{TokenCell, TokenId},
 };
 
 /// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
@@ -34,7 +34,7 @@ pub(crate) struct QueueCell {
     /// Whether submissions run, for who has the schedule only.
     is_direct: AtomicBool,
     /// What it has run.
-    pub(crate) past: Arc<Under<Past>>,
+    pub(crate) past: Arc<TokenCell<Past>>,
 }
 
 /// The state of a queue, locked.
@@ -84,8 +84,8 @@ impl Deref for Origin {
 
 impl QueueCell {
     /// A queue that nothing was submitted to.
-    pub(crate) fn new(key: KeyId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
-        let (is_direct, past) = (AtomicBool::new(true), Under::new(key, Past::default()));
+    pub(crate) fn new(token: TokenId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
+        let (is_direct, past) = (AtomicBool::new(true), TokenCell::new(token, Past::default()));
         QueueCell { id, lane, profiling, state: Mutex::default(), is_direct, past: Arc::new(past) }
     }
 
@@ -142,7 +142,7 @@ impl ContextInner {
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         self.bury();
         let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
-        let last = queue.past.get(&mut self.lock().key).last;
+        let last = queue.past.get(&mut self.lock().token).last;
         let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);
         if let Some(point) = last {

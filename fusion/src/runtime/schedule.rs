@@ -36,7 +36,8 @@ use crate::{
         entry::Entry,
         identity::{MemoryId, QueueId, Span},
     },
-    vk::{Key, Point, soon},
+    sync::{Token, spin_then_lock},
+    vk::Point,
 };
 
 /// The state that orders everything. It does not share lines of memory with its lock, which others look at meanwhile.
@@ -48,7 +49,7 @@ pub(crate) struct Schedule {
     holds: Vec<Hold>,
     pub(crate) cache: GraphCache,
     /// What is known of executables is under this.
-    pub(crate) key: Key,
+    pub(crate) token: Token,
     /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
     /// Host tasks of queues that are gone, which may not be done yet, or failed and no one was notified.
@@ -205,12 +206,12 @@ impl Schedule {
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl Fn() -> Touches,
     ) -> bool {
-        if exec.state(&mut self.key).owned == Some((queue, self.revoked)) {
+        if exec.state(&mut self.token).owned == Some((queue, self.revoked)) {
             return true;
         }
         let is_free = self.is_free(queue, buffers.clone(), &touches);
         let is_owned = is_free && Schedule::has_to_itself(queue, buffers, &touches());
-        exec.state(&mut self.key).owned = is_owned.then_some((queue, self.revoked));
+        exec.state(&mut self.token).owned = is_owned.then_some((queue, self.revoked));
         is_free
     }
 
@@ -279,7 +280,7 @@ impl ContextInner {
     /// The schedule, which may not know of all launches.
     #[inline]
     pub(crate) fn lock_as_it_is(&self) -> MutexGuard<'_, Schedule> {
-        soon(&self.schedule)
+        spin_then_lock(&self.schedule)
     }
 
     /// Waits until something about queues or holds has changed.

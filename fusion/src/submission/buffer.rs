@@ -335,7 +335,7 @@ impl BufferInner {
 
     /// Whether a kernel may find any of it by an address.
     pub(crate) fn is_addressed(&self) -> bool {
-        self.shared.is_told(self.whole())
+        self.shared.is_escaped(self.whole())
     }
 
     /// Elements of `element` bytes.

@@ -117,7 +117,7 @@ pub(crate) struct Dependencies {
     lanes: Vec<Lane>,
     position: u64,
     /// What small buffers hold.
-    known: HashMap<MemoryId, known::Known, ByNumber>,
+    known: HashMap<MemoryId, known::KnownBytes, ByNumber>,
     /// How many memories there may be in `known` before those that are gone are dropped.
     forget_at: usize,
 }

@@ -14,7 +14,8 @@ use crate::{
         dependencies::{Dependencies, Stage, Touch},
         identity::{HandleId, Imports},
     },
-    vk::{Command, Gpu, KeyId, Point, Submitted},
+    sync::TokenId,
+    vk::{Command, Gpu, Point, Submitted},
 };
 
 /// Who is notified that a buffer is gone.
@@ -35,7 +36,7 @@ pub(crate) struct Device {
     pub(crate) contents: AtomicU64,
     pub(crate) owner: Weak<dyn BufferGone>,
     /// What is known of runs is under this, which is in the schedule.
-    pub(crate) key: KeyId,
+    pub(crate) token: TokenId,
     pub(crate) gpu: Gpu,
 }
 

@@ -182,11 +182,11 @@ impl From<Range<u64>> for Span {
 pub(crate) struct SharedMemory {
     pub(crate) id: MemoryId,
     pub(crate) owner: Owner,
-    /// Counts additions to `told`.
-    tellings: AtomicU64,
+    /// Counts additions to `escaped`.
+    escapes: AtomicU64,
     pub(crate) contents: SharedContents,
     /// The bytes whose address the program has asked for.
-    told: Mutex<Vec<Span>>,
+    escaped: Mutex<Vec<Span>>,
 }
 
 impl SharedMemory {
@@ -195,34 +195,34 @@ impl SharedMemory {
             id: MemoryId::next(),
             contents: SharedContents::default(),
             owner: Owner::default(),
-            told: Mutex::default(),
-            tellings: AtomicU64::new(0),
+            escaped: Mutex::default(),
+            escapes: AtomicU64::new(0),
         })
     }
 
-    fn told(&self) -> MutexGuard<'_, Vec<Span>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn escaped(&self) -> MutexGuard<'_, Vec<Span>> {
+        self.escaped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the program has the address of these bytes. Returns whether that is new.
-    pub(crate) fn tell(&self, span: Span) -> bool {
-        let mut told = self.told();
-        let is_new = !told.iter().any(|known| known.covers(span));
+    pub(crate) fn escape(&self, span: Span) -> bool {
+        let mut escaped = self.escaped();
+        let is_new = !escaped.iter().any(|known| known.covers(span));
         if is_new {
-            told.push(span);
-            self.tellings.fetch_add(1, Ordering::Release);
+            escaped.push(span);
+            self.escapes.fetch_add(1, Ordering::Release);
         }
         is_new
     }
 
     /// Whether the program has the address of any of these bytes.
-    pub(crate) fn is_told(&self, span: Span) -> bool {
-        self.tellings() > 0 && self.told().iter().any(|known| known.overlaps(span))
+    pub(crate) fn is_escaped(&self, span: Span) -> bool {
+        self.escapes() > 0 && self.escaped().iter().any(|known| known.overlaps(span))
     }
 
     /// Number of times that the address of further bytes was given out.
-    pub(crate) fn tellings(&self) -> u64 {
-        self.tellings.load(Ordering::Acquire)
+    pub(crate) fn escapes(&self) -> u64 {
+        self.escapes.load(Ordering::Acquire)
     }
 }
 

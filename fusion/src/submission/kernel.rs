@@ -28,7 +28,7 @@ pub(crate) struct KernelInner {
     pub(crate) device: Arc<Device>,
     pub(crate) jit: jit::Kernel,
     /// What was given for it, was not used, and was said in the log.
-    pub(crate) said: Mutex<AHashSet<Ignored>>,
+    pub(crate) summary: Mutex<AHashSet<Ignored>>,
     /// Hashes of the numbers and sizes of the latest submissions that were looked at for accesses beyond what is bound.
     pub(crate) within: [AtomicU64; 4],
 }
@@ -36,8 +36,8 @@ pub(crate) struct KernelInner {
 impl KernelInner {
     /// Says in the log what a submission was given in vain, for the first time that it is.
     pub(crate) fn say(&self, ignored: &Ignored) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.len() < MOST_SAID && said.insert(ignored.clone()) {
+        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        if summary.len() < MOST_SAID && summary.insert(ignored.clone()) {
             for note in ignored.notes(self.jit.name()) {
                 tracing::warn!("{note}");
             }

@@ -79,7 +79,7 @@ pub(crate) struct View {
     /// The promotion that it asks for.
     pub(crate) asks: Promote,
     /// Number of times that the address of further bytes of its memory was given out.
-    pub(crate) told: u64,
+    pub(crate) escapes: u64,
     /// The size of an image.
     pub(crate) image: Option<ImageSize>,
     /// Its handle, if no other buffer can take its place ([`BufferInner::stands_alone`]).
@@ -89,11 +89,11 @@ pub(crate) struct View {
 impl View {
     /// A buffer as it is now.
     pub(crate) fn of(buffer: &BufferInner) -> View {
-        let (size, asks, told) = (buffer.size, buffer.promote(), buffer.shared.tellings());
+        let (size, asks, escapes) = (buffer.size, buffer.promote(), buffer.shared.escapes());
         View {
             size,
             asks,
-            told,
+            escapes,
             image: buffer.image_size(),
             only: buffer.stands_alone().then_some(buffer.handle),
         }
@@ -102,10 +102,10 @@ impl View {
     /// Whether a buffer is like this now.
     #[inline]
     pub(crate) fn is_of(&self, buffer: &BufferInner) -> bool {
-        let View { size, asks, told, image, only } = self;
+        let View { size, asks, escapes, image, only } = self;
         *size == buffer.size
             && *asks == buffer.promote()
-            && *told == buffer.shared.tellings()
+            && *escapes == buffer.shared.escapes()
             && match only {
                 None => image.is_none() && !buffer.stands_alone(),
                 Some(only) => {
@@ -196,7 +196,7 @@ impl Call {
                 offset: from,
                 count: many,
                 promote: wish,
-                constant: told,
+                constant: declared,
             } = accessor;
             let holds = |numbers: &Numbers| {
                 let start = buffer.span(accessor.bytes().0..buffer.size).start;
@@ -204,7 +204,7 @@ impl Call {
                     .is_some_and(|bytes| numbers.are_in(bytes))
             };
             let is_same = at == asked_at
-                && (access, promote, constant) == (by, wish, told)
+                && (access, promote, constant) == (by, wish, declared)
                 && (element, ty, offset, count) == (of, of_type, from, many);
             let is_same = is_same && is_right(*place as usize, buffer);
             if !(is_same && numbers.as_ref().is_none_or(holds)) {
@@ -244,7 +244,7 @@ impl Signature {
                     buffers.len() - 1
                 });
                 // It was checked, and is planned, later than the view was taken: nothing has changed meanwhile.
-                if views[place] != view || view.asks != asks || view.told != buffer.shared.tellings() {
+                if views[place] != view || view.asks != asks || view.escapes != buffer.shared.escapes() {
                     return None;
                 }
                 arg.place = place as u32;

@@ -1,4 +1,4 @@
-//! Scripts into a command buffer that the program records and submits itself.
+//! Templates into a command buffer that the program records and submits itself.
 //!
 //! They are checked once for each set of buffers, and then only written down. What they refer to lives as long as what
 //! recording returns.
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use ash::vk::{self, Handle};
 
 use super::{
-    DeviceError, Gpu, Script,
+    CommandTemplate, DeviceError, Gpu,
     check::Needs,
+    command_buffer::Sets,
     passed::Passed,
     record::{Ranges, record_into},
-    script::{Played, Pushes, Resources},
-    sheet::Sets,
+    template::{Played, Pushes, Resources},
 };
 
 /// When and how something reaches memory: pipeline stages, and the accesses that they make.
@@ -111,10 +111,10 @@ impl RawCommandBuffer {
     }
 }
 
-/// A script on memories that were checked, to be recorded as often as wanted.
+/// A template on memories that were checked, to be recorded as often as wanted.
 #[derive(Debug)]
 pub(crate) struct CallerWork {
-    script: Arc<Script>,
+    template: Arc<CommandTemplate>,
     /// Push constants instead of its own.
     pushes: Option<Pushes>,
     /// What its bindings are on these.
@@ -136,22 +136,22 @@ pub(crate) struct Written {
 impl CallerWork {
     /// How many dispatches there are.
     pub(crate) fn dispatches(&self) -> usize {
-        self.script.parts.len()
+        self.template.parts.len()
     }
 }
 
 impl Gpu {
-    /// Checks a script on memories, which is to be recorded for the program.
+    /// Checks a template on memories, which is to be recorded for the program.
     pub(crate) fn caller_work(
         &self,
-        script: &Arc<Script>,
+        template: &Arc<CommandTemplate>,
         pushes: Option<&Pushes>,
         on: Resources,
     ) -> Result<Arc<CallerWork>, DeviceError> {
         let mut ranges = Ranges::new();
-        let needs = Played { script, first: None, pushes }.check(&self.0, &on, &mut ranges)?;
-        let (script, pushes) = (script.clone(), pushes.cloned());
-        Ok(Arc::new(CallerWork { script, pushes, ranges, _on: on, needs, gpu: self.clone() }))
+        let needs = Played { template, first: None, pushes }.check(&self.0, &on, &mut ranges)?;
+        let (template, pushes) = (template.clone(), pushes.cloned());
+        Ok(Arc::new(CallerWork { template, pushes, ranges, _on: on, needs, gpu: self.clone() }))
     }
 
     /// Records them.
@@ -169,7 +169,7 @@ impl Gpu {
         let gpu = &*work.gpu.0;
         let mut sets = Sets::new(gpu);
         sets.prepare(gpu, work.needs)?;
-        let played = Played { script: &work.script, first: None, pushes: work.pushes.as_ref() };
+        let played = Played { template: &work.template, first: None, pushes: work.pushes.as_ref() };
         let passed = work.gpu.passed_to(played)?;
         let around = [into.earlier.map(|e| e.before(Scope::LIST)), into.later.map(|l| Scope::LIST.before(l))];
         record_into(gpu, into.handle, &mut sets, (played, &work.ranges, &passed), &around)?;

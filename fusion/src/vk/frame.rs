@@ -4,8 +4,8 @@
 //! queue's list of idle ones. That ownership is the external synchronisation that Vulkan asks of command and
 //! descriptor pools, so no lock is held while commands are recorded.
 //!
-//! What was recorded of a script stays in the frame when it is idle, without anything that keeps its pipelines or memory alive. Who wants the same
-//! script finds it by its tag, and only has its sets written (`sets`); a script that is gone is never asked for again, and its recordings
+//! What was recorded of a template stays in the frame when it is idle, without anything that keeps its pipelines or memory alive. Who wants the same
+//! template finds it by its tag, and only has its sets written (`sets`); a template that is gone is never asked for again, and its recordings
 //! are recorded over.
 
 use std::{ptr, sync::Arc};
@@ -16,18 +16,18 @@ use vulkano::{VulkanObject, device::Device};
 use super::{
     DeviceError,
     check::Needs,
+    command_buffer::CommandBuffer,
     gpu::GpuInner,
     passed::Passed,
     record::{Ranges, Surroundings, Usage, record, rewrite},
-    script::{Recordable, Wanted},
-    sheet::Sheet,
     stats::{Alive, Recorded},
+    template::{Recordable, Wanted},
 };
 
 /// The reusable part of a submission.
 #[derive(Debug)]
 pub(super) struct Frame {
-    pub(super) sheet: Sheet,
+    pub(super) command_buffer: CommandBuffer,
     pool: vk::CommandPool,
     device: Arc<Device>,
     _alive: Alive,
@@ -63,20 +63,20 @@ impl Frame {
     pub(super) fn new(gpu: &GpuInner, family: u32) -> Result<Frame, DeviceError> {
         let pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::TRANSIENT)?;
         // SAFETY: the pool was just made and no one else knows it.
-        let sheet = unsafe { Sheet::new(gpu, pool) }.inspect_err(|_| {
+        let command_buffer = unsafe { CommandBuffer::new(gpu, pool) }.inspect_err(|_| {
             // SAFETY: the same, and it has no command buffer.
             unsafe { destroy_command_pool(&gpu.device, pool) }
         })?;
         let (device, _alive) = (gpu.device.clone(), gpu.counters.live_frames.one_more());
-        Ok(Frame { sheet, pool, device, _alive })
+        Ok(Frame { command_buffer, pool, device, _alive })
     }
 
     /// Which recording it has that can be submitted again, as [`Wanted::tag`]; 0 for none.
     pub(super) fn tag(&self) -> u64 {
-        self.sheet.recording.as_ref().map_or(0, |recording| recording.tag)
+        self.command_buffer.recording.as_ref().map_or(0, |recording| recording.tag)
     }
 
-    /// Makes the frame's commands these, with what a script's bindings are and the buffers of arguments that they need: what is wanted may be what was recorded here
+    /// Makes the frame's commands these, with what a template's bindings are and the buffers of arguments that they need: what is wanted may be what was recorded here
     /// before, and then only gets its memories. All is checked, and the frame is not pending.
     pub(super) fn take_on(
         &mut self,
@@ -86,34 +86,34 @@ impl Frame {
     ) -> Result<Recorded, DeviceError> {
         let Some(wanted) = wanted else {
             self.prepare(gpu, needs)?;
-            return record(gpu, &mut self.sheet, (what, ranges, passed), around);
+            return record(gpu, &mut self.command_buffer, (what, ranges, passed), around);
         };
-        let Sheet { sets, recording, .. } = &mut self.sheet;
-        if let (Recordable::Script(played, _), Some(recording)) = (&what, &*recording)
+        let CommandBuffer { sets, recording, .. } = &mut self.command_buffer;
+        if let (Recordable::Template(played, _), Some(recording)) = (&what, &*recording)
             && wanted.is(recording)
         {
             rewrite(gpu, sets, (*played, ranges, &passed))?;
             let again = Recorded { recordings: 0, ..recording.counts };
-            self.sheet.keep(what, passed);
+            self.command_buffer.keep(what, passed);
             return Ok(again);
         }
         self.prepare(gpu, needs)?;
         let around = Surroundings { usage: Usage::Again, ..around };
-        let recorded = record(gpu, &mut self.sheet, (what, ranges, passed), around)?;
-        self.sheet.recording = Some(wanted.recorded(recorded));
+        let recorded = record(gpu, &mut self.command_buffer, (what, ranges, passed), around)?;
+        self.command_buffer.recording = Some(wanted.recorded(recorded));
         Ok(recorded)
     }
 
     /// Makes the frame ready to be recorded: pools reset and large enough. The frame is not pending.
     fn prepare(&mut self, gpu: &GpuInner, needs: Needs) -> Result<(), DeviceError> {
-        self.sheet.release();
+        self.command_buffer.release();
         let fns = &self.device.fns().v1_0;
         // SAFETY: the frame is owned here and not pending, so its command buffer is not either.
         let result = unsafe {
             (fns.reset_command_pool)(self.device.handle(), self.pool, vk::CommandPoolResetFlags::empty())
         };
         gpu.ok("vkResetCommandPool", result)?;
-        self.sheet.prepare(gpu, needs)
+        self.command_buffer.prepare(gpu, needs)
     }
 }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::{
     Command, DeviceError, Gpu, Memory, MemoryKind, Pipeline,
-    script::{Played, Recordable},
+    template::{Played, Recordable},
 };
 
 /// One for each dispatch that needs one, in order.
@@ -74,13 +74,13 @@ impl Gpu {
                     _ => None,
                 }))
             }
-            Recordable::Script(played, _) => self.passed_to(*played),
+            Recordable::Template(played, _) => self.passed_to(*played),
         }
     }
 
-    /// The buffers that a script needs.
+    /// The buffers that a template needs.
     pub(super) fn passed_to(&self, played: Played<'_>) -> Result<Passed, DeviceError> {
-        if !played.script.passes {
+        if !played.template.passes {
             return Ok(Passed::new());
         }
         self.pass(played.parts().map(|(part, push)| (&*part.pipeline, push)))

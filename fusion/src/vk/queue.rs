@@ -23,17 +23,17 @@ use vulkano::{
 };
 
 use super::{
-    Caps, Command, DeviceError, Gpu, Profile, Tape,
+    Caps, Command, DeviceError, Gpu, Profile, ReusableCommands,
     clock::Clocks,
     frame::Frame,
     gpu::GpuInner,
     raw::{LockedQueue, QueueLock},
     record::Ranges,
-    script::Recordable,
-    soon::soon,
+    reusable::ReusablePool,
     stats::{Recorded, Submissions},
-    tape::TapePool,
+    template::Recordable,
 };
+use crate::sync::spin_then_lock;
 
 /// Idle frames kept for later.
 const IDLE_FRAMES: usize = 32;
@@ -88,7 +88,7 @@ pub(super) struct QueueShared {
     /// Everything up to this value is complete, its frame retired.
     done: AtomicU64,
     state: Mutex<QueueState>,
-    pub(super) tapes: Arc<TapePool>,
+    pub(super) reusables: Arc<ReusablePool>,
     clocks: Arc<Clocks>,
     /// The lock of the Vulkan queue is inside; the user's own submissions go through it too.
     queue: Arc<Queue>,
@@ -114,7 +114,7 @@ struct QueueState {
 #[derive(Debug)]
 enum Flight {
     Frame(Box<Frame>),
-    Tape(Arc<Tape>),
+    Reusable(Arc<ReusableCommands>),
 }
 
 /// What a submission is about to occupy.
@@ -122,15 +122,15 @@ enum FlightRef<'a> {
     /// Nothing: there are no commands. Says what it is instead.
     Empty(&'static str),
     Frame(Box<Frame>),
-    Tape(&'a Arc<Tape>),
+    Reusable(&'a Arc<ReusableCommands>),
 }
 
 impl FlightRef<'_> {
     fn commands(&self) -> Option<vk::CommandBuffer> {
         match self {
             FlightRef::Empty(_) => None,
-            FlightRef::Frame(frame) => Some(frame.sheet.commands()),
-            FlightRef::Tape(tape) => Some(tape.commands()),
+            FlightRef::Frame(frame) => Some(frame.command_buffer.commands()),
+            FlightRef::Reusable(reusable) => Some(reusable.commands()),
         }
     }
 
@@ -139,8 +139,8 @@ impl FlightRef<'_> {
     fn lines(&self) -> Vec<String> {
         match self {
             FlightRef::Empty(line) => vec![(*line).to_owned()],
-            FlightRef::Frame(frame) => frame.sheet.lines.clone(),
-            FlightRef::Tape(tape) => tape.lines().to_vec(),
+            FlightRef::Frame(frame) => frame.command_buffer.lines.clone(),
+            FlightRef::Reusable(reusable) => reusable.lines().to_vec(),
         }
     }
 }
@@ -150,12 +150,14 @@ impl QueueState {
     #[inline]
     fn takes_off(&mut self, value: u64, flight: FlightRef<'_>) {
         let flight = match (flight, &mut self.latest) {
-            (FlightRef::Tape(tape), Some((latest, Flight::Tape(same)))) if Arc::ptr_eq(tape, same) => {
+            (FlightRef::Reusable(reusable), Some((latest, Flight::Reusable(same))))
+                if Arc::ptr_eq(reusable, same) =>
+            {
                 *latest = value;
                 return;
             }
             (FlightRef::Empty(_), _) => return,
-            (FlightRef::Tape(tape), _) => Flight::Tape(tape.clone()),
+            (FlightRef::Reusable(reusable), _) => Flight::Reusable(reusable.clone()),
             (FlightRef::Frame(frame), _) => Flight::Frame(frame),
         };
         self.pending.extend(self.latest.replace((value, flight)));
@@ -185,16 +187,17 @@ impl QueueShared {
         };
         let timeline = Semaphore::new(queue.device().clone(), info)
             .map_err(|e| DeviceError::call("vkCreateSemaphore", &e))?;
-        let (timeline, state, tapes) = (Arc::new(timeline), Mutex::default(), TapePool::new(queue.device()));
+        let (timeline, state, reusables) =
+            (Arc::new(timeline), Mutex::default(), ReusablePool::new(queue.device()));
         let clocks = Clocks::new(queue.device(), caps.timestamp_period, caps.timestamp_mask());
         let (last, done) = (AtomicU64::new(0), AtomicU64::new(0));
         // Handles come from handles, and this one is given to no one.
         let is_sole = Arc::get_mut(&mut queue).is_some();
-        Ok(QueueShared { index, timeline, last, done, state, tapes, clocks, queue, is_sole, lock })
+        Ok(QueueShared { index, timeline, last, done, state, reusables, clocks, queue, is_sole, lock })
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        soon(&self.state)
+        spin_then_lock(&self.state)
     }
 
     pub(super) fn family(&self) -> u32 {
@@ -227,7 +230,7 @@ impl QueueShared {
         let result = unsafe { counter(gpu.device.handle(), self.timeline.handle(), &mut reached) };
         gpu.ok("vkGetSemaphoreCounterValue", result)?;
         let mut retired: SmallVec<[Box<Frame>; 8]> = SmallVec::new();
-        let mut tapes: SmallVec<[Arc<Tape>; 8]> = SmallVec::new();
+        let mut reusables: SmallVec<[Arc<ReusableCommands>; 8]> = SmallVec::new();
         {
             let mut state = self.lock();
             if reached > self.last() {
@@ -238,18 +241,18 @@ impl QueueShared {
             while let Some(flight) = state.lands(reached) {
                 match flight {
                     Flight::Frame(frame) => retired.push(frame),
-                    Flight::Tape(tape) => tapes.push(tape),
+                    Flight::Reusable(reusable) => reusables.push(reusable),
                 }
             }
             self.done.fetch_max(reached, Ordering::AcqRel);
         }
         // What is let go may free memory: not under the lock.
-        drop(tapes);
+        drop(reusables);
         if retired.is_empty() {
             return Ok(());
         }
         for frame in &mut retired {
-            frame.sheet.release();
+            frame.command_buffer.release();
         }
         let mut state = self.lock();
         state.idle.extend(retired.into_iter().map(|frame| (frame.tag(), frame)));
@@ -405,13 +408,13 @@ impl QueueShared {
 }
 
 impl Gpu {
-    /// Submits what was recorded for a queue by [`GpuQueue::record_script`]. Waits for points of other queues only: what has to
+    /// Submits what was recorded for a queue by [`GpuQueue::record_template`]. Waits for points of other queues only: what has to
     /// come after work of this queue starts with a barrier that was recorded with it.
     #[inline]
     pub(crate) fn play(
         &self,
         lane: u32,
-        tape: &Arc<Tape>,
+        reusable: &Arc<ReusableCommands>,
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
@@ -419,13 +422,13 @@ impl Gpu {
         if self.is_lost() {
             return Err(DeviceError::Lost);
         }
-        if !tape.belongs_to(gpu.id, lane) {
+        if !reusable.belongs_to(gpu.id, lane) {
             return Err(DeviceError::Foreign { what: "recording" });
         }
         let shared = &gpu.queues[lane as usize];
         self.look(lane);
         let clock = if profile { shared.clock(gpu)? } else { None };
-        let (flight, what) = (FlightRef::Tape(tape), tape.counts);
+        let (flight, what) = (FlightRef::Reusable(reusable), reusable.counts);
         let around = clock.as_ref().map(Profile::commands);
         let point = if waits.is_empty() {
             shared.send(gpu, flight, (&[], &[]), around, what)?
@@ -439,14 +442,14 @@ impl Gpu {
     /// As [`Gpu::play`], of what waits for nothing and takes no times. Nothing where it is not as simple as that: then nothing was
     /// submitted, or the device is lost.
     #[inline]
-    pub(crate) fn play_alone(&self, lane: u32, tape: &Arc<Tape>) -> Option<Point> {
+    pub(crate) fn play_alone(&self, lane: u32, reusable: &Arc<ReusableCommands>) -> Option<Point> {
         let gpu = &*self.0;
-        if !tape.belongs_to(gpu.id, lane) {
+        if !reusable.belongs_to(gpu.id, lane) {
             return None;
         }
         let shared = &gpu.queues[lane as usize];
         self.look(lane);
-        let (flight, what) = (FlightRef::Tape(tape), tape.counts);
+        let (flight, what) = (FlightRef::Reusable(reusable), reusable.counts);
         shared.send_now(gpu, shared.lock(), flight, (&[], &[]), None, what).ok()
     }
 
@@ -549,7 +552,7 @@ impl GpuQueue<'_> {
         let around = needs.surroundings(entry_barrier);
         let wanted = match &what {
             Recordable::Commands(_) => None,
-            Recordable::Script(played, _) => played.wanted(around, gpu.is_recording()),
+            Recordable::Template(played, _) => played.wanted(around, gpu.is_recording()),
         };
         let mut frame = shared.take_frame(gpu, wanted.map_or(0, |wanted| wanted.tag))?;
         let recorded = frame.take_on(gpu, (what, &ranges, passed, wanted), (needs, around))?;

@@ -9,12 +9,12 @@ use vulkano::{VulkanObject, device::DeviceFunctions};
 use super::{
     Barrier, Command, Dependency, DeviceError, Dispatch, Memory, Pipeline, Resource, Texture,
     check::{self, Needs},
+    command_buffer::{CommandBuffer, Sets},
     gpu::GpuInner,
     passed::Passed,
     pipeline::SetLayout,
-    script::{Part, Played, Recordable},
-    sheet::{Sets, Sheet},
     stats::Recorded,
+    template::{Part, Played, Recordable},
 };
 
 /// What is bound, in the order of a pipeline's bindings, or of those of several.
@@ -86,17 +86,17 @@ pub(super) struct Surroundings {
     pub(super) usage: Usage,
 }
 
-/// Records checked commands into a prepared sheet, with what a script's bindings are and the buffers of arguments that they need.
+/// Records checked commands into a prepared command buffer, with what a template's bindings are and the buffers of arguments that they need.
 pub(super) fn record(
     gpu: &GpuInner,
-    sheet: &mut Sheet,
+    command_buffer: &mut CommandBuffer,
     (what, ranges, passed): (Recordable<'_>, &Ranges, Passed),
     around: Surroundings,
 ) -> Result<Recorded, DeviceError> {
     let mut recorder = Recorder {
         gpu,
         fns: gpu.device.fns(),
-        to: sheet.commands(),
+        to: command_buffer.commands(),
         bound: vk::Pipeline::null(),
         passed: passed.iter(),
         counts: Recorded { recordings: 1, ..Recorded::default() },
@@ -112,17 +112,17 @@ pub(super) fn record(
         Recordable::Commands(commands) => {
             for command in *commands {
                 match command {
-                    Command::Dispatch(dispatch) => recorder.one(&mut sheet.sets, dispatch)?,
+                    Command::Dispatch(dispatch) => recorder.one(&mut command_buffer.sets, dispatch)?,
                     Command::Barrier(barrier) => recorder.barrier(*barrier),
                     transfer => recorder.transfer(transfer),
                 }
             }
         }
-        Recordable::Script(played, _) => {
+        Recordable::Template(played, _) => {
             if let Some(barrier) = played.first {
                 recorder.barrier(barrier);
             }
-            recorder.script(&mut sheet.sets, *played, ranges)?;
+            recorder.template(&mut command_buffer.sets, *played, ranges)?;
         }
     }
     if around.host {
@@ -130,13 +130,13 @@ pub(super) fn record(
     }
     recorder.end()?;
     let recorded = recorder.counts;
-    sheet.lines = recorder.lines.unwrap_or_default();
-    sheet.sets.end();
-    sheet.keep(what, passed);
+    command_buffer.lines = recorder.lines.unwrap_or_default();
+    command_buffer.sets.end();
+    command_buffer.keep(what, passed);
     Ok(recorded)
 }
 
-/// Gives the sets of a recorded script other memories, with the buffers of arguments that they need. What is recorded is the same as it would be on
+/// Gives the sets of a recorded template other memories, with the buffers of arguments that they need. What is recorded is the same as it would be on
 /// these, and no submission of it is pending.
 pub(super) fn rewrite(
     gpu: &GpuInner,
@@ -169,7 +169,7 @@ fn write(gpu: &GpuInner, set: vk::DescriptorSet, layout: &SetLayout, bound: &[De
     unsafe { update(gpu.device.handle(), set, layout.template, data) };
 }
 
-/// Records a checked script into a command buffer of the program's, which is being recorded, between two dependencies. The
+/// Records a checked template into a command buffer of the program's, which is being recorded, between two dependencies. The
 /// sets are prepared where any are needed, and kept by the caller as everything else is.
 pub(super) fn record_into(
     gpu: &GpuInner,
@@ -184,7 +184,7 @@ pub(super) fn record_into(
     if let Some(before) = before {
         recorder.dependency(&before.info());
     }
-    recorder.script(sets, played, ranges)?;
+    recorder.template(sets, played, ranges)?;
     if let Some(after) = after {
         recorder.dependency(&after.info());
     }
@@ -270,7 +270,7 @@ impl Recorder<'_> {
         self.dispatch(sets, pipeline, &bound, push, *groups)
     }
 
-    fn script(&mut self, sets: &mut Sets, played: Played<'_>, ranges: &Ranges) -> Result<(), DeviceError> {
+    fn template(&mut self, sets: &mut Sets, played: Played<'_>, ranges: &Ranges) -> Result<(), DeviceError> {
         for (part, push, bound) in played.bound(ranges) {
             let Part { barrier, pipeline, bindings: _, push: _, groups } = part;
             if let Some(barrier) = barrier {
@@ -299,7 +299,7 @@ impl Recorder<'_> {
         self.note(|| format!("dispatch {groups:?} pipeline {}", pipeline.id()));
         self.counts.dispatches += 1;
         if self.bound != pipeline.handle() {
-            // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the sheet keeps it).
+            // SAFETY: the command buffer is being recorded; the pipeline is alive and stays so (the command buffer keeps it).
             unsafe {
                 (self.fns.v1_0.cmd_bind_pipeline)(self.to, vk::PipelineBindPoint::COMPUTE, pipeline.handle());
             }
@@ -365,7 +365,7 @@ impl Recorder<'_> {
                     .src_offset(src.base() + src_offset)
                     .dst_offset(dst.base() + dst_offset)
                     .size(*len);
-                // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the sheet keeps both.
+                // SAFETY: the ranges lie inside their buffers and do not overlap (checked); the command buffer keeps both.
                 unsafe {
                     (self.fns.v1_0.cmd_copy_buffer)(self.to, src.handle(), dst.handle(), 1, &region);
                 }
@@ -374,7 +374,7 @@ impl Recorder<'_> {
                 self.note(|| format!("fill {len}"));
                 self.counts.transfers += 1;
                 let at = dst.base() + offset;
-                // SAFETY: the range lies inside the buffer and is made of whole words (checked); the sheet keeps it.
+                // SAFETY: the range lies inside the buffer and is made of whole words (checked); the command buffer keeps it.
                 unsafe {
                     (self.fns.v1_0.cmd_fill_buffer)(self.to, dst.handle(), at, *len, *word);
                 }
@@ -400,7 +400,7 @@ impl Recorder<'_> {
                 self.counts.transfers += 1;
                 let region = whole_image(dst, src.base());
                 // SAFETY: the buffer has as many bytes as the image (checked), which is in this layout from when it was
-                // made; the sheet keeps both.
+                // made; the command buffer keeps both.
                 unsafe {
                     (self.fns.v1_0.cmd_copy_buffer_to_image)(
                         self.to,
@@ -453,7 +453,7 @@ impl Recorder<'_> {
             .image(texture.handle())
             .subresource_range(whole)];
         let info = vk::DependencyInfo::default().image_memory_barriers(&barriers);
-        // SAFETY: the command buffer is being recorded, `info` outlives the call, the image is new and kept by the sheet.
+        // SAFETY: the command buffer is being recorded, `info` outlives the call, the image is new and kept by the command buffer.
         unsafe { (self.gpu.calls.barrier)(self.to, &info) };
         let zeros = texture.zeros();
         // SAFETY: the image is of colours, is in this layout by the barrier above, and was made for transfers.

@@ -20,8 +20,9 @@ use ash::vk;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
-use super::{BindingKind, DeviceError, gpu::GpuInner, record::Descriptor, soon::soon};
+use super::{BindingKind, DeviceError, gpu::GpuInner, record::Descriptor};
 use crate::jit::SetBinding;
+use crate::sync::spin_then_lock;
 
 /// How many descriptors of a pipeline may be of bindings that are updated after they were bound; none where the device was made without.
 #[derive(Debug, Clone, Copy, Default)]
@@ -207,7 +208,7 @@ impl SetShapes {
 impl SetShape {
     /// A set that no one else has. What it names is not to be looked at before it is written.
     pub(super) fn take(self: &Arc<Self>, gpu: &GpuInner) -> Result<Set, DeviceError> {
-        let mut sets = soon(&self.sets);
+        let mut sets = spin_then_lock(&self.sets);
         let handle = match sets.idle.pop() {
             Some(idle) => idle,
             None => self.more(gpu, &mut sets)?,
@@ -265,7 +266,7 @@ impl Set {
 
 impl Drop for Set {
     fn drop(&mut self) {
-        soon(&self.shape.sets).idle.push(self.handle);
+        spin_then_lock(&self.shape.sets).idle.push(self.handle);
     }
 }
 

@@ -54,7 +54,7 @@ impl Drop for Alive {
 pub(super) struct Counters {
     pipelines: AtomicU64,
     allocations: AtomicU64,
-    tapes: AtomicU64,
+    reusables: AtomicU64,
     pub(super) live_buffers: Live,
     pub(super) live_pipelines: Live,
     pub(super) live_frames: Live,
@@ -96,15 +96,15 @@ impl Counters {
         self.allocations.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn tape(&self) {
-        self.tapes.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn reusable(&self) {
+        self.reusables.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn read(&self, queues: impl Iterator<Item = Submissions>) -> GpuStats {
         let mut stats = GpuStats {
             pipelines: self.pipelines.load(Ordering::Relaxed),
             allocations: self.allocations.load(Ordering::Relaxed),
-            recordings: self.tapes.load(Ordering::Relaxed),
+            recordings: self.reusables.load(Ordering::Relaxed),
             live: [&self.live_buffers, &self.live_pipelines, &self.live_frames]
                 .map(|live| live.0.load(Ordering::Relaxed)),
             ..GpuStats::default()

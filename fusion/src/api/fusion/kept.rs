@@ -20,7 +20,7 @@ use crate::{
         launch::Launch,
     },
     report::{
-        list::Said,
+        list::Summary,
         outcome::{CancelCause, Outcome},
     },
     runtime::{
@@ -224,7 +224,7 @@ impl FusionWrapper {
             }
             Ended::Already(completion) => {
                 let outcome =
-                    completion.settled().map_or(Outcome::Pending, |settled| settled.said.outcome.clone());
+                    completion.settled().map_or(Outcome::Pending, |settled| settled.summary.outcome.clone());
                 Err(FusionError::NotKept { outcome }.into())
             }
             Ended::Never => Err(FusionError::NotFusing.into()),
@@ -244,7 +244,7 @@ impl FusedList {
     }
 
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
-        let exec = GraphExec::passing(family.queue.inner.context.key, &buffers, list.passes(&pushes));
+        let exec = GraphExec::passing(family.queue.inner.context.token, &buffers, list.passes(&pushes));
         let (exec, event) = (Arc::new(exec), OnceLock::new());
         FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, exec, event }) }
     }
@@ -430,18 +430,18 @@ impl ContextInner {
     fn launch_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let graph = kept.list.graph.get().filter(|_| !self.judged.any_dropped())?;
         // If it enters fusion mode now, that is after this.
-        let may = |said: &Arc<Said>| {
+        let may = |summary: &Arc<Summary>| {
             let may = origin.is_direct() && kept.exec.is_in_force(self.contents.load(Acquire));
-            kept.event.get().filter(|event| may && event.is_of_launches(origin, said)).cloned()
+            kept.event.get().filter(|event| may && event.is_of_launches(origin, summary)).cloned()
         };
         if let Some((submitted, event)) = self.relaunch(origin, (graph, &kept.exec), may) {
             return Some(Event::of_run(event, submitted));
         }
         let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
-        let (submitted, said) = self.launch_kept(origin, &launch)?;
-        let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, said.clone()));
-        let is_it = shared.is_of_launches(origin, &said);
-        let event = if is_it { shared.clone() } else { EventInner::of_launches(origin, said) };
+        let (submitted, summary) = self.launch_kept(origin, &launch)?;
+        let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, summary.clone()));
+        let is_it = shared.is_of_launches(origin, &summary);
+        let event = if is_it { shared.clone() } else { EventInner::of_launches(origin, summary) };
         Some(Event::of_run(event, submitted))
     }
 
@@ -457,23 +457,23 @@ impl ContextInner {
         let (origin, passed) = (&kept.queue.inner.origin, list.passes(others));
         self.room(origin);
         let launch = Launch { graph, buffers: with, pushes: passed.as_ref(), exec: None };
-        let (submitted, said) = self.launch_kept(origin, &launch)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
+        let (submitted, summary) = self.launch_kept(origin, &launch)?;
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
     }
 
     /// Launches the graph of a kept list, if nothing is in the way.
-    fn launch_kept(&self, origin: &Origin, launch: &Launch<'_>) -> Option<(Submitted, Arc<Said>)> {
+    fn launch_kept(&self, origin: &Origin, launch: &Launch<'_>) -> Option<(Submitted, Arc<Summary>)> {
         let Launch { graph, buffers, exec, .. } = *launch;
         let mut schedule = self.lock_as_it_is();
         if !origin.is_direct() {
             return None;
         }
         let in_force = exec.filter(|exec| exec.is_in_force(self.contents.load(Acquire)));
-        let Schedule { deps, key, revoked, .. } = &mut *schedule;
+        let Schedule { deps, token, revoked, .. } = &mut *schedule;
         let repeats = in_force.is_some_and(|exec| {
-            exec.state(key).owned == Some((origin.id, *revoked))
+            exec.state(token).owned == Some((origin.id, *revoked))
                 && !graph.has_numbers()
-                && exec.repeats(deps, key, origin.lane)
+                && exec.repeats(deps, token, origin.lane)
         });
         if !repeats {
             schedule.settle_relaunches();

@@ -27,7 +27,7 @@ impl Queue {
         let context = &self.inner.context;
         let mut schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.wait_for(semaphore)?;
-        self.inner.past.get(&mut schedule.key).ran(submitted.point);
+        self.inner.past.get(&mut schedule.token).ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
@@ -42,7 +42,7 @@ impl Queue {
         context.end_list(&self.inner.queue, &End::Cancel(CancelCause::Semaphore))?;
         let mut schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
-        self.inner.past.get(&mut schedule.key).ran(submitted.point);
+        self.inner.past.get(&mut schedule.token).ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

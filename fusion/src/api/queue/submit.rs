@@ -93,10 +93,10 @@ impl Queue {
             return Some(event);
         }
         let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
-        let (exec, pushes) = (cached.exec(&mut schedule.key, &buffers), pushes.as_ref());
+        let (exec, pushes) = (cached.exec(&mut schedule.token, &buffers), pushes.as_ref());
         let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
-        let (submitted, said) = context.launch(schedule, origin, &launch, false)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, said)))
+        let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
+        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.

@@ -14,7 +14,7 @@ use crate::submission::{
 
 /// The known bytes of one memory.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownBytes {
     /// In order of their starts. No two overlap or meet.
     pieces: Vec<Piece>,
     /// Gone when nothing uses the memory any more.
@@ -42,7 +42,7 @@ impl Piece {
     }
 }
 
-impl Known {
+impl KnownBytes {
     fn overlaps(&self, span: Span) -> bool {
         self.pieces.iter().any(|piece| piece.span().overlaps(span))
     }
@@ -98,7 +98,7 @@ impl Dependencies {
         }
         // A submission that repeats without asking the dependency graph may write these bytes, and would not forget them.
         self.disturb(memory.id);
-        let empty = || Known { pieces: Vec::new(), memory: Arc::downgrade(memory) };
+        let empty = || KnownBytes { pieces: Vec::new(), memory: Arc::downgrade(memory) };
         self.known.entry(memory.id).or_insert_with(empty).add(start, bytes);
     }
 

@@ -91,8 +91,8 @@ fn contents_are_taken_as_they_are_once_nothing_uses_them() {
 #[test]
 fn an_address_is_known_of_the_bytes_that_it_was_told_for() {
     let memory = SharedMemory::new();
-    assert!(!memory.is_told(Span::new(0, 100)));
-    assert!(memory.tell(Span::new(0, 50)));
-    assert!(!memory.tell(Span::new(10, 20)), "nothing new");
-    assert!(memory.is_told(Span::new(49, 100)) && !memory.is_told(Span::new(50, 100)));
+    assert!(!memory.is_escaped(Span::new(0, 100)));
+    assert!(memory.escape(Span::new(0, 50)));
+    assert!(!memory.escape(Span::new(10, 20)), "nothing new");
+    assert!(memory.is_escaped(Span::new(49, 100)) && !memory.is_escaped(Span::new(50, 100)));
 }

@@ -42,7 +42,7 @@ fn signature() -> Signature {
         push: smallvec![1, 2, 3, 4],
         args: smallvec![arg(0, first, Access::Read), arg(1, second, Access::Write)],
     };
-    let view = View { size: 256, asks: Promote::None, told: 0, image: None, only: None };
+    let view = View { size: 256, asks: Promote::None, escapes: 0, image: None, only: None };
     Signature {
         properties: Some(FusionProperties::new()),
         calls: vec![call(0, 1), call(1, 2)],
@@ -99,7 +99,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
         View {
             size: |view| view.size = 512,
             asks: |view| view.asks = Promote::Auto,
-            told: |view| view.told = 1,
+            escapes: |view| view.escapes = 1,
             image: |view| view.image = Some(ImageSize { extent: [1, 1, 0], levels: 1, samples: 1 }),
             only: |view| view.only = Some(HandleId::next()),
         }

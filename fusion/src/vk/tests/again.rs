@@ -1,9 +1,9 @@
-//! What was recorded of a script is submitted again on other memories.
+//! What was recorded of a template is submitted again on other memories.
 
 use std::thread;
 
 use super::*;
-use crate::vk::{Barrier, Played, Point, Pushes, Resources, Script};
+use crate::vk::{Barrier, CommandTemplate, Played, Point, Pushes, Resources};
 
 const N: usize = 256;
 
@@ -19,27 +19,31 @@ fn can(gpu: &Gpu) -> bool {
     can
 }
 
-fn script(gpu: &Gpu, dispatches: &[(Option<Barrier>, Dispatch)], on: &[&Arc<Memory>]) -> Arc<Script> {
+fn template(
+    gpu: &Gpu,
+    dispatches: &[(Option<Barrier>, Dispatch)],
+    on: &[&Arc<Memory>],
+) -> Arc<CommandTemplate> {
     let number = |resource: &Resource| match resource {
         Resource::Buffer(memory) => on.iter().position(|one| one.id() == memory.id()),
         Resource::Texture(_) => None,
     };
     let dispatches = dispatches.iter().map(|(barrier, dispatch)| (*barrier, dispatch));
-    Arc::new(gpu.script(dispatches, number).unwrap().expect("a script"))
+    Arc::new(gpu.template(dispatches, number).unwrap().expect("a template"))
 }
 
 /// `dst[i] = src[i] + k` on memories 0 and 1.
-fn adds(gpu: &Gpu, pipeline: &Arc<Pipeline>, k: u32) -> Arc<Script> {
+fn adds(gpu: &Gpu, pipeline: &Arc<Pipeline>, k: u32) -> Arc<CommandTemplate> {
     let (src, dst) = (zeroed(gpu, N), zeroed(gpu, N));
-    script(gpu, &[(None, add(pipeline, &src, &dst, k))], &[&src, &dst])
+    template(gpu, &[(None, add(pipeline, &src, &dst, k))], &[&src, &dst])
 }
 
 /// Two in a row, over a temporary: `c[i] = a[i] + 3`.
-fn adds_twice(gpu: &Gpu, pipeline: &Arc<Pipeline>) -> Arc<Script> {
+fn adds_twice(gpu: &Gpu, pipeline: &Arc<Pipeline>) -> Arc<CommandTemplate> {
     let [a, b, c] = [(); 3].map(|()| zeroed(gpu, N));
     let dispatches =
         [(None, add(pipeline, &a, &b, 1)), (Some(Barrier::ComputeToCompute), add(pipeline, &b, &c, 2))];
-    script(gpu, &dispatches, &[&a, &b, &c])
+    template(gpu, &dispatches, &[&a, &b, &c])
 }
 
 fn on(memories: &[&Arc<Memory>]) -> Resources {
@@ -48,11 +52,11 @@ fn on(memories: &[&Arc<Memory>]) -> Resources {
 
 fn run(
     gpu: &Gpu,
-    (script, first, pushes): (&Arc<Script>, Option<Barrier>, Option<&Pushes>),
+    (template, first, pushes): (&Arc<CommandTemplate>, Option<Barrier>, Option<&Pushes>),
     memories: &[&Arc<Memory>],
 ) -> Point {
-    let played = Played { script, first, pushes };
-    gpu.queue(0).unwrap().submit_script(played, &mut on(memories), &[], false).unwrap().point
+    let played = Played { template, first, pushes };
+    gpu.queue(0).unwrap().submit_template(played, &mut on(memories), &[], false).unwrap().point
 }
 
 /// Has everything that was submitted seen complete, and its frames idle.
@@ -73,14 +77,14 @@ fn counting(from: u32) -> Vec<u32> {
 fn a_script_is_recorded_once_for_other_memories() {
     let Some(gpu) = open(false) else { return };
     let pipeline = add_pipeline(&gpu);
-    let script = adds_twice(&gpu, &pipeline);
+    let template = adds_twice(&gpu, &pipeline);
     let before = gpu.stats();
     for round in 0..20 {
         // Gone before the next round, and perhaps at the same address.
         let (a, b, c) = (memory_of(&gpu, &counting(round)), zeroed(&gpu, N), zeroed(&gpu, N));
         settle(&gpu);
         let recorded = recordings(&gpu);
-        let point = run(&gpu, (&script, None, None), &[&a, &b, &c]);
+        let point = run(&gpu, (&template, None, None), &[&a, &b, &c]);
         if can(&gpu) {
             assert_eq!(recordings(&gpu) - recorded, u64::from(round == 0), "round {round}");
         }
@@ -90,14 +94,14 @@ fn a_script_is_recorded_once_for_other_memories() {
     }
     let counted = gpu.stats().dispatches - before.dispatches;
     assert_eq!(counted, 40, "each submission counts its dispatches");
-    assert_eq!(Arc::strong_count(&script), 1);
+    assert_eq!(Arc::strong_count(&template), 1);
 }
 
 #[test]
 fn pending_runs_have_sets_of_their_own() {
     let Some(gpu) = open(false) else { return };
     let (pipeline, busy_one) = (add_pipeline(&gpu), busy_pipeline(&gpu));
-    let script = adds(&gpu, &pipeline, 5);
+    let template = adds(&gpu, &pipeline, 5);
     let all: Vec<_> = (0..40).map(|at| (memory_of(&gpu, &counting(1000 * at)), zeroed(&gpu, N))).collect();
     let slow = zeroed(&gpu, 64);
     for round in 0..3 {
@@ -107,7 +111,7 @@ fn pending_runs_have_sets_of_their_own() {
         gpu.queue(0).unwrap().submit(&[busy(&busy_one, &slow, LONG)], &[], false).unwrap();
         let full = Some(Barrier::Full);
         let points: Vec<_> =
-            all.iter().map(|(src, dst)| run(&gpu, (&script, full, None), &[src, dst])).collect();
+            all.iter().map(|(src, dst)| run(&gpu, (&template, full, None), &[src, dst])).collect();
         let last = *points.last().unwrap();
         assert!(recordings(&gpu) > recorded);
         for (at, (_, dst)) in (0..).zip(&all) {
@@ -126,12 +130,12 @@ fn a_pending_recording_is_not_taken() {
     let busy_one = busy_pipeline(&gpu);
     let memory = zeroed(&gpu, 64);
     let Command::Dispatch(dispatch) = busy(&busy_one, &memory, LONG) else { unreachable!() };
-    let script = script(&gpu, &[(None, dispatch)], &[&memory]);
+    let template = template(&gpu, &[(None, dispatch)], &[&memory]);
     let (first, second) = (zeroed(&gpu, 64), zeroed(&gpu, 64));
     settle(&gpu);
     let recorded = recordings(&gpu);
-    run(&gpu, (&script, None, None), &[&first]);
-    let point = run(&gpu, (&script, None, None), &[&second]);
+    run(&gpu, (&template, None, None), &[&first]);
+    let point = run(&gpu, (&template, None, None), &[&second]);
     assert_eq!(recordings(&gpu) - recorded, 2, "the first was pending");
     for memory in [&first, &second] {
         assert_eq!(read(&gpu, memory, point), vec![4 * LONG; 64]);
@@ -139,7 +143,7 @@ fn a_pending_recording_is_not_taken() {
     if can(&gpu) {
         settle(&gpu);
         let recorded = recordings(&gpu);
-        let point = run(&gpu, (&script, None, None), &[&second]);
+        let point = run(&gpu, (&template, None, None), &[&second]);
         assert_eq!(read(&gpu, &second, point), vec![8 * LONG; 64]);
         assert_eq!(read(&gpu, &first, point), vec![4 * LONG; 64]);
         assert_eq!(recordings(&gpu) - recorded, 0);
@@ -166,11 +170,11 @@ fn what_differs_is_recorded_anew() {
     ];
     let (src, others) = (memory_of(&gpu, &counting(0)), [zeroed(&gpu, N), zeroed(&gpu, N)]);
     for round in 0..2 {
-        for (number, (script, first, pushes, k)) in wanted.iter().enumerate() {
+        for (number, (template, first, pushes, k)) in wanted.iter().enumerate() {
             for run_of in 0..3 {
                 settle(&gpu);
                 let (recorded, dst) = (recordings(&gpu), &others[run_of % 2]);
-                let point = run(&gpu, (script, *first, *pushes), &[&src, dst]);
+                let point = run(&gpu, (template, *first, *pushes), &[&src, dst]);
                 let recorded = recordings(&gpu) - recorded;
                 // What is passed is recorded to stay when it comes again.
                 let new = round == 0 && run_of <= usize::from(pushes.is_some());
@@ -180,7 +184,7 @@ fn what_differs_is_recorded_anew() {
             }
         }
     }
-    // The same bytes as the script's own are the same recording or another, and right.
+    // The same bytes as the template's own are the same recording or another, and right.
     let point = run(&gpu, (&one, None, Some(&passing(1))), &[&src, &others[0]]);
     assert_eq!(read(&gpu, &others[0], point), counting(1));
     // What a test looks at is described, though it was recorded when no one looked.
@@ -202,11 +206,11 @@ fn more_lists_than_frames_stay_right_and_bounded() {
     let pipeline = add_pipeline(&gpu);
     let live = || gpu.stats().live;
     for round in 0..3 {
-        let scripts: Vec<_> = (0..80).map(|k| adds(&gpu, &pipeline, k)).collect();
+        let templates: Vec<_> = (0..80).map(|k| adds(&gpu, &pipeline, k)).collect();
         let src = memory_of(&gpu, &counting(round));
-        for (k, script) in (0..).zip(&scripts) {
+        for (k, template) in (0..).zip(&templates) {
             let dst = zeroed(&gpu, N);
-            let point = run(&gpu, (script, None, None), &[&src, &dst]);
+            let point = run(&gpu, (template, None, None), &[&src, &dst]);
             assert_eq!(read(&gpu, &dst, point), counting(round + k));
         }
         settle(&gpu);
@@ -223,11 +227,11 @@ fn a_recording_outlives_its_pipeline_and_is_recorded_over() {
     let Some(gpu) = open(false) else { return };
     let (src, dst) = (memory_of(&gpu, &counting(0)), zeroed(&gpu, N));
     for k in 0..40 {
-        let script = adds(&gpu, &add_pipeline(&gpu), k);
-        let point = run(&gpu, (&script, None, None), &[&src, &dst]);
+        let template = adds(&gpu, &add_pipeline(&gpu), k);
+        let point = run(&gpu, (&template, None, None), &[&src, &dst]);
         assert_eq!(read(&gpu, &dst, point), counting(k));
         settle(&gpu);
-        drop(script);
+        drop(template);
         assert_eq!(gpu.stats().live[1], 0, "pipelines");
     }
 }
@@ -236,16 +240,16 @@ fn a_recording_outlives_its_pipeline_and_is_recorded_over() {
 fn many_threads_run_one_script() {
     let Some(gpu) = open(false) else { return };
     let pipeline = add_pipeline(&gpu);
-    let script = adds(&gpu, &pipeline, 11);
+    let template = adds(&gpu, &pipeline, 11);
     thread::scope(|scope| {
         for t in 0..4_u32 {
-            let (gpu, script) = (&*gpu, &script);
+            let (gpu, template) = (&*gpu, &template);
             scope.spawn(move || {
                 let src = memory_of(gpu, &counting(t));
                 let all: Vec<_> = (0..50).map(|_| zeroed(gpu, N)).collect();
                 let full = Some(Barrier::Full);
                 let points: Vec<_> =
-                    all.iter().map(|dst| run(gpu, (script, full, None), &[&src, dst])).collect();
+                    all.iter().map(|dst| run(gpu, (template, full, None), &[&src, dst])).collect();
                 for (dst, point) in all.iter().zip(points) {
                     assert_eq!(read(gpu, dst, point), counting(t + 11));
                 }
@@ -260,11 +264,12 @@ fn times_are_taken_of_what_is_submitted_again() {
     let busy_one = busy_pipeline(&gpu);
     let memory = zeroed(&gpu, 64);
     let Command::Dispatch(dispatch) = busy(&busy_one, &memory, 20_000) else { unreachable!() };
-    let script = script(&gpu, &[(None, dispatch)], &[&memory]);
+    let template = template(&gpu, &[(None, dispatch)], &[&memory]);
     for _ in 0..3 {
         settle(&gpu);
-        let played = Played { script: &script, first: None, pushes: None };
-        let submitted = gpu.queue(0).unwrap().submit_script(played, &mut on(&[&memory]), &[], true).unwrap();
+        let played = Played { template: &template, first: None, pushes: None };
+        let submitted =
+            gpu.queue(0).unwrap().submit_template(played, &mut on(&[&memory]), &[], true).unwrap();
         gpu.wait(submitted.point, None).unwrap();
         assert!(submitted.profile.is_some() || gpu.caps().timestamp_period == 0.0);
     }
@@ -274,15 +279,15 @@ fn times_are_taken_of_what_is_submitted_again() {
 fn a_lost_device_lets_go_of_what_was_recorded() {
     let Some(gpu) = open(false) else { return };
     let pipeline = add_pipeline(&gpu);
-    let script = adds(&gpu, &pipeline, 1);
+    let template = adds(&gpu, &pipeline, 1);
     let (src, dst) = (zeroed(&gpu, N), zeroed(&gpu, N));
-    run(&gpu, (&script, None, None), &[&src, &dst]);
+    run(&gpu, (&template, None, None), &[&src, &dst]);
     settle(&gpu);
-    run(&gpu, (&script, None, None), &[&src, &dst]);
+    run(&gpu, (&template, None, None), &[&src, &dst]);
     gpu.wait_idle().unwrap();
     gpu.inject_loss();
-    let played = Played { script: &script, first: None, pushes: None };
-    let lost = gpu.queue(0).unwrap().submit_script(played, &mut on(&[&src, &dst]), &[], false).unwrap_err();
+    let played = Played { template: &template, first: None, pushes: None };
+    let lost = gpu.queue(0).unwrap().submit_template(played, &mut on(&[&src, &dst]), &[], false).unwrap_err();
     assert_eq!(lost, DeviceError::Lost);
 }
 
@@ -291,12 +296,12 @@ fn without_the_feature_it_is_recorded_each_time() {
     let Some(gpu) = open(true) else { return };
     let pipeline = add_pipeline(&gpu);
     assert!(!pipeline.is_rewritable());
-    let script = adds(&gpu, &pipeline, 5);
+    let template = adds(&gpu, &pipeline, 5);
     for round in 0..5 {
         let (src, dst) = (memory_of(&gpu, &counting(round)), zeroed(&gpu, N));
         settle(&gpu);
         let recorded = recordings(&gpu);
-        let point = run(&gpu, (&script, None, None), &[&src, &dst]);
+        let point = run(&gpu, (&template, None, None), &[&src, &dst]);
         assert_eq!(recordings(&gpu) - recorded, 1);
         assert_eq!(read(&gpu, &dst, point), counting(round + 5));
     }

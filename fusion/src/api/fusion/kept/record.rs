@@ -17,7 +17,7 @@ use crate::{
         launch::Launch,
     },
     report::{
-        list::{FusionReport, Reported, Said},
+        list::{FusionReport, Reported, Summary},
         outcome::{CancelCause, Outcome},
     },
     runtime::{
@@ -41,7 +41,7 @@ pub struct Recorded {
     _written: Written,
     dispatches: usize,
     waits: SmallVec<[(vk::Semaphore, u64); 2]>,
-    said: Arc<Said>,
+    summary: Arc<Summary>,
 }
 
 impl Recorded {
@@ -62,13 +62,13 @@ impl Recorded {
     /// What became of the list.
     #[must_use]
     pub fn outcome(&self) -> &Outcome {
-        &self.said.outcome
+        &self.summary.outcome
     }
 
     /// What happened to the list.
     #[must_use]
     pub fn report(&self) -> Option<Arc<FusionReport>> {
-        self.said.report.as_ref().map(Reported::report)
+        self.summary.report.as_ref().map(Reported::report)
     }
 }
 
@@ -99,12 +99,12 @@ impl ContextInner {
         let graph = kept.list.graph.get().filter(|graph| !self.judged.any_dropped() && !graph.has_numbers());
         if let Some(graph) = graph {
             let (mut schedule, _direct) = self.locked_for(kept)?;
-            let Schedule { deps, key, .. } = &mut *schedule;
+            let Schedule { deps, token, .. } = &mut *schedule;
             let (buffers, exec) = (&kept.buffers, Some(&kept.exec));
             let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
             if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
                 let launch = Launch { graph, buffers, pushes: None, exec };
-                return self.write_down(deps, launch, kept.exec.state(key), into);
+                return self.write_down(deps, launch, kept.exec.state(token), into);
             }
         }
         self.record_first(kept, into)
@@ -212,9 +212,9 @@ impl ContextInner {
             }
         }
         let written = self.gpu.record_for_caller(&work, into)?;
-        let said = launch.come_into_force(&self.device, state).clone();
+        let summary = launch.come_into_force(&self.device, state).clone();
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
-        Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, said })
+        Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, summary })
     }
 }
 

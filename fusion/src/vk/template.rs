@@ -1,11 +1,11 @@
 //! Dispatches that are checked once, and run on other memory each time.
 //!
-//! A script names memories by number. What does not depend on them (pipelines, counts, push constants, which bindings there
-//! are) is checked when the script is made; of the memories it runs on, only that each range can be bound.
+//! A template names memories by number. What does not depend on them (pipelines, counts, push constants, which bindings there
+//! are) is checked when the template is made; of the memories it runs on, only that each range can be bound.
 //!
-//! Where all sets may be written after they were bound, what was recorded of a script is submitted again on other memories once its latest
-//! submission is complete. It is the same recording where script, push constants, the barrier that comes first and what is around
-//! it are the same; arguments that are read through a buffer come with the sets. Push constants other than the script's own are worth that when
+//! Where all sets may be written after they were bound, what was recorded of a template is submitted again on other memories once its latest
+//! submission is complete. It is the same recording where template, push constants, the barrier that comes first and what is around
+//! it are the same; arguments that are read through a buffer come with the sets. Push constants other than the template's own are worth that when
 //! they come again.
 
 use std::sync::{
@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use super::{
     Barrier, BindingKind, Command, DeviceError, Dispatch, Gpu, GpuQueue, Pipeline, Point, Resource,
-    Submitted, Tape,
+    ReusableCommands, Submitted,
     check::{self, Needs},
     gpu::{GpuInner, unique_id},
     record::{Descriptor, Ranges, Surroundings},
@@ -27,7 +27,7 @@ use crate::jit::SetBinding;
 
 /// Dispatches on memories by number.
 #[derive(Debug)]
-pub(crate) struct Script {
+pub(crate) struct CommandTemplate {
     /// A number that no other has.
     id: u64,
     gpu: u64,
@@ -44,17 +44,17 @@ pub(crate) struct Script {
 /// Push constants, dispatch by dispatch.
 pub(crate) type Pushes = SmallVec<[SmallVec<[u8; 64]>; 1]>;
 
-/// A script as it is recorded once.
+/// A template as it is recorded once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Played<'a> {
-    pub(crate) script: &'a Arc<Script>,
+    pub(crate) template: &'a Arc<CommandTemplate>,
     /// What comes first.
     pub(crate) first: Option<Barrier>,
     /// Push constants instead of its own.
     pub(crate) pushes: Option<&'a Pushes>,
 }
 
-/// A script as it is to be recorded, or was.
+/// A template as it is to be recorded, or was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     played: Played<'a>,
@@ -65,10 +65,10 @@ pub(super) struct Wanted<'a> {
     pub(super) tag: u64,
 }
 
-/// What was recorded, without anything that it needs: who has the same script and submits it again has that.
+/// What was recorded, without anything that it needs: who has the same template and submits it again has that.
 #[derive(Debug)]
-pub(super) struct Recording {
-    script: u64,
+pub(super) struct RecordedTemplate {
+    template: u64,
     first: Option<Barrier>,
     pushes: Option<Pushes>,
     around: Surroundings,
@@ -80,17 +80,17 @@ pub(super) struct Recording {
 
 impl Wanted<'_> {
     /// What is recorded of it. Bytes that are read through a buffer are not.
-    pub(super) fn recorded(&self, counts: Recorded) -> Recording {
-        let Wanted { played: Played { script, first, pushes }, around, described, tag } = *self;
-        let (script, pushes) = (script.id, pushes.cloned());
-        Recording { script, first, pushes, around, described, tag, counts }
+    pub(super) fn recorded(&self, counts: Recorded) -> RecordedTemplate {
+        let Wanted { played: Played { template, first, pushes }, around, described, tag } = *self;
+        let (template, pushes) = (template.id, pushes.cloned());
+        RecordedTemplate { template, first, pushes, around, described, tag, counts }
     }
 
     /// Whether that was recorded: the commands are the same, except for what the sets name.
-    pub(super) fn is(&self, recording: &Recording) -> bool {
+    pub(super) fn is(&self, recording: &RecordedTemplate) -> bool {
         let Wanted { played, around, described, tag } = *self;
         let was = recording;
-        (tag, played.script.id, played.first) == (was.tag, was.script, was.first)
+        (tag, played.template.id, played.first) == (was.tag, was.template, was.first)
             && (around, described) == (was.around, was.described)
             && self.pushes_are(was.pushes.as_ref())
     }
@@ -130,23 +130,23 @@ pub(super) struct Binding {
     len: u64,
 }
 
-/// Memories of a script, by number.
+/// Memories of a template, by number.
 pub(crate) type Resources = SmallVec<[Resource; 8]>;
 
 /// What is recorded.
 #[derive(Debug)]
 pub(super) enum Recordable<'a> {
     Commands(&'a [Command]),
-    /// A script on these memories, which are taken from there.
-    Script(Played<'a>, &'a mut Resources),
+    /// A template on these memories, which are taken from there.
+    Template(Played<'a>, &'a mut Resources),
 }
 
 impl Recordable<'_> {
-    /// Checks everything before anything is recorded. Of a script, what its bindings are is put into `ranges`.
+    /// Checks everything before anything is recorded. Of a template, what its bindings are is put into `ranges`.
     pub(super) fn check(&self, gpu: &GpuInner, ranges: &mut Ranges) -> Result<Needs, DeviceError> {
         match self {
             Recordable::Commands(commands) => check::commands(gpu, commands),
-            Recordable::Script(played, on) => played.check(gpu, on, ranges),
+            Recordable::Template(played, on) => played.check(gpu, on, ranges),
         }
     }
 }
@@ -159,28 +159,28 @@ impl<'a> Played<'a> {
         on: &[Resource],
         ranges: &mut Ranges,
     ) -> Result<Needs, DeviceError> {
-        let Played { script, first: _, pushes } = self;
+        let Played { template, first: _, pushes } = self;
         if let Some(pushes) = pushes {
-            let fits = pushes.iter().map(SmallVec::len).eq(script.parts.iter().map(|part| part.push.len()));
+            let fits = pushes.iter().map(SmallVec::len).eq(template.parts.iter().map(|part| part.push.len()));
             if !fits {
                 return Err(DeviceError::Foreign { what: "push constants" });
             }
         }
-        script.check(gpu, on, ranges)
+        template.check(gpu, on, ranges)
     }
 
     /// What it is recorded as, if that can be submitted again on other memories, and is likely to be.
     pub(super) fn wanted(self, around: Surroundings, described: bool) -> Option<Wanted<'a>> {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let Played { script, first, pushes } = self;
-        if !script.is_rewritable {
+        let Played { template, first, pushes } = self;
+        if !template.is_rewritable {
             return None;
         }
         let Surroundings { entry_barrier, host, usage: _ } = around;
         let first_number = first.map_or(0, |first| first as u64 + 1);
         let flags =
             u64::from(entry_barrier) | u64::from(host) << 1 | u64::from(described) << 2 | first_number << 3;
-        let mut tag = (script.id << 8 | flags).wrapping_mul(ODD);
+        let mut tag = (template.id << 8 | flags).wrapping_mul(ODD);
         if pushes.is_some() {
             for (part, push) in self.parts() {
                 for word in push[..part.pipeline.push_bytes() as usize].as_chunks::<4>().0 {
@@ -190,7 +190,7 @@ impl<'a> Played<'a> {
         }
         tag |= 1;
         if pushes.is_some() {
-            let latest = &script.passed[(tag >> 61) as usize];
+            let latest = &template.passed[(tag >> 61) as usize];
             if latest.load(Relaxed) != tag {
                 latest.store(tag, Relaxed);
                 return None;
@@ -213,9 +213,9 @@ impl<'a> Played<'a> {
 
     /// The dispatches, each with its push constants.
     pub(super) fn parts(self) -> impl Iterator<Item = (&'a Part, &'a [u8])> {
-        let Played { script, first: _, pushes } = self;
+        let Played { template, first: _, pushes } = self;
         let push = move |at: usize, part: &'a Part| pushes.map_or(&*part.push, |pushes| &pushes[at]);
-        script.parts.iter().enumerate().map(move |(at, part)| (part, push(at, part)))
+        template.parts.iter().enumerate().map(move |(at, part)| (part, push(at, part)))
     }
 }
 
@@ -234,10 +234,10 @@ impl Binding {
     }
 }
 
-impl Script {
+impl CommandTemplate {
     fn check(&self, gpu: &GpuInner, on: &[Resource], ranges: &mut Ranges) -> Result<Needs, DeviceError> {
         if self.gpu != gpu.id {
-            return Err(DeviceError::Foreign { what: "script" });
+            return Err(DeviceError::Foreign { what: "template" });
         }
         let mut needs = self.needs;
         let align = gpu.caps.limits().storage_offset_align.max(1);
@@ -263,13 +263,13 @@ impl Script {
 }
 
 impl Gpu {
-    /// Makes a script of dispatches with the barriers before them. `place` numbers their memories. Nothing where it has no
+    /// Makes a template of dispatches with the barriers before them. `place` numbers their memories. Nothing where it has no
     /// number for one, or one keeps memory that it does not bind.
-    pub(crate) fn script<'a>(
+    pub(crate) fn template<'a>(
         &self,
         dispatches: impl Iterator<Item = (Option<Barrier>, &'a Dispatch)>,
         place: impl Fn(&Resource) -> Option<usize>,
-    ) -> Result<Option<Script>, DeviceError> {
+    ) -> Result<Option<CommandTemplate>, DeviceError> {
         let (mut parts, mut needs) = (Vec::new(), Needs::default());
         for (barrier, dispatch) in dispatches {
             check::dispatch(&self.0, dispatch, &mut needs)?;
@@ -292,7 +292,7 @@ impl Gpu {
         needs.host = false;
         let passes = parts.iter().any(|part: &Part| part.pipeline.push_buffer().is_some());
         let is_rewritable = parts.iter().all(|part: &Part| part.pipeline.is_rewritable());
-        Ok(Some(Script {
+        Ok(Some(CommandTemplate {
             id: unique_id(),
             gpu: self.0.id,
             parts,
@@ -305,20 +305,24 @@ impl Gpu {
 }
 
 impl GpuQueue<'_> {
-    /// As [`GpuQueue::submit`], of a script on memories.
-    pub(crate) fn submit_script(
+    /// As [`GpuQueue::submit`], of a template on memories.
+    pub(crate) fn submit_template(
         &self,
         played: Played<'_>,
         on: &mut Resources,
         waits: &[Point],
         profile: bool,
     ) -> Result<Submitted, DeviceError> {
-        self.hand_over(Recordable::Script(played, on), waits, profile)
+        self.hand_over(Recordable::Template(played, on), waits, profile)
     }
 
-    /// Checks and records a script on memories, to be submitted any number of times with
+    /// Checks and records a template on memories, to be submitted any number of times with
     /// [`Gpu::play`](super::Gpu::play).
-    pub(crate) fn record_script(&self, played: Played<'_>, on: &mut Resources) -> Result<Tape, DeviceError> {
-        self.tape(Recordable::Script(played, on))
+    pub(crate) fn record_template(
+        &self,
+        played: Played<'_>,
+        on: &mut Resources,
+    ) -> Result<ReusableCommands, DeviceError> {
+        self.reusable(Recordable::Template(played, on))
     }
 }

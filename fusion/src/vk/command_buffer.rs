@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
 use super::{
-    Command, DeviceError, Memory, Pipeline, Resource, Resources, Script, Texture,
+    Command, CommandTemplate, DeviceError, Memory, Pipeline, Resource, Resources, Texture,
     check::Needs,
     gpu::GpuInner,
     passed::Passed,
     pipeline::SetLayout,
-    script::{Recordable, Recording},
     sets::Set,
+    template::{Recordable, RecordedTemplate},
 };
 
 /// What the commands keep alive.
@@ -25,13 +25,13 @@ enum Keep {
 
 /// What commands are recorded into. Anyone who owns the command buffer's pool frees the buffer.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct CommandBuffer {
     commands: vk::CommandBuffer,
     pub(super) sets: Sets,
     keeps: Vec<Keep>,
-    script: Option<(Arc<Script>, Resources)>,
+    template: Option<(Arc<CommandTemplate>, Resources)>,
     /// What is recorded, where it can be submitted again on other memories.
-    pub(super) recording: Option<Recording>,
+    pub(super) recording: Option<RecordedTemplate>,
     /// A description of what is recorded, if a test asked for it: one line per command.
     pub(super) lines: Vec<String>,
 }
@@ -53,13 +53,13 @@ struct SetPool {
     device: Arc<Device>,
 }
 
-impl Sheet {
+impl CommandBuffer {
     /// Allocates a command buffer.
     ///
     /// # Safety
     ///
     /// No one else uses the pool meanwhile.
-    pub(super) unsafe fn new(gpu: &GpuInner, pool: vk::CommandPool) -> Result<Sheet, DeviceError> {
+    pub(super) unsafe fn new(gpu: &GpuInner, pool: vk::CommandPool) -> Result<CommandBuffer, DeviceError> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(pool)
             .level(vk::CommandBufferLevel::PRIMARY)
@@ -71,8 +71,8 @@ impl Sheet {
             (gpu.device.fns().v1_0.allocate_command_buffers)(gpu.device.handle(), &info, &mut commands)
         };
         gpu.ok("vkAllocateCommandBuffers", result)?;
-        let (sets, keeps, script, recording) = (Sets::new(gpu), Vec::new(), None, None);
-        Ok(Sheet { commands, sets, keeps, script, recording, lines: Vec::new() })
+        let (sets, keeps, template, recording) = (Sets::new(gpu), Vec::new(), None, None);
+        Ok(CommandBuffer { commands, sets, keeps, template, recording, lines: Vec::new() })
     }
 
     pub(super) fn commands(&self) -> vk::CommandBuffer {
@@ -93,8 +93,8 @@ impl Sheet {
         let texture = |texture: &Arc<Texture>| keep(Resource::Texture(texture.clone()));
         let commands = match what {
             Recordable::Commands(commands) => commands,
-            Recordable::Script(played, on) => {
-                self.script = Some((played.script.clone(), mem::take(on)));
+            Recordable::Template(played, on) => {
+                self.template = Some((played.template.clone(), mem::take(on)));
                 return;
             }
         };
@@ -120,7 +120,7 @@ impl Sheet {
     /// Lets go of what was kept. Nothing recorded here is pending, or is submitted before it is given what it needs.
     pub(super) fn release(&mut self) {
         self.keeps.clear();
-        self.script = None;
+        self.template = None;
     }
 }
 

@@ -1,0 +1,140 @@
+//! The drawing in `docs/architecture.md` of the states that the graph of a list and its executable are in, and of the events that move
+//! them: each event is tried in each state that any of them leads to.
+//!
+//! `BLESS=1 cargo test -p vkfuse --lib states` writes the drawing anew.
+
+use std::{fs, path::Path, sync::atomic::Ordering::Acquire};
+
+use super::*;
+use crate::{
+    Buffer, CacheOptions, Context, ContextOptions, Kernel, Queue, QueueOptions,
+    options::environment::variable, runtime::schedule::Schedule,
+};
+
+const N: usize = 100;
+
+/// A list of two kernels, and all that may happen to it.
+struct Rig {
+    context: Context,
+    queue: Queue,
+    kernel: Kernel,
+    /// Those of the list, and others. Gone where a buffer went.
+    buffers: Option<[Buffer<i32>; 3]>,
+    others: [Buffer<i32>; 3],
+}
+
+/// What happens, in words, and how.
+type Event = (&'static str, fn(&mut Rig));
+
+const EVENTS: [Event; 7] = [
+    ("the list runs", |rig| rig.buffers.clone().iter().for_each(|buffers| rig.run(buffers))),
+    ("the list runs on other buffers", |rig| rig.run(&rig.others.clone())),
+    ("the schedule is asked for", |rig| drop(rig.context.inner.lock())),
+    ("other work writes its memory", |rig| {
+        rig.buffers.iter().for_each(|[.., out]| drop(rig.queue.fill(out.write(), 1i32).unwrap()));
+    }),
+    ("a buffer gets a name", |rig| rig.buffers.iter().for_each(|[_, one, _]| one.inner.set_name("one"))),
+    ("a buffer goes", |rig| {
+        rig.context.wait().unwrap();
+        rig.buffers = None;
+    }),
+    ("the memory cache is cleared", |rig| rig.context.clear_memory_cache()),
+];
+
+impl Rig {
+    /// `None` on a machine without a device, unless one is required.
+    fn new() -> Option<Rig> {
+        let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::new().no_disk());
+        let context = match Context::with_options(options) {
+            Ok(context) => context,
+            Err(error) => {
+                assert!(variable("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
+                eprintln!("SKIPPED: {error}");
+                return None;
+            }
+        };
+        let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+        let kernel = context.load_spirv(concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/pair/scale.spv"));
+        let others = [0, 1, 2].map(|_| context.buffer(N).unwrap());
+        Some(Rig { queue, kernel: kernel.unwrap(), buffers: None, others, context })
+    }
+
+    fn run(&self, buffers: &[Buffer<i32>; 3]) {
+        let list = |queue: &Queue| {
+            buffers.windows(2).try_for_each(|pair| {
+                let submitted = queue.submit(|h| {
+                    h.arg(0, pair[0].read()).arg(1, pair[1].write()).push(&(N as u32)).push(&2i32);
+                    h.dispatch_items(&self.kernel, [N as u32, 1, 1]);
+                });
+                submitted.map(drop)
+            })
+        };
+        self.queue.fuse(list).unwrap();
+    }
+
+    /// A list of which nothing is known, after these events.
+    fn after(&mut self, events: &[usize]) {
+        self.context.clear_memory_cache();
+        self.buffers = Some([0, 1, 2].map(|_| self.context.buffer(N).unwrap()));
+        events.iter().for_each(|event| EVENTS[*event].1(self));
+    }
+
+    fn state(&self) -> &'static str {
+        let (changes, lane) = (self.context.inner.contents.load(Acquire), self.queue.inner.lane);
+        let Schedule { cache, deps, token, .. } = &mut *self.context.inner.lock_as_it_is();
+        let Some(cached) = cache.graphs.values().flatten().next() else {
+            return if cache.seen.is_empty() { "new" } else { "came once" };
+        };
+        let Some(buffers) = &self.buffers else { return "graph" };
+        let buffers: Buffers = buffers.iter().map(|buffer| (*buffer.inner).clone()).collect();
+        let mut hash = ByNumber::default();
+        buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
+        let Execs { all, once, .. } = cached.execs.get(token);
+        match all.iter().find(|exec| exec.is_of(&buffers)).cloned() {
+            None if once.contains(&hash.finish()) => "graph, buffers came once",
+            None => "graph",
+            Some(exec) if !exec.is_in_force(changes) => "executable, out of force",
+            Some(exec) if exec.is_relaunched() => "executable, relaunched",
+            Some(exec) if exec.repeats(deps, token, lane) => "executable, repeats",
+            Some(_) => "executable, in force",
+        }
+    }
+}
+
+#[test]
+fn states_are_as_drawn() {
+    let Some(mut rig) = Rig::new() else { return };
+    // Each with the events that lead to it.
+    let mut states: Vec<(&str, Vec<usize>)> = vec![("new", Vec::new())];
+    let (mut at, mut rows) = (0, EVENTS.map(|(what, _)| format!("{what:<32}")));
+    while let Some((state, path)) = states.get(at).cloned() {
+        for (event, (_, happens)) in EVENTS.iter().enumerate() {
+            rig.after(&path);
+            assert_eq!(rig.state(), state, "after {path:?}");
+            happens(&mut rig);
+            let next = rig.state();
+            let known = states.iter().position(|(known, _)| *known == next);
+            let number = known.unwrap_or_else(|| {
+                states.push((next, [&path[..], &[event]].concat()));
+                states.len() - 1
+            });
+            rows[event] += &if number == at { " ·".to_owned() } else { format!(" {}", number + 1) };
+        }
+        at += 1;
+    }
+    let names = states.iter().enumerate().map(|(at, (state, _))| format!("{} {state}", at + 1));
+    let heads: String = (1..=states.len()).map(|number| format!(" {number}")).collect();
+    let (names, rows) = (names.collect::<Vec<_>>().join("   "), rows.join("\n"));
+    let drawing = format!("```text\n{names}\n\n{:<32}{heads}\n{rows}\n```\n", "from");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/architecture.md");
+    let mut text = fs::read_to_string(&page).unwrap();
+    let start = "<!-- states of graphs -->\n";
+    let from = text.find(start).expect("a place for the drawing") + start.len();
+    let to = text.find("<!-- end of states -->").expect("its end");
+    if variable("BLESS").is_some() {
+        text.replace_range(from..to, &drawing);
+        fs::write(&page, text).unwrap();
+        return;
+    }
+    assert_eq!(&text[from..to], drawing, "BLESS=1 writes it");
+}
