@@ -214,3 +214,27 @@ fn drawing(rooms: &Rooms, floors: &BTreeMap<&str, usize>, to_go: &[(&str, &str)]
     }
     text + "```\n"
 }
+
+/// How many rows the table of what is remembered may have.
+const REMEMBERED: usize = 24;
+
+#[test]
+fn what_is_remembered_is_where_the_table_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let table = page.split("### Everything that is remembered").nth(1).expect("the table");
+    let rows: Vec<&str> =
+        table.split("\n## ").next().unwrap().lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!((10..=REMEMBERED).contains(&rows.len()), "{} rows", rows.len());
+    for row in rows {
+        let places = row.split('|').nth(1).unwrap();
+        for place in places.split('`').skip(1).step_by(2).filter(|place| place.contains('/')) {
+            let is_there = |folder: &str| {
+                root.join(folder)
+                    .join(format!("{}.rs", place.replacen("cache/", "", usize::from(folder == "cache/src"))))
+                    .exists()
+            };
+            assert!(["fusion/src", "cache/src"].into_iter().any(is_there), "{place} is not there");
+        }
+    }
+}

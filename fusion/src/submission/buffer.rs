@@ -31,7 +31,7 @@ const PROMOTIONS: [Promote; 4] = [Promote::None, Promote::Private, Promote::Loca
 /// Size in bytes up to which the engine remembers what the host writes to a buffer.
 const SMALL: u64 = 4096;
 
-/// What the handles of a buffer share. What a known list looks at when it is run on other buffers comes first, together.
+/// What the handles of a buffer share. What a graph looks at when it is launched on other buffers comes first, together.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct BufferInner {

@@ -20,7 +20,7 @@ use crate::{
 
 /// Who is notified that a buffer is gone.
 pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
-    /// A buffer that a known list may name is gone.
+    /// A buffer that a graph may name is gone.
     fn buffer_gone(&self, buffer: HandleId);
     /// The user has no handle any more of a buffer that a queue may keep for a list that it expects.
     fn handles_gone(&self, buffer: HandleId);

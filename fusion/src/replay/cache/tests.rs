@@ -27,18 +27,18 @@ struct Rig {
 type Event = (&'static str, fn(&mut Rig));
 
 const EVENTS: [Event; 7] = [
-    ("the list runs", |rig| rig.buffers.clone().iter().for_each(|buffers| rig.run(buffers))),
-    ("the list runs on other buffers", |rig| rig.run(&rig.others.clone())),
-    ("the schedule is asked for", |rig| drop(rig.context.inner.lock())),
-    ("other work writes its memory", |rig| {
+    ("list runs", |rig| rig.buffers.clone().iter().for_each(|buffers| rig.run(buffers))),
+    ("list runs elsewhere", |rig| rig.run(&rig.others.clone())),
+    ("schedule is locked", |rig| drop(rig.context.inner.lock())),
+    ("memory is written", |rig| {
         rig.buffers.iter().for_each(|[.., out]| drop(rig.queue.fill(out.write(), 1i32).unwrap()));
     }),
-    ("a buffer gets a name", |rig| rig.buffers.iter().for_each(|[_, one, _]| one.inner.set_name("one"))),
-    ("a buffer goes", |rig| {
+    ("buffer is named", |rig| rig.buffers.iter().for_each(|[_, one, _]| one.inner.set_name("one"))),
+    ("buffer goes", |rig| {
         rig.context.wait().unwrap();
         rig.buffers = None;
     }),
-    ("the memory cache is cleared", |rig| rig.context.clear_memory_cache()),
+    ("cache is cleared", |rig| rig.context.clear_memory_cache()),
 ];
 
 impl Rig {
@@ -83,7 +83,7 @@ impl Rig {
         let (changes, lane) = (self.context.inner.contents.load(Acquire), self.queue.inner.lane);
         let Schedule { cache, deps, token, .. } = &mut *self.context.inner.lock_as_it_is();
         let Some(cached) = cache.graphs.values().flatten().next() else {
-            return if cache.seen.is_empty() { "new" } else { "came once" };
+            return if cache.seen.is_empty() { "new" } else { "seen" };
         };
         let Some(buffers) = &self.buffers else { return "graph" };
         let buffers: Buffers = buffers.iter().map(|buffer| (*buffer.inner).clone()).collect();
@@ -91,12 +91,12 @@ impl Rig {
         buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
         let Execs { all, once, .. } = cached.execs.get(token);
         match all.iter().find(|exec| exec.is_of(&buffers)).cloned() {
-            None if once.contains(&hash.finish()) => "graph, buffers came once",
+            None if once.contains(&hash.finish()) => "graph, buffers seen",
             None => "graph",
-            Some(exec) if !exec.is_in_force(changes) => "executable, out of force",
-            Some(exec) if exec.is_relaunched() => "executable, relaunched",
-            Some(exec) if exec.repeats(deps, token, lane) => "executable, repeats",
-            Some(_) => "executable, in force",
+            Some(exec) if !exec.is_in_force(changes) => "out of force",
+            Some(exec) if exec.is_relaunched() => "relaunched",
+            Some(exec) if exec.repeats(deps, token, lane) => "repeats",
+            Some(_) => "in force",
         }
     }
 }
@@ -106,7 +106,7 @@ fn states_are_as_drawn() {
     let Some(mut rig) = Rig::new() else { return };
     // Each with the events that lead to it.
     let mut states: Vec<(&str, Vec<usize>)> = vec![("new", Vec::new())];
-    let (mut at, mut rows) = (0, EVENTS.map(|(what, _)| format!("{what:<32}")));
+    let (mut at, mut rows) = (0, EVENTS.map(|(what, _)| format!("{what:<20}")));
     while let Some((state, path)) = states.get(at).cloned() {
         for (event, (_, happens)) in EVENTS.iter().enumerate() {
             rig.after(&path);
@@ -118,14 +118,14 @@ fn states_are_as_drawn() {
                 states.push((next, [&path[..], &[event]].concat()));
                 states.len() - 1
             });
-            rows[event] += &if number == at { " ·".to_owned() } else { format!(" {}", number + 1) };
+            rows[event] += &if number == at { "·".to_owned() } else { (number + 1).to_string() };
         }
         at += 1;
     }
     let names = states.iter().enumerate().map(|(at, (state, _))| format!("{} {state}", at + 1));
-    let heads: String = (1..=states.len()).map(|number| format!(" {number}")).collect();
+    let heads: String = (1..=states.len()).map(|number| number.to_string()).collect();
     let (names, rows) = (names.collect::<Vec<_>>().join("   "), rows.join("\n"));
-    let drawing = format!("```text\n{names}\n\n{:<32}{heads}\n{rows}\n```\n", "from");
+    let drawing = format!("```text\n{names}\n\n{:<20}{heads}\n{rows}\n```\n", "from");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/architecture.md");
     let mut text = fs::read_to_string(&page).unwrap();
     let start = "<!-- states of graphs -->\n";

@@ -237,7 +237,7 @@ fn a_recording_outlives_its_pipeline_and_is_recorded_over() {
 }
 
 #[test]
-fn many_threads_run_one_script() {
+fn many_threads_run_one_template() {
     let Some(gpu) = open(false) else { return };
     let pipeline = add_pipeline(&gpu);
     let template = adds(&gpu, &pipeline, 11);
