@@ -7,41 +7,53 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `error` | the one error enum |
+//! | `stats` | counters |
+//! | `calls` | functions that go by two names |
 //! | `vendor` | what is known of drivers beside what they report, a row for each |
-//! | `device_profile` | what the planner goes by of a device |
+//! | `wgpu` | a device of wgpu's, its buffers, and a command buffer of its |
+//! | **`device/`** | opening a device, and what it can do |
+//! | `instance` | loader, instance, validation messages, list of devices |
+//! | `select` | which device to open |
+//! | `create` | makes a device |
+//! | `raw` | an open device of the user's by its handles |
+//! | `gpu` | an open device and its queues |
 //! | `caps` | what a device can do and how large things may be |
 //! | `features` | which features and extensions are switched on |
-//! | `caller` | commands into a command buffer of the user's |
-//! | `calls` | functions that go by two names |
-//! | `spirv_caps` | SPIR-V capability to device feature |
-//! | `instance` | loader, instance, validation messages, list of devices |
 //! | `newer` | features that vulkano does not know |
 //! | `chain` | the feature structures that a device is made with |
+//! | `float_controls` | what modules may ask of a device's floats |
+//! | `spirv_caps` | SPIR-V capability to device feature |
 //! | `requirements` | what else than capabilities a module may ask of a device |
-//! | `create` | makes a device |
-//! | `gpu` | an open device and its queues |
-//! | `raw` | an open device of the user's by its handles |
-//! | `semaphore` | the user's semaphores, to wait for and to signal |
-//! | `select` | which device to open |
-//! | `memory` | buffers with memory behind them |
-//! | `allocate`, `import` | where those come from: new, or the user's |
+//! | `device_profile` | what the planner goes by of a device |
+//! | `mesa` | what depends on the version of Mesa |
+//! | **`memory/`** | buffers and images, and how bytes get there |
+//! | `buffer` | buffers with memory behind them |
+//! | `allocate` | new memory |
+//! | `import` | memory of the user's |
 //! | `texture` | images and samplers |
-//! | `pipeline` | SPIR-V words to a compute pipeline |
-//! | `module`, `driver_cache` | what exists while a pipeline is made |
+//! | `texels` | buffers seen through a format |
+//! | `transfer` | host bytes to device memory and back |
+//! | `passed` | arguments in buffers of their own |
+//! | **`pipeline/`** | SPIR-V words to a compute pipeline |
+//! | `compute` | SPIR-V words to a compute pipeline |
+//! | `module` | what exists while a pipeline is made |
+//! | `driver_cache` | what exists while a pipeline is made |
+//! | `statistics` | what the driver says of compiled code |
+//! | **`record/`** | commands, checked and recorded |
 //! | `command` | what a submission is made of |
 //! | `check` | a command checked against limits and ranges before it is recorded |
+//! | `template` | dispatches that are checked once and recorded on other memory each time |
 //! | `sets` | descriptor sets of buffers that are written again after they were bound |
 //! | `command_buffer` | a command buffer with its descriptor sets and what it keeps alive |
-//! | `frame` | command buffer and command pool of one submission in flight |
-//! | `clock` | times of submissions |
-//! | `template` | dispatches that are checked once and recorded on other memory each time |
-//! | `reusable` | submissions recorded once and made as often as wanted |
-//! | `record` | commands into a command buffer |
+//! | `recorder` | commands into a command buffer |
+//! | `caller` | commands into a command buffer of the user's |
+//! | **`submit/`** | submission and waiting |
 //! | `queue` | submission, time line, retirement |
+//! | `frame` | command buffer and command pool of one submission in flight |
+//! | `reusable` | submissions recorded once and made as often as wanted |
+//! | `clock` | times of submissions |
+//! | `semaphore` | the user's semaphores, to wait for and to signal |
 //! | `wait` | polling and waiting |
-//! | `wgpu` | a device of wgpu's, its buffers, and a command buffer of its |
-//! | `transfer` | host bytes to device memory and back |
-//! | `stats` | counters |
 //!
 //! **Invariant.** Everything outside this module is safe Rust and has no way to hand the driver a range, a count, a
 //! handle or an alignment that was not checked here. What is trusted: that modules passed `vkfuse-jit`, which
@@ -53,52 +65,29 @@
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-mod allocate;
-mod caller;
 mod calls;
-mod caps;
-mod chain;
-mod check;
-mod clock;
-mod command;
-mod command_buffer;
-mod create;
-mod device_profile;
-mod driver_cache;
+mod device;
 mod error;
-mod features;
-mod float_controls;
-mod frame;
-mod gpu;
-mod import;
-mod instance;
 mod memory;
-mod mesa;
-mod module;
-mod newer;
-mod passed;
 mod pipeline;
-mod queue;
-mod raw;
 mod record;
-mod requirements;
-mod reusable;
-mod select;
-mod semaphore;
-mod sets;
-mod spirv_caps;
-mod statistics;
 mod stats;
-mod template;
+mod submit;
 #[cfg(test)]
 mod tests;
-mod texels;
-mod texture;
-mod transfer;
 mod vendor;
-mod wait;
 #[cfg(feature = "wgpu")]
 pub(crate) mod wgpu;
+
+// Files name each other without their rooms.
+use device::{
+    caps, chain, create, device_profile, features, float_controls, gpu, instance, mesa, newer, raw,
+    requirements, select, spirv_caps,
+};
+use memory::{allocate, import, passed, texels, texture, transfer};
+use pipeline::{driver_cache, module, statistics};
+use record::{caller, check, command, command_buffer, sets, template};
+use submit::{clock, frame, queue, reusable, semaphore};
 
 pub(crate) use allocate::MemoryKind;
 pub(crate) use caller::{CallerWork, Written};
@@ -111,8 +100,8 @@ pub use device_profile::DeviceProfile;
 pub use error::DeviceError;
 pub(crate) use gpu::{Gpu, GpuOptions};
 pub use import::{RawBuffer, UserBuffer};
-pub(crate) use memory::{Holder, Memory, Place};
-pub(crate) use pipeline::{Pipeline, PipelineOrigin, PipelineSource};
+pub(crate) use memory::buffer::{Holder, Memory, Place};
+pub(crate) use pipeline::compute::{Pipeline, PipelineOrigin, PipelineSource};
 pub(crate) use queue::{GpuQueue, Point, Submitted};
 pub use raw::{QueueLock, RawDevice, RawHandles};
 pub(crate) use requirements::Lack;

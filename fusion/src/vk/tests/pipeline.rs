@@ -1,7 +1,7 @@
 //! Pipelines and the driver's blobs.
 
 use super::*;
-use crate::vk::{DeviceLimits, pipeline::within};
+use crate::vk::{DeviceLimits, pipeline::compute::within};
 
 fn source<'a>(words: &'a [u32], blob: Option<&'a [u8]>) -> PipelineSource<'a> {
     PipelineSource {
