@@ -106,8 +106,12 @@ impl ContextInner {
                 } else {
                     named(bound, &touch, buffers.clone())
                 };
-                let (buffer, range) = named
-                    .ok_or_else(|| Error::submit(&piece.label, SubmitError::Foreign { what: format!("the buffer at binding {}", bound.at) }))?;
+                let (buffer, range) = named.ok_or_else(|| {
+                    Error::submit(
+                        &piece.label,
+                        SubmitError::Foreign { what: format!("the buffer at binding {}", bound.at) },
+                    )
+                })?;
                 let resource = buffer.resource(&mut schedule.deps)?;
                 bindings.push(BoundMemory { at: bound.at, resource, offset: range.start, len: bound.len });
                 touches.push(touch);

@@ -71,23 +71,6 @@ impl List {
         self.followed.as_ref().is_some_and(|followed| followed.exec.is_some() || followed.readable(request))
     }
 
-    /// Whether it repeats a launch that is predicted or followed, without a look at what buffers hold.
-    #[inline]
-    fn repeats(
-        &mut self,
-        predicted: &mut Option<Box<Prediction>>,
-        changes: u64,
-        request: &Request<'_>,
-        after: &[Event],
-    ) -> bool {
-        if self.followed.is_none() && self.entries.is_empty() {
-            self.followed = predicted.take();
-        }
-        // One that follows has no entries.
-        let Some(followed) = &self.followed else { return false };
-        after.is_empty() && !followed.cached.graph.has_numbers() && followed.repeats(changes, request, None)
-    }
-
     /// Counts a request that agrees, and holds its buffers.
     #[inline]
     fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<(Arc<EventInner>, u32)> {
@@ -127,9 +110,10 @@ impl QueueCell {
             return None;
         }
         let changes = contents.load(Acquire);
-        let is_next = list.repeats(predicted, changes, request, after)
-            || list.agrees(predicted, None, changes, request, after);
-        if is_next { list.count(request, after) } else { None }
+        if !list.agrees(predicted, None, changes, request, after) {
+            return None;
+        }
+        list.count(request, after)
     }
 }
 

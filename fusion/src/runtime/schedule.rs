@@ -181,7 +181,7 @@ impl Schedule {
     }
 
     /// Whether a queue may use memory without a look at what others list, as its only user or as one of several that read it.
-    fn has_to_itself<'a>(
+    pub(crate) fn has_to_itself<'a>(
         queue: QueueId,
         mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
         touches: &[Touch],
@@ -195,24 +195,6 @@ impl Schedule {
             buffer.shared.owner.revoke();
             self.revoked += 1;
         }
-    }
-
-    /// As [`Schedule::is_free`], of an executable. Where a queue had all of the memory to itself at an earlier launch and
-    /// none was taken from its owner since, it still has.
-    #[inline]
-    pub(crate) fn is_still_free<'a>(
-        &mut self,
-        (queue, exec): (QueueId, &GraphExec),
-        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
-        touches: impl Fn() -> Touches,
-    ) -> bool {
-        if exec.state(&mut self.token).owned == Some((queue, self.revoked)) {
-            return true;
-        }
-        let is_free = self.is_free(queue, buffers.clone(), &touches);
-        let is_owned = is_free && Schedule::has_to_itself(queue, buffers, &touches());
-        exec.state(&mut self.token).owned = is_owned.then_some((queue, self.revoked));
-        is_free
     }
 
     /// Lets a queue use memory that was taken from others: as the only one, or as one of several that read it.

@@ -188,6 +188,23 @@ impl Kept {
         })
     }
 
+    /// The list on other buffers and with other push constants; everything else stays as it is where that is simple.
+    fn with(&self, with: Buffers, pushed: &[(usize, &[u8])], is_simple: bool) -> Result<FusedList, Error> {
+        let Kept { family, buffers, .. } = self;
+        if is_simple && let Some(as_list) = self.run_as(pushed) {
+            return Ok(FusedList::on(family.clone(), as_list, with));
+        }
+        let mut entries = self.entries();
+        Shape::apply(&self.queue.inner.context, (buffers, &with), &mut entries, pushed)?;
+        let mut planned = FusedList::new(&self.queue, self.properties.clone(), &entries);
+        if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
+            // Its buffers have the same numbers.
+            kept.family = family.clone();
+            *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
+        }
+        Ok(planned)
+    }
+
     fn touches(&self) -> Touches {
         self.list.nodes.all_touches(&self.buffers).collect()
     }
@@ -349,22 +366,9 @@ impl<'a> Rebind<'a> {
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
         let kept = &*self.list.inner;
-        let Kept { family, list, buffers, .. } = kept;
         let context = &kept.queue.inner.context;
-        let (with, is_simple) = list.shape.exchange(context, buffers, &self.changes)?;
-        let pushed = kept.pushed(&self.changes)?;
-        if is_simple && let Some(as_list) = kept.run_as(&pushed) {
-            return Ok(FusedList::on(family.clone(), as_list, with));
-        }
-        let mut entries = kept.entries();
-        Shape::apply(context, (buffers, &with), &mut entries, &pushed)?;
-        let mut planned = FusedList::new(&kept.queue, kept.properties.clone(), &entries);
-        if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
-            // Its buffers have the same numbers.
-            kept.family = family.clone();
-            *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
-        }
-        Ok(planned)
+        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
+        kept.with(with, &kept.pushed(&self.changes)?, is_simple)
     }
 
     /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
@@ -381,7 +385,7 @@ impl<'a> Rebind<'a> {
         let as_list = if is_simple { kept.run_as(&pushed) } else { None };
         match as_list.and_then(|(list, others)| context.launch_once(kept, &list, &others, &with)) {
             Some(event) => Ok(event),
-            None => self.finish()?.run(),
+            None => kept.with(with, &pushed, is_simple)?.run(),
         }
     }
 }
@@ -470,20 +474,24 @@ impl ContextInner {
         }
         let in_force = exec.filter(|exec| exec.is_in_force(self.contents.load(Acquire)));
         let Schedule { deps, token, revoked, .. } = &mut *schedule;
-        let repeats = in_force.is_some_and(|exec| {
-            exec.state(token).owned == Some((origin.id, *revoked))
-                && !graph.has_numbers()
-                && exec.repeats(deps, token, origin.lane)
-        });
+        // Where it had all of the memory to itself at an earlier launch and none was taken from its owner since, it still has.
+        let is_owned = exec.is_some_and(|exec| exec.state(token).owned == Some((origin.id, *revoked)));
+        let may_repeat = is_owned && !graph.has_numbers();
+        let repeats = in_force.is_some_and(|exec| may_repeat && exec.repeats(deps, token, origin.lane));
         if !repeats {
             schedule.settle_relaunches();
         }
-        let touches = || graph.nodes.all_touches(buffers).collect();
-        let is_free = match exec {
-            Some(exec) => schedule.is_still_free((origin.id, exec), buffers.iter(), touches),
-            None => schedule.is_free(origin.id, buffers.iter(), touches),
-        };
-        if !is_free || !graph.finds_its_numbers(buffers, &schedule.deps) {
+        if !is_owned {
+            let touches = || graph.nodes.all_touches(buffers).collect();
+            if !schedule.is_free(origin.id, buffers.iter(), touches) {
+                return None;
+            }
+            if let Some(exec) = exec {
+                let is_owned = Schedule::has_to_itself(origin.id, buffers.iter(), &touches());
+                exec.state(&mut schedule.token).owned = is_owned.then_some((origin.id, schedule.revoked));
+            }
+        }
+        if !graph.finds_its_numbers(buffers, &schedule.deps) {
             return None;
         }
         // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
