@@ -3,7 +3,7 @@
 //! | condition | kept as | who ends it | under |
 //! | --- | --- | --- | --- |
 //! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
-//! | no list of another queue and no host is on its memory | `owned` | whoever takes memory from its owner | the schedule |
+//! | no list of another queue and no host is on its memory | `owned` | what takes memory from its owner | the schedule |
 //! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
 //! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
 //! | all of these, and no one has looked since | `relaunch` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
@@ -16,7 +16,7 @@
 //! - a launch that the dependency graph hears of later counts as later than all that it knows, and as ordered before nothing
 //! - nothing here keeps a buffer alive; what was recorded with a buffer goes when the buffer does
 //!
-//! Whoever has the lock of an executable does not ask for the schedule.
+//! With the lock of an executable the schedule is never asked for.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,

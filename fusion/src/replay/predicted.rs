@@ -2,7 +2,7 @@
 //!
 //! A list is compared, submission by submission, with graphs. As long as one agrees, nothing is built for it: the list only counts how far it
 //! has come, and holds its buffers. If it agrees to the end, the graph is launched on those. If it departs, what it has is built as for any
-//! other list. Whoever observes a list sees what it touches either way.
+//! other list. What observes a list sees what it touches either way.
 
 use std::{mem, ops::Range, sync::Arc};
 

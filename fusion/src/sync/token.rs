@@ -1,6 +1,6 @@
 //! Values behind a lock that is somewhere else.
 //!
-//! The lock has a [`Token`] in it, and whoever locks it may look at everything under that token. Such a value costs no lock of its own, and need
+//! The lock has a [`Token`] in it, with which everything under that token may be looked at. Such a value costs no lock of its own, and need
 //! not be in the same place as the token.
 
 use std::{
