@@ -36,6 +36,7 @@ pub(crate) use definition::Definition;
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
+pub(crate) use rounds::looped::MOST_ROUNDS;
 pub(crate) use texel::Texels;
 pub(crate) use writer::words_at;
 
@@ -98,18 +99,19 @@ pub(crate) struct ByRounds {
 
 /// A free kernel whose items are the rounds of the kernel's loop, or its stores; made once for each number of rounds. It has this many times the
 /// work-groups in the first dimension; consecutive ones do the rounds of one work-group of the kernel. `most` gives the largest number of rounds of a
-/// loop, where it does not follow from constants.
+/// loop, where it does not follow from constants; a loop of more than `limit` has none.
 ///
 /// Rounds that are `beside` are those of one invocation side by side: invocation `x` of a line does round `x mod n` of invocation `x / n`.
 pub(crate) fn rounds(
     kernel: &Specialized,
     beside: bool,
     most: &mut dyn FnMut(usize) -> Option<u32>,
+    limit: u32,
 ) -> Option<ByRounds> {
     if why_not_free(kernel).is_some() {
         return None;
     }
-    let rounds = rounds::Rounds::of(kernel, most).ok()?;
+    let rounds = rounds::Rounds::of(kernel, most, limit).ok()?;
     let make = || {
         let failed = |what: String| RewriteReason::Failed { what };
         let module = rounds::apart(kernel, &rounds, beside).map_err(|what| failed(what.to_owned()))?;

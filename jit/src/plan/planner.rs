@@ -18,6 +18,7 @@ use crate::plan::input::uses::Uses;
 use crate::plan::output::plan::{Plan, PlanError};
 use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
+use crate::plan::rewrites::inline::unpromoted::Recomputed;
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
 use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
@@ -147,15 +148,22 @@ pub(crate) fn plan_in_order(
     options: &FuseOptions,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    Planner {
-        asked: list,
-        list: Cow::Borrowed(list),
-        uses: Uses::of(list).under(options.policy, list),
-        options,
-        limits,
-        plan: Plan::default(),
+    let mut plan = Planner::new(list, options, limits).run()?;
+    if options.no_rewrites || options.apart {
+        return Ok(plan);
     }
-    .run()
+    if let Some(recomputed) = Recomputed::of(list, &plan, options, limits) {
+        // Whether it is tried depends on numbers.
+        plan.values.all = true;
+        let other = Planner::new(list, options, limits).recomputing(recomputed).run();
+        if let Ok(other) = other
+            && other.report.inlined.iter().any(|one| one.gone)
+            && reorder::is_better(&other, &plan)
+        {
+            plan = other;
+        }
+    }
+    Ok(plan)
 }
 
 /// The state of planning a list in the order in which it is, one dispatch after another.
@@ -169,6 +177,31 @@ struct Planner<'a> {
     limits: &'a Limits,
     /// The dispatches up to here, with their report.
     plan: Plan,
+}
+
+impl<'a> Planner<'a> {
+    fn new(list: &'a [Submission], options: &'a FuseOptions, limits: &'a Limits) -> Self {
+        Planner {
+            asked: list,
+            list: Cow::Borrowed(list),
+            uses: Uses::of(list).under(options.policy, list),
+            options,
+            limits,
+            plan: Plan::default(),
+        }
+    }
+
+    /// With a list whose readers recompute what was not promoted.
+    fn recomputing(mut self, recomputed: Recomputed) -> Self {
+        self.uses = Uses::of(&recomputed.list).under(self.options.policy, &recomputed.list);
+        self.list = Cow::Owned(recomputed.list);
+        self.plan.report.inlined = recomputed.inlined;
+        #[cfg(feature = "certify")]
+        {
+            self.plan.again = recomputed.again;
+        }
+        self
+    }
 }
 
 impl Planner<'_> {

@@ -17,7 +17,7 @@
 //!   ([`Rounds::must_last`]): both depend on the numbers of a call (`plan::rewrites::rounds`)
 
 mod alike;
-mod looped;
+pub(super) mod looped;
 mod stores;
 
 use rspirv::spirv::{BuiltIn, Op};
@@ -41,7 +41,12 @@ pub(super) enum Rounds {
 
 impl Rounds {
     /// Those of a kernel. `most` says how many rounds of a loop any invocation does, where no constants of the kernel say it.
-    pub(super) fn of(kernel: &Specialized, most: &mut dyn FnMut(usize) -> Option<u32>) -> Result<Self> {
+    /// At most `limit` of a loop.
+    pub(super) fn of(
+        kernel: &Specialized,
+        most: &mut dyn FnMut(usize) -> Option<u32>,
+        limit: u32,
+    ) -> Result<Self> {
         let normal = kernel.normal.as_ref().map_err(|_| "no normal form")?;
         let module = normal.ir().ok_or("no structured form")?;
         let &[func] = module.defined.as_slice() else { return Err("several functions") };
@@ -52,7 +57,7 @@ impl Rounds {
         if normal.analysis.loops.is_empty() {
             return Stores::of(normal, module, func).map(|stores| Self::Stores(Box::new(stores)));
         }
-        Looped::of(normal, module, f, most).map(Self::Looped)
+        Looped::of(normal, module, f, most, limit).map(Self::Looped)
     }
 
     pub(super) fn count(&self) -> u32 {

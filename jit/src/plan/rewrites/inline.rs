@@ -18,6 +18,7 @@
 pub(in crate::plan) mod boundary;
 pub(in crate::plan) mod elements;
 pub(in crate::plan) mod texels;
+pub(in crate::plan) mod unpromoted;
 
 use std::borrow::Cow;
 

@@ -22,7 +22,7 @@ use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::output::again::Counted;
-use crate::rewrite::{self, ByRounds};
+use crate::rewrite::{self, ByRounds, MOST_ROUNDS};
 
 /// Whether a submission may have rounds that are items.
 pub(in crate::plan) fn may_be(one: &Submission) -> bool {
@@ -41,26 +41,42 @@ pub(in crate::plan) fn flat(one: &Submission, uses: &Uses, at: usize) -> Option<
     if step.is_some_and(|step| step != 1 && step != size) {
         return None;
     }
-    by_rounds(one, uses, at, step)
+    by_rounds(one, uses, at, step, MOST_ROUNDS)
         .filter(|(one, _)| View::alone(one, uses, at).is_some_and(|view| view.stores_flat(one)))
 }
 
 /// The submission at this position with its rounds as items.
 pub(in crate::plan) fn of(one: &Submission, uses: &Uses, at: usize) -> Option<(Submission, Counted)> {
+    of_many(one, uses, at, MOST_ROUNDS)
+}
+
+/// The same of up to `limit` rounds: no invocation does them where only the definition is of use.
+pub(in crate::plan) fn of_many(
+    one: &Submission,
+    uses: &Uses,
+    at: usize,
+    limit: u32,
+) -> Option<(Submission, Counted)> {
     if !may_be(one) || one.base != [0; 3] {
         return None;
     }
-    by_rounds(one, uses, at, step(one, uses, at))
+    by_rounds(one, uses, at, step(one, uses, at), limit)
 }
 
-fn by_rounds(one: &Submission, uses: &Uses, at: usize, step: Option<i128>) -> Option<(Submission, Counted)> {
+fn by_rounds(
+    one: &Submission,
+    uses: &Uses,
+    at: usize,
+    step: Option<i128>,
+    limit: u32,
+) -> Option<(Submission, Counted)> {
     let mut most = |index: usize| {
         let mut found = None;
         view::ask(one, uses, at, |evaluator, atoms| found = evaluator.rounds_between(atoms, index))?;
         found.map(|(_, _, most)| most)
     };
     let beside = step == Some(1);
-    let ByRounds { kernel, count, must_last } = rewrite::rounds(&one.kernel, beside, &mut most)?;
+    let ByRounds { kernel, count, must_last } = rewrite::rounds(&one.kernel, beside, &mut most, limit)?;
     let groups = [one.groups[0].checked_mul(count)?, one.groups[1], one.groups[2]];
     let one = Submission { kernel, groups, ..one.clone() };
     let mut view = View::alone(&one, uses, at)?;

@@ -21,8 +21,8 @@ use crate::ir::{
 use crate::kernel::NormalKernel;
 use crate::rewrite::writer::Result;
 
-/// Most rounds of a loop, and most stores that are items.
-pub(super) const MOST_ROUNDS: u32 = 64;
+/// Most rounds of a loop that are items where the kernel itself stays, and most stores that are items.
+pub(crate) const MOST_ROUNDS: u32 = 64;
 
 /// Most constructs between a counter and its step.
 const MOST_CHOICES: usize = 8;
@@ -54,6 +54,7 @@ impl Looped {
         module: &Module,
         f: &Function,
         most: &mut dyn FnMut(usize) -> Option<u32>,
+        limit: u32,
     ) -> Result<Self> {
         let function = normal.module.functions.first().ok_or("no function")?;
         let cfg = Cfg::new(function);
@@ -110,7 +111,7 @@ impl Looped {
             }
         };
         let count = count.saturating_sub(u32::from(mutant!(RoundsAreFewer)));
-        if !(2..=MOST_ROUNDS).contains(&count) {
+        if !(2..=limit).contains(&count) {
             return Err("a loop of one iteration, or of too many");
         }
         if !f.constructs[reader.looped].results.is_empty() {

@@ -1,0 +1,180 @@
+//! Recomputes, at every load, what was to be promoted and did not fit.
+//!
+//! Rows of more elements than registers and shared memory hold stay in memory between the kernels of a group: such a buffer is stored once and
+//! loaded by each of its readers. Where its definition loads less than that, all readers recompute it, and the producer has
+//! nothing left to do.
+//!
+//! # Requires
+//! - the plan of a list, which reports the buffers that stayed in memory although they were to be promoted
+//!
+//! # Guarantees
+//! - the buffers that are recomputed have no reader left in the list; each load was replaced as at a kernel boundary ([`Boundary::inline`])
+//! - fewer bytes move, if what is much shorter than the buffer stays in caches
+//!
+//! # Refuses
+//! - buffers that stay in caches, several producers, readers that write the buffer as well
+//!
+//! # Leaves alone
+//! - whether the list that comes out is one dispatch as before: its plan says so
+
+use super::boundary::{Boundary, Done, size_of};
+use super::{CACHED_BYTES, drop_unused};
+use crate::plan::input::limits::Limits;
+use crate::plan::input::options::FuseOptions;
+use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
+use crate::plan::input::uses::Uses;
+#[cfg(feature = "certify")]
+use crate::plan::output::again::Again;
+use crate::plan::output::plan::Plan;
+use crate::plan::output::report::InlineReport;
+use crate::plan::rewrites::rounds;
+use crate::rewrite::Definition;
+
+/// Operations that are done in the time in which a byte moves, on a device whose memory is fast.
+const WORK_OF_A_BYTE: u64 = 6;
+/// Elements that an invocation of a producer may store.
+const MOST_ROUNDS: u32 = 1 << 16;
+/// Readers of one buffer.
+const MOST_READERS: usize = 8;
+
+/// A list whose readers recompute what was not promoted.
+pub(in crate::plan) struct Recomputed {
+    pub(in crate::plan) list: Vec<Submission>,
+    pub(in crate::plan) inlined: Vec<InlineReport>,
+    #[cfg(feature = "certify")]
+    pub(in crate::plan) again: Vec<Again>,
+}
+
+impl Recomputed {
+    /// The list in which all that a plan left in memory for want of room is recomputed, if that is something and pays.
+    pub(in crate::plan) fn of(
+        asked: &[Submission],
+        plan: &Plan,
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let kept = plan.report.buffers.iter();
+        let kept = kept.filter(|one| one.asked != Promote::None && one.got == Internalization::None);
+        let uses = Uses::of(asked);
+        let mut found: Vec<(usize, BufferId)> =
+            kept.filter_map(|one| Some((only_producer(asked, &uses, one.buffer)?, one.buffer))).collect();
+        // What is made of others comes after them, so that it is made of what they are made of.
+        found.sort_unstable();
+        let mut all = Self {
+            list: asked.to_vec(),
+            inlined: Vec::new(),
+            #[cfg(feature = "certify")]
+            again: Vec::new(),
+        };
+        for (producer, buffer) in found {
+            all.recompute(asked, (producer, buffer), options, limits);
+        }
+        (!all.inlined.is_empty()).then_some(all)
+    }
+
+    /// Has all readers of a buffer recompute it; leaves all as it is if one of them cannot.
+    fn recompute(
+        &mut self,
+        asked: &[Submission],
+        (producer, buffer): (usize, BufferId),
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Option<()> {
+        let readers: Vec<usize> = readers(&self.list, producer, buffer)?;
+        let submitted = self.list[producer].clone();
+        let definition = Definition::of(&submitted.kernel).ok();
+        // What an invocation stores in several elements is the definition of each of them.
+        let uses = Uses::of(&self.list).under(options.policy, &self.list);
+        let by_rounds = match definition {
+            Some(_) => None,
+            None => Some(rounds::of_many(&submitted, &uses, producer, MOST_ROUNDS)?),
+        };
+        let source = by_rounds.as_ref().map_or_else(|| submitted.clone(), |(one, _)| one.clone());
+        let definition = definition.or_else(|| Definition::of(&source.kernel).ok());
+        let definition = definition.filter(|one| one.texels.is_none())?;
+        if !pays(&source, &definition, readers.len()) {
+            return None;
+        }
+        // That it pays is decided for all readers together.
+        let forced = FuseOptions { force: true, ..*options };
+        let (before, inlined) = (self.list.clone(), self.inlined.len());
+        #[cfg(feature = "certify")]
+        let again = self.again.len();
+        // What is left of the producer has the shape of a reader.
+        let shape = *readers.first()?;
+        for next in readers {
+            while let Some(from) = loaded_from(&self.list[next], buffer) {
+                let uses = Uses::of(&self.list).under(options.policy, &self.list);
+                let (list, done) = (&self.list, &Done::new());
+                let definition = definition.clone();
+                let (source, is_own, robust) = (&source, false, limits.robust);
+                let boundary = Boundary {
+                    list,
+                    uses: &uses,
+                    source,
+                    definition,
+                    producer,
+                    next,
+                    from,
+                    done,
+                    is_own,
+                    robust,
+                };
+                let Ok(made) = boundary.inline(&forced) else {
+                    self.list = before;
+                    self.inlined.truncate(inlined);
+                    #[cfg(feature = "certify")]
+                    self.again.truncate(again);
+                    return None;
+                };
+                self.list[next] = made.submission;
+                self.inlined.push(made.report);
+                #[cfg(feature = "certify")]
+                self.again.push(Again {
+                    by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
+                    ..made.again
+                });
+            }
+        }
+        drop_unused(asked, &mut self.list, shape, &mut self.inlined);
+        Some(())
+    }
+}
+
+/// The only submission that writes a buffer, if it does not read it, and the buffer is too large for caches.
+fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId) -> Option<usize> {
+    let places = uses.of_buffer(buffer).iter();
+    let mut writers = places.filter(|&&(at, binding)| list[at].kernel.interface.bindings[binding].writes);
+    let (&(at, binding), None) = (writers.next()?, writers.next()) else { return None };
+    let is_read = list[at].kernel.interface.bindings[binding].reads;
+    let is_large = list[at].args[binding].len > CACHED_BYTES;
+    (is_large && !is_read).then_some(at)
+}
+
+/// Submissions behind the producer that load from the buffer; nothing if one before it does, or there are too many.
+fn readers(list: &[Submission], producer: usize, buffer: BufferId) -> Option<Vec<usize>> {
+    let reads = |at: &usize| *at != producer && loaded_from(&list[*at], buffer).is_some();
+    let all: Vec<usize> = (0..list.len()).filter(reads).collect();
+    let is_behind = all.first().is_some_and(|&first| first > producer);
+    (is_behind && all.len() <= MOST_READERS).then_some(all)
+}
+
+/// A binding that a submission loads the buffer's elements from.
+fn loaded_from(one: &Submission, buffer: BufferId) -> Option<usize> {
+    let mut bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+    bindings.position(|(arg, binding)| arg.buffer == buffer && binding.reads)
+}
+
+/// Whether fewer bytes move where all readers recompute an element than where it is stored and loaded by each of them.
+fn pays(source: &Submission, definition: &Definition, readers: usize) -> bool {
+    let len = |binding: usize| source.args[binding].len;
+    let element = size_of(source, definition.binding);
+    // What is half as long stays in caches while it is used.
+    let moved = definition.loads.iter().filter(|&&binding| 2 * len(binding) > len(definition.binding));
+    let moved: u64 = moved.map(|&binding| size_of(source, binding)).sum();
+    let readers = readers as u64;
+    let (kept, recomputed) = (moved + element + readers * element, readers * moved);
+    // The producer does it once as it is.
+    let more = definition.work.saturating_mul(readers.saturating_sub(1));
+    kept.checked_sub(recomputed).is_some_and(|saved| saved > 0 && more <= WORK_OF_A_BYTE * saved)
+}
