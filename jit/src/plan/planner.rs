@@ -157,7 +157,6 @@ pub(crate) fn plan_in_order(
         plan.values.all = true;
         let other = Planner::new(list, options, limits).recomputing(recomputed).run();
         if let Ok(other) = other
-            && other.report.inlined.iter().any(|one| one.gone)
             && reorder::is_better(&other, &plan)
         {
             plan = other;
@@ -196,9 +195,10 @@ impl<'a> Planner<'a> {
         self.uses = Uses::of(&recomputed.list).under(self.options.policy, &recomputed.list);
         self.list = Cow::Owned(recomputed.list);
         self.plan.report.inlined = recomputed.inlined;
+        self.plan.report.epilogues = recomputed.epilogues;
         #[cfg(feature = "certify")]
         {
-            self.plan.again = recomputed.again;
+            (self.plan.again, self.plan.behind) = (recomputed.again, recomputed.behind);
         }
         self
     }

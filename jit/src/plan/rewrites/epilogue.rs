@@ -76,7 +76,7 @@ pub(crate) fn across(
     group: &Group,
     rejection: &Rejection,
 ) -> Result<Appended, Option<RewriteReason>> {
-    let Problem { list, uses, options, limits } = problem;
+    let Problem { list, options, .. } = problem;
     let next = group.end();
     if !inline::is_tried(&list[next], rejection, options)
         || rewrite::why_not_free(&list[next].kernel).is_some()
@@ -84,24 +84,8 @@ pub(crate) fn across(
         return Err(None);
     }
     let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
-    let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
-    // A kernel whose invocations do several elements may have each of them as an item.
-    let made = append(list).or_else(|why| -> Result<Made, Option<RewriteReason>> {
-        let (each, _counted) = rounds::of(&list[next], uses, next).ok_or(why)?;
-        let mut by_rounds = list.to_vec();
-        by_rounds[next] = each;
-        let made = append(&by_rounds)?;
-        #[cfg(feature = "certify")]
-        let made = made.by_rounds(&list[next], _counted);
-        Ok(made)
-    });
-    let made = made?;
-    let (submission, report) = (made.submission, made.report);
-    let idle = idle::idle(&list[next].kernel, submission.groups, submission.kernel.interface.local_size);
-    let Some(idle) = idle else { return Err(None) };
-    let mut list = list.to_vec();
-    list[producer] = submission;
-    list[next] = idle;
+    let made = at_stores(asked, problem, (producer, next), into)?;
+    let (list, report) = (made.list, made.report);
     let uses = Uses::of(&list).under(options.policy, &list);
     let proven = problem.proven();
     let problem = Problem { list: &list, uses: &uses, ..problem.with_options(&proven) };
@@ -112,6 +96,46 @@ pub(crate) fn across(
         uses,
         group,
         report,
+        #[cfg(feature = "certify")]
+        behind: made.behind,
+    })
+}
+
+/// A list with a submission done where another stores what it reads.
+pub(in crate::plan) struct AtStores {
+    pub(in crate::plan) list: Vec<Submission>,
+    pub(in crate::plan) report: EpilogueReport,
+    #[cfg(feature = "certify")]
+    pub(in crate::plan) behind: Behind,
+}
+
+/// The list in which submission `next` is done where `producer` stores through its binding `into`, and has nothing left to do itself.
+pub(in crate::plan) fn at_stores(
+    asked: &[Submission],
+    problem: Problem<'_>,
+    (producer, next): (usize, usize),
+    into: usize,
+) -> Result<AtStores, Option<RewriteReason>> {
+    let Problem { list, uses, limits, .. } = problem;
+    let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
+    // A kernel whose invocations do several elements may have each of them as an item.
+    let made = append(list).or_else(|why| -> Result<Made, Option<RewriteReason>> {
+        let (each, _counted) = rounds::of(&list[next], uses, next).ok_or(why)?;
+        let mut by_rounds = list.to_vec();
+        by_rounds[next] = each;
+        let made = append(&by_rounds)?;
+        #[cfg(feature = "certify")]
+        let made = made.by_rounds(&list[next], _counted);
+        Ok(made)
+    })?;
+    let idle =
+        idle::idle(&list[next].kernel, made.submission.groups, made.submission.kernel.interface.local_size);
+    let mut list = list.to_vec();
+    list[producer] = made.submission;
+    list[next] = idle.ok_or(None)?;
+    Ok(AtStores {
+        list,
+        report: made.report,
         #[cfg(feature = "certify")]
         behind: made.behind,
     })

@@ -21,14 +21,15 @@ use super::boundary::{Boundary, Done, size_of};
 use super::{CACHED_BYTES, drop_unused};
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
+use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Internalization, Promote, Submission};
 use crate::plan::input::uses::Uses;
 #[cfg(feature = "certify")]
-use crate::plan::output::again::Again;
+use crate::plan::output::again::{Again, Behind};
 use crate::plan::output::plan::Plan;
-use crate::plan::output::report::InlineReport;
-use crate::plan::rewrites::rounds;
-use crate::rewrite::Definition;
+use crate::plan::output::report::{EpilogueReport, InlineReport};
+use crate::plan::rewrites::{epilogue, rounds};
+use crate::rewrite::{self, Definition};
 
 /// Operations that are done in the time in which a byte moves, on a device whose memory is fast.
 const WORK_OF_A_BYTE: u64 = 6;
@@ -41,8 +42,11 @@ const MOST_READERS: usize = 8;
 pub(in crate::plan) struct Recomputed {
     pub(in crate::plan) list: Vec<Submission>,
     pub(in crate::plan) inlined: Vec<InlineReport>,
+    pub(in crate::plan) epilogues: Vec<EpilogueReport>,
     #[cfg(feature = "certify")]
     pub(in crate::plan) again: Vec<Again>,
+    #[cfg(feature = "certify")]
+    pub(in crate::plan) behind: Vec<Behind>,
 }
 
 impl Recomputed {
@@ -63,13 +67,44 @@ impl Recomputed {
         let mut all = Self {
             list: asked.to_vec(),
             inlined: Vec::new(),
+            epilogues: Vec::new(),
             #[cfg(feature = "certify")]
             again: Vec::new(),
+            #[cfg(feature = "certify")]
+            behind: Vec::new(),
         };
         for (producer, buffer) in found {
-            all.recompute(asked, (producer, buffer), options, limits);
+            if all.recompute(asked, (producer, buffer), options, limits).is_none() {
+                all.append(asked, (producer, buffer), options, limits);
+            }
         }
-        (!all.inlined.is_empty()).then_some(all)
+        (!all.inlined.is_empty() || !all.epilogues.is_empty()).then_some(all)
+    }
+
+    /// Has the only reader of a buffer done where it is stored.
+    fn append(
+        &mut self,
+        asked: &[Submission],
+        (producer, buffer): (usize, BufferId),
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Option<()> {
+        let readers = readers(&self.list, producer, buffer)?;
+        let &[next] = readers.as_slice() else { return None };
+        if rewrite::why_not_free(&self.list[next].kernel).is_some() {
+            return None;
+        }
+        let one = &self.list[producer];
+        let mut bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+        let into = bindings.position(|(arg, binding)| arg.buffer == buffer && binding.writes)?;
+        let uses = Uses::of(&self.list).under(options.policy, &self.list);
+        let problem = Problem { list: &self.list, uses: &uses, options, limits };
+        let made = epilogue::at_stores(asked, problem, (producer, next), into).ok()?;
+        self.list = made.list;
+        self.epilogues.push(made.report);
+        #[cfg(feature = "certify")]
+        self.behind.push(made.behind);
+        Some(())
     }
 
     /// Has all readers of a buffer recompute it; leaves all as it is if one of them cannot.
