@@ -143,6 +143,7 @@ fn device(limits: &Limits) -> Part {
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
         max_broadcast_bytes: _,
+        cached_bytes: _,
         overlapping_invocations: _,
         small_scalars,
         float_controls,

@@ -41,6 +41,7 @@ impl DeviceProfile {
             late_stores: tuning.sunk_stores.unwrap_or(vendor.late_stores),
             max_subgroups: self.max_subgroups,
             max_broadcast_bytes: vendor.max_broadcast_bytes,
+            cached_bytes: Limits::default().cached_bytes,
             overlapping_invocations: vendor.overlapping_invocations,
             small_scalars: SmallScalars { int8, int16, float16 },
             float_controls: self.float_controls,

@@ -155,8 +155,8 @@ pub(crate) fn plan_in_order(
     if let Some(recomputed) = Recomputed::of(list, &plan, options, limits) {
         // Whether it is tried depends on numbers.
         plan.values.all = true;
-        let other = Planner::new(list, options, limits).recomputing(recomputed).run();
-        if let Ok(other) = other
+        let other = Planner::new(list, options, limits).recomputing(recomputed).run_fused();
+        if let Ok(Some(other)) = other
             && reorder::is_better(&other, &plan)
         {
             plan = other;
@@ -212,10 +212,29 @@ impl Planner<'_> {
 
     /// Plans all dispatches.
     fn run(mut self) -> Result<Plan, PlanError> {
+        self.dispatches()?;
+        Ok(self.finish())
+    }
+
+    /// Plans all dispatches of a list in which submissions were rewritten before anything was planned; `None` if one of them would run alone:
+    /// what runs alone is the kernel that was submitted.
+    fn run_fused(mut self) -> Result<Option<Plan>, PlanError> {
+        self.dispatches()?;
+        let report = &self.plan.report;
+        let mut alone = report.groups.iter().filter(|group| !group.fused);
+        let is_rewritten = alone.any(|group| group.members.iter().any(|&at| report.is_rewritten(at..at + 1)));
+        Ok((!is_rewritten).then(|| self.finish()))
+    }
+
+    fn dispatches(&mut self) -> Result<(), PlanError> {
         let mut start = 0;
         while start < self.list.len() {
             start = self.dispatch(start)?;
         }
+        Ok(())
+    }
+
+    fn finish(self) -> Plan {
         let Self { asked, list, uses, limits, mut plan, .. } = self;
         assemble::report_wishes(&list, &uses, &mut plan);
         plan.note_values(asked, &list);
@@ -224,7 +243,7 @@ impl Planner<'_> {
         if let Cow::Owned(rewritten) = list {
             plan.rewritten = Some(rewritten);
         }
-        Ok(plan)
+        plan
     }
 
     /// Plans the dispatch that begins with submission `start`; returns where the next one begins.

@@ -55,6 +55,7 @@ mod subgroups;
 mod tested_at_end;
 mod texels;
 mod texels_random;
+mod unpromoted;
 mod values;
 mod views;
 mod weaknesses;

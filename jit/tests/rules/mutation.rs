@@ -71,6 +71,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("tested_at_end", super::tested_at_end::ALL),
     ("texels", super::texels::ALL),
     ("written_out", super::written_out::ALL),
+    ("unpromoted", super::unpromoted::ALL),
     ("values", super::values::ALL),
     ("weaknesses", super::weaknesses::ALL),
 ];

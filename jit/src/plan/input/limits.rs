@@ -43,6 +43,9 @@ pub struct Limits {
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
     /// placed where what it hands on passes through memory: more is slower fused than not. `None` if that is never so.
     pub max_broadcast_bytes: Option<u64>,
+    /// A buffer of up to this many bytes stays in the device's caches from one kernel to the next: if there is no room for it in
+    /// registers and shared memory, it is not recomputed.
+    pub cached_bytes: u64,
     /// A dispatch of fewer invocations leaves room on the device for another one at the same time; 0 if dispatches never overlap.
     pub overlapping_invocations: u64,
     /// Scalars narrower than 32 bits the device takes outside of buffers (`shaderInt8`, `shaderInt16`,
@@ -76,6 +79,7 @@ impl Default for Limits {
             late_stores: 0,
             max_subgroups: u32::MAX,
             max_broadcast_bytes: None,
+            cached_bytes: 4 << 20,
             overlapping_invocations: 0,
             small_scalars: SmallScalars::default(),
             float_controls: FloatControls::default(),

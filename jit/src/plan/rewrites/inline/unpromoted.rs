@@ -18,7 +18,7 @@
 //! - whether the list that comes out is one dispatch as before: its plan says so
 
 use super::boundary::{Boundary, Done, size_of};
-use super::{CACHED_BYTES, drop_unused};
+use super::drop_unused;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
 use crate::plan::input::problem::Problem;
@@ -60,8 +60,11 @@ impl Recomputed {
         let kept = plan.report.buffers.iter();
         let kept = kept.filter(|one| one.asked != Promote::None && one.got == Internalization::None);
         let uses = Uses::of(asked);
-        let mut found: Vec<(usize, BufferId)> =
-            kept.filter_map(|one| Some((only_producer(asked, &uses, one.buffer)?, one.buffer))).collect();
+        let mut found: Vec<(usize, BufferId)> = kept
+            .filter_map(|one| {
+                Some((only_producer(asked, &uses, one.buffer, limits.cached_bytes)?, one.buffer))
+            })
+            .collect();
         // What is made of others comes after them, so that it is made of what they are made of.
         found.sort_unstable();
         let mut all = Self {
@@ -177,12 +180,12 @@ impl Recomputed {
 }
 
 /// The only submission that writes a buffer, if it does not read it, and the buffer is too large for caches.
-fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId) -> Option<usize> {
+fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId, cached_bytes: u64) -> Option<usize> {
     let places = uses.of_buffer(buffer).iter();
     let mut writers = places.filter(|&&(at, binding)| list[at].kernel.interface.bindings[binding].writes);
     let (&(at, binding), None) = (writers.next()?, writers.next()) else { return None };
     let is_read = list[at].kernel.interface.bindings[binding].reads;
-    let is_large = list[at].args[binding].len > CACHED_BYTES;
+    let is_large = list[at].args[binding].len > cached_bytes;
     (is_large && !is_read).then_some(at)
 }
 

@@ -1,0 +1,108 @@
+//! What was to be promoted and found no room: recomputed by its readers, or made where it is stored.
+
+use vkfuse_jit::plan::{Internalization, Promote};
+
+use super::lab::{Checked, Lab, kernel};
+use super::rows::{reduce, spread};
+
+/// Rows of so many elements that neither registers nor shared memory of the bench hold one: 640 elements an invocation.
+const LONG: u32 = 5120;
+const ROWS: u32 = 3;
+
+/// A list on long rows, on a device without caches.
+fn long() -> Lab {
+    let mut lab = Lab::rewriting(u64::from(ROWS * LONG));
+    lab.limits.cached_bytes = 0;
+    lab
+}
+
+/// Maximum, `value` of each element, sum, quotient; buffer 2 is what finds no room.
+fn softmax(lab: Lab, value: &str, promote: Promote) -> Lab {
+    let lab = lab.promote(1, promote).promote(2, promote).promote(3, promote);
+    lab.submit(&reduce("max(own, v)", "max(x, y)"), [ROWS, 1, 1], &[0, 1], &[LONG])
+        .submit(&spread(value), [ROWS, 1, 1], &[0, 1, 2], &[LONG])
+        .submit(&reduce("own + v", "x + y"), [ROWS, 1, 1], &[2, 3], &[LONG])
+        .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [ROWS, 1, 1], &[2, 3, 4], &[LONG])
+}
+
+impl Checked {
+    /// Where a buffer is.
+    fn place(&self, buffer: u64) -> Internalization {
+        let found = self.plan.report.buffers.iter().find(|one| one.buffer.0 == buffer);
+        found.map_or(Internalization::None, |one| one.got)
+    }
+
+    /// Submissions that are done where others store.
+    fn appended(&self) -> Vec<(usize, usize)> {
+        self.plan.report.epilogues.iter().map(|one| (one.submission, one.producer)).collect()
+    }
+}
+
+const CHEAP: &str = "b[wid.x] - a[at]";
+
+probes! {
+    fn long_rows_are_recomputed_by_all_readers() {
+        let checked = softmax(long(), CHEAP, Promote::Auto).check().works_out(&[(2, 1), (3, 1)]);
+        assert_eq!(checked.plan.steps.len(), 1);
+        assert_eq!(checked.place(2), Internalization::Private);
+    }
+
+    fn what_stays_in_caches_is_not_recomputed() {
+        let mut lab = softmax(long(), CHEAP, Promote::Auto);
+        lab.limits.cached_bytes = 4 * u64::from(ROWS * LONG);
+        assert_eq!(lab.check().works_out(&[]).place(2), Internalization::None);
+    }
+
+    fn what_is_kept_by_wish_is_not_recomputed() {
+        softmax(long(), CHEAP, Promote::None).check().works_out(&[]);
+    }
+
+    fn what_takes_longer_than_memory_is_not_recomputed() {
+        let slow = "(a[at] / (b[wid.x] + 1u)) % 7u / (a[at] % 5u + 1u) % (a[at] % 3u + 1u) / (b[wid.x] + 9u)";
+        softmax(long(), slow, Promote::Auto).check().works_out(&[]);
+    }
+
+    fn what_is_made_of_as_much_is_not_recomputed() {
+        // Two long inputs, three readers: six loads in place of a store, three loads and the producer's own two.
+        let sum = kernel("a b z", "8", "for (var c = lid.x; c < p.x; c += 8u) { let at = wid.x * p.x + c; z[at] = a[at] + b[at]; }");
+        let lab = long().promote(2, Promote::Auto);
+        let lab = lab.submit(&sum, [ROWS, 1, 1], &[0, 1, 2], &[LONG]);
+        let lab = [5, 6, 7].iter().fold(lab, |lab, &out| lab.submit(&reduce("own + v", "x + y"), [ROWS, 1, 1], &[2, out], &[LONG]));
+        lab.check().works_out(&[]);
+    }
+
+    fn what_was_made_of_something_else_by_then_is_not_recomputed() {
+        let clear = kernel("z", "8", "for (var c = lid.x; c < p.x; c += 8u) { z[wid.x * p.x + c] = c; }");
+        let lab = long().promote(1, Promote::Auto).promote(2, Promote::Auto).promote(3, Promote::Auto);
+        lab.submit(&reduce("max(own, v)", "max(x, y)"), [ROWS, 1, 1], &[0, 1], &[LONG])
+            .submit(&spread(CHEAP), [ROWS, 1, 1], &[0, 1, 2], &[LONG])
+            .submit(&clear, [ROWS, 1, 1], &[0], &[LONG])
+            .submit(&reduce("own + v", "x + y"), [ROWS, 1, 1], &[2, 3], &[LONG])
+            .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [ROWS, 1, 1], &[2, 3, 4], &[LONG])
+            .check()
+            .works_out(&[]);
+    }
+
+    fn the_only_reader_of_long_rows_is_done_where_they_are_stored() {
+        let norm = "var<workgroup> part: array<u32, 8>;---
+            var own = 0u;
+            for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
+            part[lid.x] = own;
+            workgroupBarrier();
+            var all = 1u;
+            for (var k = 0u; k < 8u; k++) { all += part[k]; }
+            for (var c = lid.x; c < p.x; c += 8u) { let at = wid.x * p.x + c; z[at] = a[at] * 100u / all; }";
+        let weight = kernel("a b z", "8", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * b[i % p.y];");
+        for promote in [Promote::Auto, Promote::None] {
+            let checked = long()
+                .promote(2, promote)
+                .submit(&kernel("a z", "8", norm), [ROWS, 1, 1], &[0, 2], &[LONG])
+                .submit(&weight, [ROWS * LONG / 8, 1, 1], &[2, 1, 3], &[ROWS * LONG, LONG])
+                .check();
+            if promote == Promote::Auto {
+                assert_eq!(checked.appended(), [(1, 0)], "{:#?}", checked.plan.report);
+                assert_eq!(checked.place(2), Internalization::Private);
+            }
+        }
+    }
+}
