@@ -1,9 +1,9 @@
 //! Graphs of lists, and of single submissions, that came before, by their signatures.
 //!
 //! # Guarantees
-//! - what is found agrees in everything that was said: the whole signature, of which a hash only finds candidates. Of push constants,
+//! - what is found agrees in everything that was said: the whole signature; a hash only finds candidates. Of push constants,
 //!   those that the plan takes for numbers, and which arguments are equal ([`PushFlow::holds_with`]): the others are passed on
-//! - nothing here keeps a buffer alive of which the user has no handle; what was recorded with a buffer goes when the buffer does
+//! - nothing here keeps a buffer alive without a handle of the user's; what was recorded with a buffer goes when the buffer does
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
@@ -34,7 +34,7 @@ use crate::{
 /// How many are kept.
 const CAPACITY: usize = 256;
 
-/// Launches of a graph that is watched, of which one is timed.
+/// One of this many launches of a watched graph is timed.
 const UNWATCHED: u32 = 32;
 
 /// On how many sets of buffers a graph has executables.
@@ -62,7 +62,7 @@ pub(crate) struct CachedGraph {
 struct Execs {
     /// The latest first.
     all: SmallVec<[Arc<GraphExec>; EXECS]>,
-    /// Hashes of the latest buffers of which there is none, the last at `latest`. Buffers are worth one when they come for the
+    /// Hashes of the latest buffers without an executable, the last at `latest`. Buffers are worth one when they come for the
     /// second time, and not where more of them take turns than there is room for.
     once: [u64; EXECS],
     latest: usize,
@@ -114,7 +114,7 @@ impl CachedGraph {
         self.signature.goes_on(at, buffers, (request, deps), |push| self.takes(at, push))
     }
 
-    /// As [`CachedGraph::goes_on`], on these very buffers, none of which has changed since it was launched on them.
+    /// As [`CachedGraph::goes_on`], on these very buffers, if none has changed since it was launched on them.
     #[inline]
     pub(super) fn repeats(
         &self,

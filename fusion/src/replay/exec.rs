@@ -143,7 +143,7 @@ struct Allowed {
     past: Arc<TokenCell<Past>>,
     /// The latest.
     point: Point,
-    /// How many there were of which the schedule was not informed.
+    /// How many there were without a call of the schedule.
     count: u64,
 }
 
@@ -217,7 +217,7 @@ impl GraphExec {
         self.lock().allowed.is_some()
     }
 
-    /// Whether a launch of it has nothing but its latest one to come after, of which the schedule knows.
+    /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
     pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
         let state = self.state(token);
         state.lane == Some(lane)

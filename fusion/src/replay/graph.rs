@@ -339,8 +339,8 @@ impl Graph {
         !self.numbers.is_empty()
     }
 
-    /// The memories of the template, allocated now if they were not yet, and filled with zeros where that can make a difference: for the
-    /// program, of which no one knows when it executes what is recorded, always.
+    /// The memories of the template, allocated now if they were not yet, and filled with zeros where that can make a difference. It
+    /// always can where the program executes the recorded commands, at a time of its own.
     pub(super) fn memories(
         &self,
         buffers: &Buffers,

@@ -350,7 +350,7 @@ fn uniform(kind: BindingKind, buffer: &BufferInner) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// Checks a submission that was recorded by another process, of which nothing will run.
+/// Checks a submission that was recorded by another process and will not run here.
 pub(crate) fn recorded(
     context: &ContextInner,
     kernel: &Arc<Specialized>,

@@ -24,7 +24,7 @@ impl ContextInner {
         {
             return Ok(());
         }
-        // All of a small one, of which another range may be asked for next.
+        // All of a small one: another range of it may be asked for next.
         let range = if buffer.size <= MOST { 0..buffer.size } else { offset..offset + len };
         let span = buffer.span(range.clone());
         let is_known = |bytes: &[u8]| bytes.len() as u64 >= len;

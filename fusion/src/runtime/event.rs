@@ -153,18 +153,18 @@ impl EventInner {
         EventInner::listed(origin)
     }
 
-    /// An event of work of which all is known.
+    /// An event of work that is known in full.
     pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
         Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
     }
 
-    /// What the events of launches share of which the same is said.
+    /// What events of launches with the same summary share.
     pub(crate) fn of_launches(origin: &Arc<Origin>, summary: Arc<Summary>) -> Arc<EventInner> {
         let settled = Settled { result: Ok(Done::Nothing), summary, failed: Vec::new() };
         Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) })
     }
 
-    /// Whether it is what events of launches on this queue share, of which this is said.
+    /// Whether it is what events of launches with this summary on this queue share.
     #[inline]
     pub(crate) fn is_of_launches(&self, origin: &Arc<Origin>, summary: &Arc<Summary>) -> bool {
         Arc::ptr_eq(&self.origin, origin)

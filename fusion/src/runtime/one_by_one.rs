@@ -1,4 +1,4 @@
-//! Lists of which something failed: each submission by itself, as if fusion mode had never been entered.
+//! Lists in which something failed: each submission by itself, as if fusion mode had never been entered.
 //!
 //! # Guarantees
 //! - whatever would have run outside fusion mode runs

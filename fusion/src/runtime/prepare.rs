@@ -135,7 +135,7 @@ impl ContextInner {
         Ok(prepared)
     }
 
-    /// How a list runs of which the planner does not know how it is fastest; nothing for any other.
+    /// How a list runs whose fastest way the planner does not know; `None` for any other.
     fn choice(
         &self,
         list: &List,

@@ -5,7 +5,7 @@ use vkfuse_jit::plan::{Internalization, Promote};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
 
-/// Rows of so many elements that neither registers nor shared memory of the bench hold one: 640 elements an invocation.
+/// Rows that neither registers nor shared memory of the test bench hold: 640 elements an invocation.
 const LONG: u32 = 5120;
 const ROWS: u32 = 3;
 

@@ -1,4 +1,4 @@
-//! Lists of which nothing runs: their code is built ahead of time, or looked for.
+//! Lists that do not run: their code is built ahead of time, or looked up.
 
 use std::{sync::Arc, time::Instant};
 

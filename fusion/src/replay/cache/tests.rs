@@ -72,7 +72,7 @@ impl Rig {
         self.queue.fuse(list).unwrap();
     }
 
-    /// A list of which nothing is known, after these events.
+    /// A list that was never seen before, after these events.
     fn after(&mut self, events: &[usize]) {
         self.context.clear_memory_cache();
         self.buffers = Some([0, 1, 2].map(|_| self.context.buffer(N).unwrap()));

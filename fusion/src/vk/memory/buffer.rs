@@ -1,7 +1,7 @@
 //! Buffers with memory behind them.
 //!
 //! Memory that the host can reach is used in place only where it is coherent, so that no flush is ever needed: on the
-//! rest, bytes travel through staging memory, of which Vulkan guarantees a coherent kind.
+//! rest, bytes travel through staging memory; Vulkan guarantees a coherent kind of it.
 
 use std::{
     any::Any,
@@ -225,7 +225,7 @@ impl Memory {
         self.address
     }
 
-    /// How long the Vulkan buffer lives, of which this may be a part.
+    /// How long the Vulkan buffer lives that this may be a part of.
     pub(crate) fn buffer_life(&self) -> Weak<dyn Any + Send + Sync> {
         let buffer: Weak<Buffer> = Arc::downgrade(self.buffer.buffer());
         buffer
