@@ -4,9 +4,14 @@
 //! The functions here are called by the loader, or through it, as the specification of the calls of their names says.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+use crate::fuse::{
+    self,
+    device::{self, Fuser},
+};
 use crate::hooks::{self, Next};
 use crate::objects::Objects;
 use crate::recording::CommandBuffer;
+use crate::role;
 use crate::sink::{self, lock, noted};
 use crate::trace::{Contents, Event};
 use ash::vk::{self, Handle};
@@ -54,6 +59,9 @@ struct DeviceLink {
     device_proc: GetDeviceProcAddr,
 }
 
+/// Bytes of a structure of the loader's.
+pub(crate) const LOADER_INFO: usize = size_of::<LoaderInfo>();
+
 const LINK: c_int = 0;
 const DATA_CALLBACK: c_int = 1;
 
@@ -92,9 +100,11 @@ unsafe fn key(dispatchable: u64) -> usize {
 
 /// An instance of the program, with functions of the next layer. They are asked for when it is made: later the loader
 /// answers with those of its first layer.
-struct Instance {
-    handle: vk::Instance,
-    instance_proc: GetInstanceProcAddr,
+pub(crate) struct Instance {
+    pub(crate) handle: vk::Instance,
+    /// The version that it was made with.
+    pub(crate) api: u32,
+    pub(crate) instance_proc: GetInstanceProcAddr,
     destroy: Option<vk::PFN_vkDestroyInstance>,
     memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
     properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
@@ -106,8 +116,10 @@ pub(crate) struct Device {
     pub(crate) next: Next,
     /// The functions of the next layer that the layer calls for itself.
     pub(crate) own: ash::Device,
-    device_proc: GetDeviceProcAddr,
+    pub(crate) device_proc: GetDeviceProcAddr,
     set_loader_data: Option<SetLoaderData>,
+    /// What fuses on it, or why nothing does.
+    pub(crate) fuser: Result<Fuser, String>,
     /// What its handles stand for.
     pub(crate) objects: Mutex<Objects>,
     /// The family and the number of each queue.
@@ -118,10 +130,10 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Has the loader fill in a handle that did not come through it.
-    pub(crate) unsafe fn adopt(&self, buffer: vk::CommandBuffer) -> Option<()> {
+    /// Has the loader fill in a handle that did not come through it: a command buffer or a queue.
+    pub(crate) unsafe fn adopt<T: Handle>(&self, dispatchable: T) -> Option<()> {
         let set = self.set_loader_data?;
-        set(self.own.handle(), buffer.as_raw() as *mut c_void).result().ok()
+        set(self.own.handle(), dispatchable.as_raw() as *mut c_void).result().ok()
     }
 }
 
@@ -159,16 +171,32 @@ pub(crate) fn add_command_buffers(buffers: impl Iterator<Item = (vk::CommandBuff
 
 /// Forgets command buffers.
 pub(crate) fn drop_command_buffers(is_gone: impl Fn(vk::CommandBuffer, &CommandBuffer) -> bool) {
-    change(|known| known.buffers.retain(|handle, buffer| !is_gone(*handle, buffer)));
+    let gone: Vec<_> = change(|known| {
+        known
+            .buffers
+            .extract_if(|handle, buffer| is_gone(*handle, buffer))
+            .map(|(_, buffer)| buffer)
+            .collect()
+    });
+    gone.iter().for_each(|buffer| buffer.clear());
 }
 
-/// The entry of the layer.
+/// All devices.
+pub(crate) fn devices() -> Vec<Arc<Device>> {
+    known(|known| known.devices.values().cloned().collect())
+}
+
+/// The instance with a handle.
+pub(crate) unsafe fn instance_of(handle: vk::Instance) -> Option<Arc<Instance>> {
+    let key = key(handle.as_raw());
+    known(|known| known.instances.get(&key).cloned())
+}
+
+/// Answers the loader.
 ///
 /// # Safety
 /// Called by the loader, with a structure of its own.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "system" fn vkNegotiateLoaderLayerInterfaceVersion(asked: *mut Negotiation) -> vk::Result {
+pub(crate) unsafe fn negotiate(asked: *mut Negotiation) -> vk::Result {
     let Some(asked) = asked.as_mut() else { return vk::Result::ERROR_INITIALIZATION_FAILED };
     if asked.version < 2 {
         return vk::Result::ERROR_INITIALIZATION_FAILED;
@@ -241,13 +269,31 @@ unsafe extern "system" fn create_instance(
     (*link).content = (*own).next.cast();
     let create = of_instance::<vk::PFN_vkCreateInstance>(next, vk::Instance::null(), c"vkCreateInstance");
     let Some(create) = create else { return failed };
-    let result = create(info, allocator, instance);
-    if result != vk::Result::SUCCESS {
-        return result;
+    let mut raised = None;
+    if role::fuses() {
+        let of_program = (*info).p_application_info.as_ref();
+        let own = device::raised(of_program);
+        let changed = vk::InstanceCreateInfo { p_application_info: &own, ..*info };
+        let content = (*link).content;
+        if create(&changed, allocator, instance) == vk::Result::SUCCESS {
+            raised = Some(own.api_version);
+        } else {
+            // The next layer has taken its link.
+            (*link).content = content;
+        }
     }
+    if raised.is_none() {
+        let result = create(info, allocator, instance);
+        if result != vk::Result::SUCCESS {
+            return result;
+        }
+    }
+    let result = vk::Result::SUCCESS;
     let handle = *instance;
+    let asked = (*info).p_application_info.as_ref().map_or(vk::API_VERSION_1_0, |app| app.api_version);
     let made = Instance {
         handle,
+        api: raised.unwrap_or(asked),
         instance_proc: next,
         destroy: of_instance(next, handle, c"vkDestroyInstance"),
         memory: of_instance(next, handle, c"vkGetPhysicalDeviceMemoryProperties"),
@@ -304,11 +350,37 @@ unsafe extern "system" fn create_device(
     let (Some(create), Some(get_memory), Some(get_properties)) = (create, memory, properties) else {
         return failed;
     };
-    let result = create(physical, info, allocator, device);
+    // With what fusing needs, where the device has it; otherwise as the program asks.
+    let mut with = match role::fuses() {
+        true => noted("vkCreateDevice", || Some(device::prepared(&instance, physical, &*info))),
+        false => None,
+    };
+    let content = (*link).content;
+    let mut result = vk::Result::ERROR_UNKNOWN;
+    if let Some(Ok(with)) = &with {
+        result = create(physical, with.info(), allocator, device);
+        if result != vk::Result::SUCCESS {
+            (*link).content = content;
+        }
+    }
+    if result != vk::Result::SUCCESS {
+        if matches!(with, Some(Ok(_))) {
+            with = Some(Err("the device cannot be made with what fusing needs".to_owned()));
+        }
+        result = create(physical, info, allocator, device);
+    }
     if result != vk::Result::SUCCESS {
         return result;
     }
     let handle = *device;
+    let fuser = match with {
+        Some(Ok(with)) => {
+            noted("vkCreateDevice", || Some(Fuser::new(&instance, physical, handle, &with, (*info).p_next)))
+                .unwrap_or(Err("the layer failed".to_owned()))
+        }
+        Some(Err(why)) => Err(why),
+        None => Err(String::new()),
+    };
     let mut memory = vk::PhysicalDeviceMemoryProperties::default();
     get_memory(physical, &mut memory);
     let load = |name: &CStr| {
@@ -324,12 +396,16 @@ unsafe extern "system" fn create_device(
         own: ash::Device::load_with(load, handle),
         device_proc,
         set_loader_data,
+        fuser,
         objects: Mutex::default(),
         queues: Mutex::default(),
         memory,
         pending: Mutex::default(),
     });
     change(|all| all.devices.insert(key(handle.as_raw()), known));
+    if role::fuses() {
+        return result;
+    }
     noted("vkCreateDevice", || {
         let mut properties = vk::PhysicalDeviceProperties::default();
         get_properties(physical, &mut properties);
@@ -356,12 +432,17 @@ pub(crate) unsafe extern "system" fn destroy_device(
         return;
     }
     let Some(known) = device_of(device) else { return };
-    noted("vkDestroyDevice", || crate::contents::finish(&known, true));
-    let key = key(device.as_raw());
-    change(|all| {
-        all.devices.remove(&key);
-        all.buffers.retain(|_, buffer| !Arc::ptr_eq(&buffer.device, &known));
+    noted("vkDestroyDevice", || {
+        crate::contents::finish(&known, true);
+        fuse::device_gone(&known);
     });
+    let key = key(device.as_raw());
+    let gone = change(|all| {
+        all.devices.remove(&key);
+        let gone = all.buffers.extract_if(|_, buffer| Arc::ptr_eq(&buffer.device, &known));
+        gone.collect::<Vec<_>>()
+    });
+    drop(gone);
     if let Some(next) = known.next.destroy_device {
         next(device, allocator);
     }

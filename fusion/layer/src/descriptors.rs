@@ -4,15 +4,21 @@
 //! What these functions follow are pointers that a program passes to Vulkan, valid as the specification says.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+use crate::chain::chained;
 use crate::sink;
 use ash::vk;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The bindings of a set's layout: kind, and how many elements.
+/// A set's layout.
 #[derive(Default)]
-pub(crate) struct Layout(BTreeMap<u32, (vk::DescriptorType, u32)>);
+pub(crate) struct Layout {
+    /// Kind, and how many elements.
+    bindings: BTreeMap<u32, (vk::DescriptorType, u32)>,
+    /// Whether it is known, and what is in its sets stays as it is while they are in use.
+    pub(crate) is_plain: bool,
+}
 
 /// What is in one place of a set.
 #[derive(Clone, Copy)]
@@ -38,14 +44,27 @@ impl Layout {
     pub(crate) unsafe fn of(info: &vk::DescriptorSetLayoutCreateInfo<'_>) -> Layout {
         let bindings = slice(info.p_bindings, info.binding_count);
         let bindings = bindings.iter().filter(|one| one.descriptor_count > 0);
-        Layout(bindings.map(|one| (one.binding, (one.descriptor_type, one.descriptor_count))).collect())
+        let flags = chained::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>(
+            info.p_next,
+            vk::StructureType::DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO,
+        );
+        let is_late = flags.is_some_and(|flags| {
+            slice((*flags).p_binding_flags, (*flags).binding_count).iter().any(|flags| !flags.is_empty())
+        });
+        let plain = vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR;
+        Layout {
+            bindings: bindings
+                .map(|one| (one.binding, (one.descriptor_type, one.descriptor_count)))
+                .collect(),
+            is_plain: !is_late && plain.contains(info.flags),
+        }
     }
 
     /// The place that follows another one where an update goes over the end of an array.
     fn after(&self, (binding, element): (u32, u32)) -> (u32, u32) {
-        match self.0.get(&binding) {
+        match self.bindings.get(&binding) {
             Some((_, count)) if element + 1 >= *count => {
-                let next = self.0.range(binding + 1..).next();
+                let next = self.bindings.range(binding + 1..).next();
                 next.map_or((binding, element + 1), |(binding, _)| (*binding, 0))
             }
             _ => (binding, element + 1),
@@ -54,7 +73,7 @@ impl Layout {
 
     /// The places that dynamic offsets are for, in their order.
     pub(crate) fn dynamic(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let bindings = self.0.iter().filter(|(_, (kind, _))| is_dynamic(*kind));
+        let bindings = self.bindings.iter().filter(|(_, (kind, _))| is_dynamic(*kind));
         bindings.flat_map(|(binding, (_, count))| (0..*count).map(|element| (*binding, element)))
     }
 }
@@ -165,7 +184,8 @@ mod tests {
     fn an_update_goes_on_in_the_next_binding() {
         let kind = vk::DescriptorType::STORAGE_BUFFER;
         let dynamic = vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC;
-        let layout = Layout([(0, (kind, 2)), (3, (dynamic, 2)), (4, (kind, 1))].into());
+        let bindings = [(0, (kind, 2)), (3, (dynamic, 2)), (4, (kind, 1))].into();
+        let layout = Layout { bindings, is_plain: true };
         let places = std::iter::successors(Some((0, 1)), |place| Some(layout.after(*place)));
         assert_eq!(places.take(4).collect::<Vec<_>>(), [(0, 1), (3, 0), (3, 1), (4, 0)]);
         assert_eq!(layout.dynamic().collect::<Vec<_>>(), [(3, 0), (3, 1)]);

@@ -52,6 +52,9 @@ intercepted! {
 
     create_shader_module: PFN_vkCreateShaderModule, c"vkCreateShaderModule";
     create_compute_pipelines: PFN_vkCreateComputePipelines, c"vkCreateComputePipelines";
+    destroy_pipeline: PFN_vkDestroyPipeline, c"vkDestroyPipeline";
+    destroy_shader_module: PFN_vkDestroyShaderModule, c"vkDestroyShaderModule";
+    destroy_pipeline_layout: PFN_vkDestroyPipelineLayout, c"vkDestroyPipelineLayout";
     create_pipeline_layout: PFN_vkCreatePipelineLayout, c"vkCreatePipelineLayout";
     set_debug_utils_object_name: PFN_vkSetDebugUtilsObjectNameEXT, c"vkSetDebugUtilsObjectNameEXT";
     allocate_memory: PFN_vkAllocateMemory, c"vkAllocateMemory";
@@ -127,6 +130,17 @@ intercepted! {
     cmd_begin_render_pass2: PFN_vkCmdBeginRenderPass2,
         c"vkCmdBeginRenderPass2" | c"vkCmdBeginRenderPass2KHR";
     cmd_begin_rendering: PFN_vkCmdBeginRendering, c"vkCmdBeginRendering" | c"vkCmdBeginRenderingKHR";
+    cmd_begin_query: PFN_vkCmdBeginQuery, c"vkCmdBeginQuery";
+    cmd_end_query: PFN_vkCmdEndQuery, c"vkCmdEndQuery";
+    cmd_reset_query_pool: PFN_vkCmdResetQueryPool, c"vkCmdResetQueryPool";
+    cmd_write_timestamp: PFN_vkCmdWriteTimestamp, c"vkCmdWriteTimestamp";
+    cmd_write_timestamp2: PFN_vkCmdWriteTimestamp2, c"vkCmdWriteTimestamp2" | c"vkCmdWriteTimestamp2KHR";
+    cmd_reset_event: PFN_vkCmdResetEvent, c"vkCmdResetEvent";
+    cmd_reset_event2: PFN_vkCmdResetEvent2, c"vkCmdResetEvent2" | c"vkCmdResetEvent2KHR";
+    cmd_set_device_mask: PFN_vkCmdSetDeviceMask, c"vkCmdSetDeviceMask" | c"vkCmdSetDeviceMaskKHR";
+    cmd_begin_label: PFN_vkCmdBeginDebugUtilsLabelEXT, c"vkCmdBeginDebugUtilsLabelEXT";
+    cmd_insert_label: PFN_vkCmdInsertDebugUtilsLabelEXT, c"vkCmdInsertDebugUtilsLabelEXT";
+    cmd_end_label: PFN_vkCmdEndDebugUtilsLabelEXT, c"vkCmdEndDebugUtilsLabelEXT";
     cmd_copy_query_pool_results: PFN_vkCmdCopyQueryPoolResults, c"vkCmdCopyQueryPoolResults";
     cmd_set_event: PFN_vkCmdSetEvent, c"vkCmdSetEvent";
     cmd_set_event2: PFN_vkCmdSetEvent2, c"vkCmdSetEvent2" | c"vkCmdSetEvent2KHR";

@@ -1,6 +1,7 @@
-//! `VK_LAYER_VKFUSE_capture`: a Vulkan layer that writes down what a program submits for compute.
+//! Two Vulkan layers for programs as they are: `VK_LAYER_VKFUSE_capture` writes down what a program submits for compute, and
+//! `VK_LAYER_VKFUSE_fuse` submits fused kernels instead. A process has one of them (`role`).
 //!
-//! [`trace`] is what it writes, into the folder that `VKFUSE_CAPTURE` names; `vkfuse capture` reads it.
+//! [`trace`] is what the first writes, into the folder that `VKFUSE_CAPTURE` names; `vkfuse capture` reads it.
 //!
 //! | module | does |
 //! |---|---|
@@ -8,14 +9,15 @@
 //! | `hooks` | the functions that are intercepted, one for each Vulkan call |
 //! | `objects`, `descriptors` | what the handles of a device stand for |
 //! | `recording` | what a command buffer holds |
+//! | `fuse` | the second layer |
 //! | `submission` | a submission as events |
 //! | `contents` | bytes of buffers before and after a submission, where asked for |
 //! | `sink` | files |
 //!
 //! # Guarantees
-//! - Every call reaches the next layer once, with the program's arguments. Where contents are asked for, buffers can be copied
+//! - While capturing, every call reaches the next layer once, with the program's arguments. Where contents are asked for, buffers can be copied
 //!   from as well, and copies stand around the program's command buffers in a submission.
-//! - A panic of the layer ends the capture, and the program goes on (`sink::noted`).
+//! - A panic of the layer ends the capture, or what is fused, and the program goes on (`sink::noted`).
 //! - Nothing goes to the standard output.
 #![allow(unsafe_code)]
 #![deny(clippy::undocumented_unsafe_blocks)]
@@ -23,15 +25,24 @@
 mod chain;
 mod contents;
 mod descriptors;
+mod fuse;
 mod hooks;
 mod objects;
 mod recording;
+mod role;
 mod sink;
 mod submission;
 pub mod trace;
 
-pub use chain::vkNegotiateLoaderLayerInterfaceVersion;
+pub use role::{vkNegotiateLoaderLayerInterfaceVersion, vkfuseNegotiateFuse};
 
+/// The name of the layer that fuses.
+pub const FUSE_NAME: &str = "VK_LAYER_VKFUSE_fuse";
+/// Its manifest, whose library is the same.
+pub const FUSE_MANIFEST: &str = include_str!("../VkLayer_vkfuse_fuse.json");
+/// The variable with words for the layer that fuses: `report` says at the end of the process what was done; `wait` has submissions wait
+/// until their lists are planned.
+pub const FUSE: &str = "VKFUSE_LAYER";
 /// The layer's name.
 pub const NAME: &str = "VK_LAYER_VKFUSE_capture";
 /// The layer's manifest, whose library lies beside it.

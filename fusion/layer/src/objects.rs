@@ -13,20 +13,51 @@ use std::sync::Arc;
 pub(crate) struct Buffer {
     pub(crate) id: u64,
     pub(crate) size: u64,
+    /// Whether it is bound to one memory as a whole.
+    pub(crate) is_plain: bool,
     /// Where it is, and the number of that memory.
     pub(crate) memory: Option<(u64, u64)>,
     /// Whether it can be copied from.
     pub(crate) is_readable: bool,
 }
 
+/// Memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) id: u64,
+    /// Whether other memory may be the same bytes: it was made somewhere else.
+    pub(crate) is_imported: bool,
+}
+
+/// A module.
+#[derive(Default)]
+pub(crate) struct Code {
+    /// The hash of its bytes, where it is written down.
+    pub(crate) hash: String,
+    /// Its words, where something is made of them.
+    pub(crate) words: Vec<u32>,
+}
+
+/// A compute pipeline.
+pub(crate) struct Pipeline {
+    pub(crate) id: u64,
+    pub(crate) code: Option<Arc<Code>>,
+    pub(crate) entry: String,
+    /// Specialization constants with their bytes.
+    pub(crate) spec: Vec<(u32, Vec<u8>)>,
+    /// The size of sub-groups that it asks for, or 0.
+    pub(crate) subgroup_size: u32,
+    /// Why no other pipeline can stand for it.
+    pub(crate) problem: Option<&'static str>,
+}
+
 /// The objects of a device.
 #[derive(Default)]
 pub(crate) struct Objects {
     pub(crate) buffers: HashMap<vk::Buffer, Buffer>,
-    pub(crate) memories: HashMap<vk::DeviceMemory, u64>,
-    /// Hashes of their bytes.
-    pub(crate) modules: HashMap<vk::ShaderModule, String>,
-    pub(crate) pipelines: HashMap<vk::Pipeline, u64>,
+    pub(crate) memories: HashMap<vk::DeviceMemory, Memory>,
+    pub(crate) modules: HashMap<vk::ShaderModule, Arc<Code>>,
+    pub(crate) pipelines: HashMap<vk::Pipeline, Arc<Pipeline>>,
     pub(crate) set_layouts: HashMap<vk::DescriptorSetLayout, Arc<Layout>>,
     pub(crate) layouts: HashMap<vk::PipelineLayout, Vec<Arc<Layout>>>,
     pub(crate) sets: HashMap<vk::DescriptorSet, Set>,
@@ -34,6 +65,8 @@ pub(crate) struct Objects {
     pub(crate) templates: HashMap<vk::DescriptorUpdateTemplate, Template>,
     /// Rises with every change to what a set or a buffer stands for.
     pub(crate) version: u64,
+    /// Layouts of pipelines that are no more: a command buffer that was recorded with one may still be submitted.
+    pub(crate) layouts_gone: u64,
     /// Numbers of the contents of command buffers, by their hash.
     pub(crate) commands: HashMap<[u8; 32], u64>,
 }

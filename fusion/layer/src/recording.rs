@@ -1,15 +1,17 @@
 //! What a command buffer holds.
 //!
-//! Recording keeps handles, and `resolved` looks them up when the command buffer is submitted: until then a program may update
-//! sets that allow it, and may not destroy what is recorded.
+//! Recording appends what was called to a log, with handles. It is read when the command buffer is submitted: until then a program
+//! may update sets that allow it, and may not destroy what the commands need.
 
 use crate::chain::Device;
 use crate::descriptors::{self, Descriptor};
+use crate::fuse::Stand;
 use crate::objects::Objects;
 use crate::sink::{self, lock};
 use crate::trace::{Arg, Command, Range, UNKNOWN};
 use ash::vk;
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::{Arc, Mutex};
 
 /// A set that is bound for compute.
@@ -28,66 +30,161 @@ pub(crate) struct State {
 }
 
 /// A part of a buffer, by its handle.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) buffer: vk::Buffer,
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
-/// One command.
+/// One region of a copy: offsets in the source and in the target, and how many bytes.
+pub(crate) type Region = (u64, u64, u64);
+
+/// The barriers of one call. Those on images are counted only.
+#[derive(Clone, Default)]
+pub(crate) struct Barriers {
+    /// Of `vkCmdPipelineBarrier`: the stages, which are the same for all.
+    pub(crate) stages: Option<(vk::PipelineStageFlags, vk::PipelineStageFlags)>,
+    pub(crate) flags: vk::DependencyFlags,
+    pub(crate) memory: Vec<vk::MemoryBarrier2<'static>>,
+    pub(crate) buffers: Vec<vk::BufferMemoryBarrier2<'static>>,
+    pub(crate) images: u32,
+    /// Whether one has a structure chained to it, which is not kept.
+    pub(crate) is_extended: bool,
+}
+
+/// One call that records.
 #[derive(Clone)]
-pub(crate) enum Recorded {
-    Dispatch { state: Arc<State>, base: [u32; 3], groups: [u32; 3] },
-    Indirect { state: Arc<State>, counts: Part },
-    Copy { from: Part, to: Part },
-    Fill { to: Part, value: u32 },
-    Update { to: Part, bytes: Vec<u8> },
-    Barrier { from: u64, to: u64, counts: [u32; 3] },
-    Execute(Vec<vk::CommandBuffer>),
-    Other { call: &'static str, writes: bool },
+pub(crate) enum Op {
+    Pipeline(vk::Pipeline),
+    Sets {
+        layout: vk::PipelineLayout,
+        first: u32,
+        sets: Box<[vk::DescriptorSet]>,
+        dynamic: Box<[u32]>,
+    },
+    Push {
+        layout: vk::PipelineLayout,
+        stages: vk::ShaderStageFlags,
+        offset: u32,
+        bytes: Box<[u8]>,
+    },
+    /// What is pushed for a set becomes this; the rest of it stays.
+    PushSet {
+        layout: vk::PipelineLayout,
+        set: u32,
+        writes: Arc<descriptors::Contents>,
+    },
+    Dispatch {
+        base: [u32; 3],
+        groups: [u32; 3],
+    },
+    Indirect(Part),
+    Copy {
+        from: vk::Buffer,
+        to: vk::Buffer,
+        regions: Box<[Region]>,
+    },
+    Fill {
+        to: Part,
+        value: u32,
+    },
+    Update {
+        to: Part,
+        bytes: Box<[u8]>,
+    },
+    Barrier(Arc<Barriers>),
+    Execute(Box<[vk::CommandBuffer]>),
+    /// `writes`: on memory, and not only on the order of commands.
+    Other {
+        call: &'static str,
+        writes: bool,
+    },
+    /// What is in no list and does nothing to one: queries.
+    Unlisted(&'static str),
+    Label(Box<Label>),
+}
+
+/// What debuggers are shown.
+#[derive(Clone)]
+pub(crate) enum Label {
+    Begin(CString, [f32; 4]),
+    Insert(CString, [f32; 4]),
+    End,
 }
 
 /// What was recorded so far.
 #[derive(Default)]
 pub(crate) struct Recording {
-    pub(crate) state: Arc<State>,
-    pub(crate) commands: Vec<Recorded>,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) usage: vk::CommandBufferUsageFlags,
+    /// `Objects::layouts_gone` when it was begun.
+    pub(crate) layouts_gone: u64,
     /// What it was resolved to, at which version of the objects.
     resolved: Option<(u64, u64, Arc<[Part]>)>,
+    /// What was submitted instead of it: it stays until this is recorded anew, or is no more.
+    pub(crate) stands: Vec<Stand>,
+    /// The version of the objects at which nothing can stand for it.
+    pub(crate) is_unfit_at: Option<u64>,
 }
 
 /// A command buffer of the program.
 pub(crate) struct CommandBuffer {
     pub(crate) device: Arc<Device>,
     pub(crate) pool: vk::CommandPool,
+    pub(crate) is_primary: bool,
     pub(crate) recording: Mutex<Recording>,
 }
 
 impl CommandBuffer {
-    pub(crate) fn record(&self, command: Recorded) {
-        lock(&self.recording).commands.push(command);
+    pub(crate) fn record(&self, op: Op) {
+        lock(&self.recording).ops.push(op);
     }
 
-    /// Changes what later dispatches run with.
-    pub(crate) fn set(&self, change: impl FnOnce(&mut State)) {
-        change(Arc::make_mut(&mut lock(&self.recording).state));
-    }
-
-    pub(crate) fn dispatch(&self, base: [u32; 3], groups: [u32; 3]) {
-        let mut recording = lock(&self.recording);
-        let state = recording.state.clone();
-        recording.commands.push(Recorded::Dispatch { state, base, groups });
-    }
-
-    pub(crate) fn indirect(&self, counts: Part) {
-        let mut recording = lock(&self.recording);
-        let state = recording.state.clone();
-        recording.commands.push(Recorded::Indirect { state, counts });
-    }
-
+    /// Forgets what was recorded. The room for it stays.
     pub(crate) fn clear(&self) {
-        *lock(&self.recording) = Recording::default();
+        let mut recording = lock(&self.recording);
+        recording.ops.clear();
+        (recording.resolved, recording.is_unfit_at) = (None, None);
+        let stands = std::mem::take(&mut recording.stands);
+        drop(recording);
+        // None of them is pending: this would be, too.
+        crate::fuse::give_back(&self.device, stands);
+    }
+}
+
+impl State {
+    /// Follows one call.
+    pub(crate) fn follow(&mut self, objects: &Objects, op: &Op) {
+        match op {
+            Op::Pipeline(pipeline) => self.pipeline = *pipeline,
+            Op::Push { offset, bytes, .. } => {
+                let (start, end) = (*offset as usize, *offset as usize + bytes.len());
+                if self.push.len() < end {
+                    self.push.resize(end, 0);
+                }
+                self.push[start..end].copy_from_slice(bytes);
+            }
+            Op::Sets { first, sets, dynamic, .. } => {
+                let mut dynamic = &**dynamic;
+                for (number, set) in (*first..).zip(sets) {
+                    let count = objects.sets.get(set).map_or(0, |set| set.layout.dynamic().count());
+                    let (own, rest) = dynamic.split_at(count.min(dynamic.len()));
+                    dynamic = rest;
+                    self.sets.insert(number, Bound::Set { set: *set, dynamic: own.to_vec() });
+                }
+            }
+            Op::PushSet { set, writes, .. } => {
+                // What was pushed is there until a set is bound.
+                let mut contents = match self.sets.remove(set) {
+                    Some(Bound::Pushed(contents)) => contents,
+                    _ => Arc::default(),
+                };
+                Arc::make_mut(&mut contents).extend(writes.iter().map(|(at, one)| (*at, *one)));
+                self.sets.insert(*set, Bound::Pushed(contents));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -125,48 +222,75 @@ fn collect(
     depth: u32,
 ) -> bool {
     let mut has_others = false;
+    let mut state = State::default();
     let recording = lock(&buffer.recording);
-    for command in &recording.commands {
+    for op in &recording.ops {
         let mut range = |part: &Part| {
             parts.push(*part);
             let nothing = Range { buffer: UNKNOWN, offset: 0, len: 0, memory: UNKNOWN, at: 0 };
             objects.range(part.buffer, part.offset, part.len).unwrap_or(nothing)
         };
-        commands.push(match command {
-            Recorded::Dispatch { state, base, groups } => Command::Dispatch {
-                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(UNKNOWN),
+        let pipeline = |state: &State| objects.pipelines.get(&state.pipeline).map_or(UNKNOWN, |one| one.id);
+        match op {
+            Op::Pipeline(_) | Op::Sets { .. } | Op::Push { .. } | Op::PushSet { .. } => {
+                state.follow(objects, op);
+            }
+            Op::Dispatch { base, groups } => commands.push(Command::Dispatch {
+                pipeline: pipeline(&state),
                 base: *base,
                 groups: *groups,
                 push: sink::hex(&state.push),
-                args: args(objects, state, parts),
-            },
-            Recorded::Indirect { state, counts } => Command::DispatchIndirect {
-                pipeline: objects.pipelines.get(&state.pipeline).copied().unwrap_or(UNKNOWN),
+                args: args(objects, &state, parts),
+            }),
+            Op::Indirect(counts) => commands.push(Command::DispatchIndirect {
+                pipeline: pipeline(&state),
                 counts: range(counts),
                 push: sink::hex(&state.push),
-                args: args(objects, state, parts),
-            },
-            Recorded::Copy { from, to } => Command::Copy { from: range(from), to: range(to) },
-            Recorded::Fill { to, value } => {
+                args: args(objects, &state, parts),
+            }),
+            Op::Copy { from, to, regions } => {
+                for &(source, target, len) in regions {
+                    let from = range(&Part { buffer: *from, offset: source, len });
+                    commands
+                        .push(Command::Copy { from, to: range(&Part { buffer: *to, offset: target, len }) });
+                }
+            }
+            Op::Fill { to, value } => {
                 let to = range(to);
                 // The rest of a buffer is filled in whole words.
-                Command::Fill { to: Range { len: to.len / 4 * 4, ..to }, value: *value }
+                commands.push(Command::Fill { to: Range { len: to.len / 4 * 4, ..to }, value: *value });
             }
-            Recorded::Update { to, bytes } => Command::Update { to: range(to), bytes: sink::hex(bytes) },
-            Recorded::Barrier { from, to, counts: [memory, buffers, images] } => {
-                Command::Barrier { from: *from, to: *to, memory: *memory, buffers: *buffers, images: *images }
+            Op::Update { to, bytes } => {
+                commands.push(Command::Update { to: range(to), bytes: sink::hex(bytes) });
             }
-            Recorded::Other { call, writes } => Command::Other { call: (*call).to_owned(), writes: *writes },
-            Recorded::Execute(others) => {
+            Op::Barrier(barriers) => {
+                let memory = barriers.memory.iter().map(|one| (one.src_stage_mask, one.dst_stage_mask));
+                let buffers = barriers.buffers.iter().map(|one| (one.src_stage_mask, one.dst_stage_mask));
+                let all = memory.chain(buffers);
+                let stages = all.fold((0, 0), |(a, b), (from, to)| (a | from.as_raw(), b | to.as_raw()));
+                let (from, to) =
+                    barriers.stages.map_or(stages, |(from, to)| (from.as_raw().into(), to.as_raw().into()));
+                commands.push(Command::Barrier {
+                    from,
+                    to,
+                    memory: barriers.memory.len() as u32,
+                    buffers: barriers.buffers.len() as u32,
+                    images: barriers.images,
+                });
+            }
+            Op::Unlisted(_) | Op::Label(_) => {}
+            Op::Other { call, writes } => {
+                commands.push(Command::Other { call: (*call).to_owned(), writes: *writes });
+            }
+            Op::Execute(others) => {
                 has_others = true;
                 for other in others.iter().filter_map(|other| crate::chain::command_buffer(*other)) {
                     if depth < DEPTH && !std::ptr::eq(&*other, buffer) {
                         collect(objects, &other, commands, parts, depth + 1);
                     }
                 }
-                continue;
             }
-        });
+        }
     }
     has_others
 }

@@ -1,9 +1,10 @@
 //! Where events go.
 //!
 //! # Guarantees
-//! - A panic inside of `noted` ends the capture of the process, once said, and nothing else.
+//! - A panic inside of `noted` ends the capture of the process (or what is fused in it), once said, and nothing else.
 //! - A process that was forked writes a file of its own.
 
+use crate::role;
 use crate::trace::{Contents, Event, FORMAT};
 use std::collections::HashSet;
 use std::fs::File;
@@ -33,7 +34,13 @@ pub(crate) fn noted<T: Default>(call: &str, work: impl FnOnce() -> T) -> T {
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
         let reason = format!("{call}: {text}");
         // What says so may fail as well.
-        let _ = catch_unwind(AssertUnwindSafe(|| emit(&Event::Stopped { reason })));
+        let _ = catch_unwind(AssertUnwindSafe(|| match role::fuses() {
+            true => drop(writeln!(
+                std::io::stderr(),
+                "vkfuse: the layer failed, and fuses nothing more: {reason}"
+            )),
+            false => emit(&Event::Stopped { reason }),
+        }));
         STOPPED.store(true, Ordering::Relaxed);
         T::default()
     })
@@ -66,7 +73,7 @@ static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
 
 /// Which contents of buffers are asked for.
 pub(crate) fn contents() -> Contents {
-    SETTINGS.contents
+    if role::fuses() { Contents::None } else { SETTINGS.contents }
 }
 
 /// The file that is open, and what was written beside it.
@@ -145,11 +152,17 @@ impl Output {
 
 /// Writes an event.
 pub(crate) fn emit(event: &Event) {
+    if role::fuses() {
+        return;
+    }
     with_output(|output| output.write(event));
 }
 
 /// Writes that the host waited or asked; once where it does the same again.
 pub(crate) fn waited(call: &'static str, result: i32) {
+    if role::fuses() {
+        return;
+    }
     with_output(|output| {
         if output.waited != Some((call, result)) {
             output.write(&Event::Wait { call: call.to_owned(), result });
@@ -161,11 +174,17 @@ pub(crate) fn waited(call: &'static str, result: i32) {
 
 /// Brings everything into the files: a process may end without a word.
 pub(crate) fn flush() {
+    if role::fuses() {
+        return;
+    }
     with_output(Output::flush);
 }
 
 /// Says what is not captured, once for each call and detail.
 pub(crate) fn missing(call: &str, detail: &str) {
+    if role::fuses() {
+        return;
+    }
     with_output(|output| {
         if output.missing.insert(format!("{call}: {detail}")) {
             output.write(&Event::Missing { call: call.to_owned(), detail: detail.to_owned() });

@@ -7,7 +7,7 @@
 use super::creation::{UNREACHED, made};
 use crate::chain::{self, command_buffer, device_of};
 use crate::descriptors::{self, bytes, slice};
-use crate::recording::{Bound, CommandBuffer, Part, Recorded, Recording};
+use crate::recording::{Barriers, CommandBuffer, Op, Part, Recording};
 use crate::sink::{lock, noted};
 use ash::vk;
 use std::ffi::c_void;
@@ -23,7 +23,8 @@ pub(super) unsafe extern "system" fn allocate_command_buffers(
         let made = slice(buffers.cast_const(), (*info).command_buffer_count).iter();
         chain::add_command_buffers(made.map(|buffer| {
             let recording = Mutex::new(Recording::default());
-            (*buffer, Arc::new(CommandBuffer { device: known.clone(), pool, recording }))
+            let is_primary = (*info).level == vk::CommandBufferLevel::PRIMARY;
+            (*buffer, Arc::new(CommandBuffer { device: known.clone(), pool, is_primary, recording }))
         }));
     })
 }
@@ -74,6 +75,9 @@ pub(super) unsafe extern "system" fn begin_command_buffer(
     made!("vkBeginCommandBuffer", buffer.begin_command_buffer(info), |_known| {
         if let Some(known) = command_buffer(buffer) {
             known.clear();
+            let gone = lock(&known.device.objects).layouts_gone;
+            let mut recording = lock(&known.recording);
+            (recording.usage, recording.layouts_gone) = ((*info).flags, gone);
         }
     })
 }
@@ -116,47 +120,17 @@ fn is_compute(stages: vk::ShaderStageFlags) -> bool {
     stages.contains(vk::ShaderStageFlags::COMPUTE)
 }
 
-/// `vkCmdBindDescriptorSets` for compute.
-fn bind(buffer: &CommandBuffer, first: u32, sets: &[vk::DescriptorSet], mut dynamic: &[u32]) {
-    let objects = lock(&buffer.device.objects);
-    let count = |set| objects.sets.get(set).map_or(0, |set| set.layout.dynamic().count());
-    let counts: Vec<usize> = sets.iter().map(count).collect();
-    drop(objects);
-    buffer.set(|state| {
-        for ((number, set), count) in (first..).zip(sets).zip(counts) {
-            let (own, rest) = dynamic.split_at(count.min(dynamic.len()));
-            dynamic = rest;
-            state.sets.insert(number, Bound::Set { set: *set, dynamic: own.to_vec() });
-        }
-    });
-}
-
-fn push(buffer: &CommandBuffer, offset: u32, bytes: &[u8]) {
-    buffer.set(|state| {
-        let (start, end) = (offset as usize, offset as usize + bytes.len());
-        if state.push.len() < end {
-            state.push.resize(end, 0);
-        }
-        state.push[start..end].copy_from_slice(bytes);
-    });
-}
-
-/// Changes what was pushed as a set, which is there until a set is bound.
+/// Changes what was pushed as a set.
 fn push_set(
     buffer: &CommandBuffer,
     layout: vk::PipelineLayout,
     set: u32,
     change: impl FnOnce(&mut descriptors::Contents, &descriptors::Layout),
 ) {
-    let layout = lock(&buffer.device.objects).set_layout(layout, set);
-    buffer.set(|state| {
-        let mut contents = match state.sets.remove(&set) {
-            Some(Bound::Pushed(contents)) => contents,
-            _ => Arc::default(),
-        };
-        change(Arc::make_mut(&mut contents), &layout);
-        state.sets.insert(set, Bound::Pushed(contents));
-    });
+    let of_set = lock(&buffer.device.objects).set_layout(layout, set);
+    let mut writes = descriptors::Contents::new();
+    change(&mut writes, &of_set);
+    buffer.record(Op::PushSet { layout, set, writes: Arc::new(writes) });
 }
 
 unsafe fn push_template(
@@ -174,28 +148,80 @@ unsafe fn push_template(
     push_set(buffer, layout, set, |contents, layout| template.apply(call, contents, layout, data));
 }
 
-fn barrier(buffer: &CommandBuffer, from: u64, to: u64, counts: [u32; 3]) {
-    buffer.record(Recorded::Barrier { from, to, counts });
+/// `vkCmdPipelineBarrier`.
+unsafe fn barriers(
+    stages: (vk::PipelineStageFlags, vk::PipelineStageFlags),
+    flags: vk::DependencyFlags,
+    memories: &[vk::MemoryBarrier<'_>],
+    buffers: &[vk::BufferMemoryBarrier<'_>],
+    images: u32,
+) -> Barriers {
+    // Access flags have the same numbers in both versions of barriers.
+    let access = |flags: vk::AccessFlags| vk::AccessFlags2::from_raw(flags.as_raw().into());
+    let memory = memories.iter().map(|one| {
+        let made = vk::MemoryBarrier2::default().src_access_mask(access(one.src_access_mask));
+        made.dst_access_mask(access(one.dst_access_mask))
+    });
+    let parts = buffers.iter().map(|one| vk::BufferMemoryBarrier2 {
+        src_access_mask: access(one.src_access_mask),
+        dst_access_mask: access(one.dst_access_mask),
+        src_queue_family_index: one.src_queue_family_index,
+        dst_queue_family_index: one.dst_queue_family_index,
+        buffer: one.buffer,
+        offset: one.offset,
+        size: one.size,
+        ..vk::BufferMemoryBarrier2::default()
+    });
+    let is_extended =
+        memories.iter().any(|one| !one.p_next.is_null()) || buffers.iter().any(|one| !one.p_next.is_null());
+    let (memory, buffers) = (memory.collect(), parts.collect());
+    Barriers { stages: Some(stages), flags, memory, buffers, images, is_extended }
 }
 
-fn copy(
+/// `vkCmdPipelineBarrier2`.
+unsafe fn barriers2(info: &vk::DependencyInfo<'_>) -> Barriers {
+    let memories = slice(info.p_memory_barriers, info.memory_barrier_count);
+    let buffers = slice(info.p_buffer_memory_barriers, info.buffer_memory_barrier_count);
+    let is_extended = !info.p_next.is_null()
+        || memories.iter().any(|one| !one.p_next.is_null())
+        || buffers.iter().any(|one| !one.p_next.is_null());
+    let memory = memories.iter().map(|one| vk::MemoryBarrier2 {
+        src_stage_mask: one.src_stage_mask,
+        src_access_mask: one.src_access_mask,
+        dst_stage_mask: one.dst_stage_mask,
+        dst_access_mask: one.dst_access_mask,
+        ..vk::MemoryBarrier2::default()
+    });
+    let parts = buffers.iter().map(|one| vk::BufferMemoryBarrier2 {
+        src_stage_mask: one.src_stage_mask,
+        src_access_mask: one.src_access_mask,
+        dst_stage_mask: one.dst_stage_mask,
+        dst_access_mask: one.dst_access_mask,
+        src_queue_family_index: one.src_queue_family_index,
+        dst_queue_family_index: one.dst_queue_family_index,
+        buffer: one.buffer,
+        offset: one.offset,
+        size: one.size,
+        ..vk::BufferMemoryBarrier2::default()
+    });
+    let (memory, buffers) = (memory.collect(), parts.collect());
+    let (flags, images) = (info.dependency_flags, info.image_memory_barrier_count);
+    Barriers { stages: None, flags, memory, buffers, images, is_extended }
+}
+
+unsafe fn copy(
     buffer: &CommandBuffer,
     from: vk::Buffer,
     to: vk::Buffer,
     regions: impl Iterator<Item = (u64, u64, u64)>,
 ) {
-    for (source, target, len) in regions {
-        buffer.record(Recorded::Copy {
-            from: Part { buffer: from, offset: source, len },
-            to: Part { buffer: to, offset: target, len },
-        });
-    }
+    buffer.record(Op::Copy { from, to, regions: regions.collect() });
 }
 
 command! {
     "vkCmdBindPipeline" cmd_bind_pipeline(point: vk::PipelineBindPoint, pipeline: vk::Pipeline) |known| {
         if point == COMPUTE {
-            known.set(|state| state.pipeline = pipeline);
+            known.record(Op::Pipeline(pipeline));
         }
     };
     "vkCmdBindDescriptorSets" cmd_bind_descriptor_sets(
@@ -203,27 +229,30 @@ command! {
         sets: *const vk::DescriptorSet, dynamic_count: u32, dynamic: *const u32
     ) |known| {
         if point == COMPUTE {
-            bind(&known, first, slice(sets, count), slice(dynamic, dynamic_count));
+            let (sets, dynamic) = (slice(sets, count).into(), slice(dynamic, dynamic_count).into());
+            known.record(Op::Sets { layout, first, sets, dynamic });
         }
     };
     "vkCmdBindDescriptorSets2" cmd_bind_descriptor_sets2(info: *const vk::BindDescriptorSetsInfoKHR<'_>) |known| {
         let info = &*info;
         if is_compute(info.stage_flags) {
-            let sets = slice(info.p_descriptor_sets, info.descriptor_set_count);
-            bind(&known, info.first_set, sets, slice(info.p_dynamic_offsets, info.dynamic_offset_count));
+            let sets = slice(info.p_descriptor_sets, info.descriptor_set_count).into();
+            let dynamic = slice(info.p_dynamic_offsets, info.dynamic_offset_count).into();
+            known.record(Op::Sets { layout: info.layout, first: info.first_set, sets, dynamic });
         }
     };
     "vkCmdPushConstants" cmd_push_constants(
         layout: vk::PipelineLayout, stages: vk::ShaderStageFlags, offset: u32, size: u32, values: *const c_void
     ) |known| {
         if is_compute(stages) {
-            push(&known, offset, slice(values.cast(), size));
+            known.record(Op::Push { layout, stages, offset, bytes: slice(values.cast(), size).into() });
         }
     };
     "vkCmdPushConstants2" cmd_push_constants2(info: *const vk::PushConstantsInfoKHR<'_>) |known| {
         let info = &*info;
         if is_compute(info.stage_flags) {
-            push(&known, info.offset, slice(info.p_values.cast(), info.size));
+            let (stages, bytes) = (info.stage_flags, slice(info.p_values.cast(), info.size).into());
+            known.record(Op::Push { layout: info.layout, stages, offset: info.offset, bytes });
         }
     };
     "vkCmdPushDescriptorSet" cmd_push_descriptor_set(
@@ -258,12 +287,14 @@ command! {
         let (template, call) = (info.descriptor_update_template, "vkCmdPushDescriptorSetWithTemplate2");
         push_template(&known, call, template, info.layout, info.set, info.p_data);
     };
-    "vkCmdDispatch" cmd_dispatch(x: u32, y: u32, z: u32) |known| known.dispatch([0; 3], [x, y, z]);
+    "vkCmdDispatch" cmd_dispatch(x: u32, y: u32, z: u32) |known| {
+        known.record(Op::Dispatch { base: [0; 3], groups: [x, y, z] });
+    };
     "vkCmdDispatchBase" cmd_dispatch_base(bx: u32, by: u32, bz: u32, x: u32, y: u32, z: u32) |known| {
-        known.dispatch([bx, by, bz], [x, y, z]);
+        known.record(Op::Dispatch { base: [bx, by, bz], groups: [x, y, z] });
     };
     "vkCmdDispatchIndirect" cmd_dispatch_indirect(counts: vk::Buffer, offset: vk::DeviceSize) |known| {
-        known.indirect(Part { buffer: counts, offset, len: 12 });
+        known.record(Op::Indirect(Part { buffer: counts, offset, len: 12 }));
     };
     "vkCmdCopyBuffer" cmd_copy_buffer(
         from: vk::Buffer, to: vk::Buffer, count: u32, regions: *const vk::BufferCopy
@@ -279,12 +310,12 @@ command! {
     };
     "vkCmdFillBuffer" cmd_fill_buffer(
         to: vk::Buffer, offset: vk::DeviceSize, len: vk::DeviceSize, value: u32
-    ) |known| known.record(Recorded::Fill { to: Part { buffer: to, offset, len }, value });
+    ) |known| known.record(Op::Fill { to: Part { buffer: to, offset, len }, value });
     "vkCmdUpdateBuffer" cmd_update_buffer(
         to: vk::Buffer, offset: vk::DeviceSize, len: vk::DeviceSize, data: *const c_void
     ) |known| {
-        let bytes = bytes(data, len as usize).to_vec();
-        known.record(Recorded::Update { to: Part { buffer: to, offset, len }, bytes });
+        let bytes = bytes(data, len as usize).into();
+        known.record(Op::Update { to: Part { buffer: to, offset, len }, bytes });
     };
     "vkCmdPipelineBarrier" cmd_pipeline_barrier(
         from: vk::PipelineStageFlags, to: vk::PipelineStageFlags, flags: vk::DependencyFlags,
@@ -292,22 +323,14 @@ command! {
         buffer_count: u32, buffers: *const vk::BufferMemoryBarrier<'_>,
         image_count: u32, images: *const vk::ImageMemoryBarrier<'_>
     ) |known| {
-        barrier(&known, from.as_raw().into(), to.as_raw().into(), [memory, buffer_count, image_count]);
+        let (memories, buffers) = (slice(memories, memory), slice(buffers, buffer_count));
+        let made = barriers((from, to), flags, memories, buffers, image_count);
+        known.record(Op::Barrier(Arc::new(made)));
     };
     "vkCmdPipelineBarrier2" cmd_pipeline_barrier2(info: *const vk::DependencyInfo<'_>) |known| {
-        let info = &*info;
-        let memories = slice(info.p_memory_barriers, info.memory_barrier_count).iter();
-        let memories = memories.map(|one| (one.src_stage_mask, one.dst_stage_mask));
-        let buffers = slice(info.p_buffer_memory_barriers, info.buffer_memory_barrier_count).iter();
-        let buffers = buffers.map(|one| (one.src_stage_mask, one.dst_stage_mask));
-        let images = slice(info.p_image_memory_barriers, info.image_memory_barrier_count).iter();
-        let images = images.map(|one| (one.src_stage_mask, one.dst_stage_mask));
-        let stages = memories.chain(buffers).chain(images);
-        let (from, to) = stages.fold((0, 0), |(a, b), (from, to)| (a | from.as_raw(), b | to.as_raw()));
-        let counts = [info.memory_barrier_count, info.buffer_memory_barrier_count, info.image_memory_barrier_count];
-        barrier(&known, from, to, counts);
+        known.record(Op::Barrier(Arc::new(barriers2(&*info))));
     };
     "vkCmdExecuteCommands" cmd_execute_commands(count: u32, buffers: *const vk::CommandBuffer) |known| {
-        known.record(Recorded::Execute(slice(buffers, count).to_vec()));
+        known.record(Op::Execute(slice(buffers, count).into()));
     };
 }

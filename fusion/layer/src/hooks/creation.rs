@@ -6,7 +6,9 @@
 
 use crate::chain::{Device, chained, device_of, takes_contents};
 use crate::descriptors::{Layout, bytes, slice};
-use crate::objects::Buffer;
+use crate::fuse;
+use crate::objects::{Buffer, Code, Memory, Pipeline};
+use crate::role;
 use crate::sink::{self, lock, noted};
 use crate::trace::Event;
 use ash::vk::{self, Handle};
@@ -59,8 +61,12 @@ fn note_queue(device: &Device, queue: vk::Queue, family: u32) {
     }
 }
 
-unsafe fn code(info: &vk::ShaderModuleCreateInfo<'_>) -> String {
-    sink::module(bytes(info.p_code, info.code_size))
+unsafe fn code(info: &vk::ShaderModuleCreateInfo<'_>) -> Arc<Code> {
+    Arc::new(if role::fuses() {
+        Code { hash: String::new(), words: slice(info.p_code, (info.code_size / 4) as u32).to_vec() }
+    } else {
+        Code { hash: sink::module(bytes(info.p_code, info.code_size)), words: Vec::new() }
+    })
 }
 
 pub(super) unsafe extern "system" fn create_shader_module(
@@ -70,8 +76,8 @@ pub(super) unsafe extern "system" fn create_shader_module(
     module: *mut vk::ShaderModule,
 ) -> vk::Result {
     made!("vkCreateShaderModule", device.create_shader_module(info, allocator, module), |known| {
-        let hash = code(&*info);
-        lock(&known.objects).modules.insert(*module, hash);
+        let code = code(&*info);
+        lock(&known.objects).modules.insert(*module, code);
     })
 }
 
@@ -98,41 +104,94 @@ pub(super) unsafe extern "system" fn create_compute_pipelines(
                     stage.p_next,
                     vk::StructureType::SHADER_MODULE_CREATE_INFO,
                 );
-                let module = match own {
-                    Some(own) if stage.module.is_null() => code(&*own),
-                    _ => lock(&known.objects).modules.get(&stage.module).cloned().unwrap_or_default(),
+                let code = match own {
+                    Some(own) if stage.module.is_null() => Some(code(&*own)),
+                    _ => lock(&known.objects).modules.get(&stage.module).cloned(),
                 };
-                if module.is_empty() {
+                if code.is_none() {
                     sink::missing(name, "module by its identifier");
                 }
                 let size = chained::<vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo<'_>>(
                     stage.p_next,
                     vk::StructureType::PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
                 );
-                let id = sink::number();
+                let made = Arc::new(Pipeline {
+                    id: sink::number(),
+                    code,
+                    entry: CStr::from_ptr(stage.p_name).to_string_lossy().into_owned(),
+                    spec: specialization(stage.p_specialization_info.as_ref()),
+                    subgroup_size: size.map_or(0, |size| (*size).required_subgroup_size),
+                    problem: if role::fuses() { fuse::problem(&known, info) } else { None },
+                });
                 let mut objects = lock(&known.objects);
-                objects.pipelines.insert(*pipeline, id);
+                objects.pipelines.insert(*pipeline, made.clone());
                 objects.version += 1;
                 drop(objects);
+                if role::fuses() {
+                    continue;
+                }
+                let spec = made.spec.iter().map(|(id, bytes)| (*id, sink::hex(bytes)));
                 sink::emit(&Event::Pipeline {
-                    id,
-                    module,
-                    entry: CStr::from_ptr(stage.p_name).to_string_lossy().into_owned(),
-                    subgroup_size: size.map_or(0, |size| (*size).required_subgroup_size),
-                    spec: specialization(stage.p_specialization_info.as_ref()),
+                    id: made.id,
+                    module: made.code.as_ref().map(|code| code.hash.clone()).unwrap_or_default(),
+                    entry: made.entry.clone(),
+                    subgroup_size: made.subgroup_size,
+                    spec: spec.collect(),
                 });
             }
         }
     )
 }
 
-unsafe fn specialization(info: Option<&vk::SpecializationInfo<'_>>) -> Vec<(u32, String)> {
+/// A pipeline, a module or a pipeline's layout is no more.
+pub(super) unsafe extern "system" fn destroy_pipeline(
+    device: vk::Device,
+    pipeline: vk::Pipeline,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    let Some(known) = device_of(device) else { return };
+    noted("vkDestroyPipeline", || drop(lock(&known.objects).pipelines.remove(&pipeline)));
+    if let Some(next) = known.next.destroy_pipeline {
+        next(device, pipeline, allocator);
+    }
+}
+
+pub(super) unsafe extern "system" fn destroy_shader_module(
+    device: vk::Device,
+    module: vk::ShaderModule,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    let Some(known) = device_of(device) else { return };
+    noted("vkDestroyShaderModule", || drop(lock(&known.objects).modules.remove(&module)));
+    if let Some(next) = known.next.destroy_shader_module {
+        next(device, module, allocator);
+    }
+}
+
+pub(super) unsafe extern "system" fn destroy_pipeline_layout(
+    device: vk::Device,
+    layout: vk::PipelineLayout,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    let Some(known) = device_of(device) else { return };
+    noted("vkDestroyPipelineLayout", || {
+        let mut objects = lock(&known.objects);
+        if objects.layouts.remove(&layout).is_some() {
+            objects.layouts_gone += 1;
+        }
+    });
+    if let Some(next) = known.next.destroy_pipeline_layout {
+        next(device, layout, allocator);
+    }
+}
+
+unsafe fn specialization(info: Option<&vk::SpecializationInfo<'_>>) -> Vec<(u32, Vec<u8>)> {
     let Some(info) = info else { return Vec::new() };
     let data = bytes(info.p_data, info.data_size);
     let entries = slice(info.p_map_entries, info.map_entry_count).iter();
     let value = |entry: &vk::SpecializationMapEntry| {
         let bytes = data.get(entry.offset as usize..)?.get(..entry.size)?;
-        Some((entry.constant_id, sink::hex(bytes)))
+        Some((entry.constant_id, bytes.to_vec()))
     };
     entries.filter_map(value).collect()
 }
@@ -163,7 +222,7 @@ pub(super) unsafe extern "system" fn set_debug_utils_object_name(
     noted("vkSetDebugUtilsObjectNameEXT", || {
         if (*info).object_type == vk::ObjectType::PIPELINE && !(*info).p_object_name.is_null() {
             let pipeline = vk::Pipeline::from_raw((*info).object_handle);
-            let id = lock(&known.objects).pipelines.get(&pipeline).copied();
+            let id = lock(&known.objects).pipelines.get(&pipeline).map(|one| one.id);
             let name = CStr::from_ptr((*info).p_object_name).to_string_lossy().into_owned();
             if let Some(pipeline) = id {
                 sink::emit(&Event::Name { pipeline, name });
@@ -171,6 +230,25 @@ pub(super) unsafe extern "system" fn set_debug_utils_object_name(
         }
     });
     result
+}
+
+/// Whether memory is what something else made: only what is chained to its allocation here is known to make it new.
+unsafe fn is_imported(chain: *const c_void) -> bool {
+    const OWN: [vk::StructureType; 5] = [
+        vk::StructureType::MEMORY_ALLOCATE_FLAGS_INFO,
+        vk::StructureType::MEMORY_DEDICATED_ALLOCATE_INFO,
+        vk::StructureType::MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
+        vk::StructureType::EXPORT_MEMORY_ALLOCATE_INFO,
+        vk::StructureType::MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO,
+    ];
+    let mut at = chain.cast::<vk::BaseInStructure<'_>>();
+    while !at.is_null() {
+        if !OWN.contains(&(*at).s_type) {
+            return true;
+        }
+        at = (*at).p_next;
+    }
+    false
 }
 
 pub(super) unsafe extern "system" fn allocate_memory(
@@ -181,7 +259,8 @@ pub(super) unsafe extern "system" fn allocate_memory(
 ) -> vk::Result {
     made!("vkAllocateMemory", device.allocate_memory(info, allocator, memory), |known| {
         let id = sink::number();
-        lock(&known.objects).memories.insert(*memory, id);
+        let is_imported = is_imported((*info).p_next);
+        lock(&known.objects).memories.insert(*memory, Memory { id, is_imported });
         let kind = known.memory.memory_types[(*info).memory_type_index as usize];
         let visible = kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE);
         sink::emit(&Event::Memory { id, size: (*info).allocation_size, visible });
@@ -196,7 +275,7 @@ pub(super) unsafe extern "system" fn free_memory(
     let Some(known) = device_of(device) else { return };
     noted("vkFreeMemory", || {
         if let Some(memory) = lock(&known.objects).memories.remove(&memory) {
-            sink::emit(&Event::MemoryGone { memory });
+            sink::emit(&Event::MemoryGone { memory: memory.id });
         }
     });
     if let Some(next) = known.next.free_memory {
@@ -206,7 +285,7 @@ pub(super) unsafe extern "system" fn free_memory(
 
 fn note_mapped(device: &Device, memory: vk::DeviceMemory) {
     if let Some(memory) = lock(&device.objects).memories.get(&memory).copied() {
-        sink::emit(&Event::Mapped { memory });
+        sink::emit(&Event::Mapped { memory: memory.id });
     }
 }
 
@@ -249,7 +328,8 @@ pub(super) unsafe extern "system" fn create_buffer(
     made!("vkCreateBuffer", device.create_buffer(&own, allocator, buffer), |known| {
         let id = sink::number();
         let is_readable = is_plain && own.usage.contains(vk::BufferUsageFlags::TRANSFER_SRC);
-        let made = Buffer { id, size: own.size, memory: None, is_readable };
+        let is_whole = (*info).flags.is_empty();
+        let made = Buffer { id, size: own.size, is_plain: is_whole, memory: None, is_readable };
         let mut objects = lock(&known.objects);
         objects.buffers.insert(*buffer, made);
         objects.version += 1;
@@ -266,6 +346,7 @@ pub(super) unsafe extern "system" fn destroy_buffer(
     let Some(known) = device_of(device) else { return };
     noted("vkDestroyBuffer", || {
         if let Some(gone) = lock(&known.objects).buffers.remove(&buffer) {
+            fuse::buffer_gone(&known, gone.id);
             sink::emit(&Event::BufferGone { buffer: gone.id });
         }
     });
@@ -279,8 +360,9 @@ fn note_bound(device: &Device, buffer: vk::Buffer, memory: vk::DeviceMemory, at:
     objects.version += 1;
     let Some(memory) = objects.memories.get(&memory).copied() else { return };
     let Some(bound) = objects.buffers.get_mut(&buffer) else { return };
-    bound.memory = Some((memory, at));
-    sink::emit(&Event::Bind { buffer: bound.id, memory, at });
+    bound.memory = Some((memory.id, at));
+    bound.is_plain &= !memory.is_imported;
+    sink::emit(&Event::Bind { buffer: bound.id, memory: memory.id, at });
 }
 
 pub(super) unsafe extern "system" fn bind_buffer_memory(

@@ -6,19 +6,54 @@
 
 use super::commands::command;
 use crate::chain::{command_buffer, device_of};
-use crate::recording::Recorded;
+use crate::recording::{Label, Op};
 use crate::sink::{self, noted};
 use ash::vk;
+use std::ffi::{CStr, CString};
 
 macro_rules! others {
     ($($writes:ident $name:literal $hook:ident($($arg:ident: $kind:ty),*);)*) => {
         command! {$(
             $name $hook($($arg: $kind),*) |known| {
                 sink::missing($name, "its effect");
-                known.record(Recorded::Other { call: $name, writes: $writes });
+                known.record(Op::Other { call: $name, writes: $writes });
             };
         )*}
     };
+}
+
+macro_rules! unlisted {
+    ($($name:literal $hook:ident($($arg:ident: $kind:ty),*);)*) => {
+        command! {$($name $hook($($arg: $kind),*) |known| known.record(Op::Unlisted($name));)*}
+    };
+}
+
+unlisted! {
+    "vkCmdBeginQuery" cmd_begin_query(pool: vk::QueryPool, query: u32, flags: vk::QueryControlFlags);
+    "vkCmdEndQuery" cmd_end_query(pool: vk::QueryPool, query: u32);
+    "vkCmdResetQueryPool" cmd_reset_query_pool(pool: vk::QueryPool, first: u32, count: u32);
+    "vkCmdWriteTimestamp" cmd_write_timestamp(stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32);
+    "vkCmdWriteTimestamp2" cmd_write_timestamp2(stage: vk::PipelineStageFlags2, pool: vk::QueryPool, query: u32);
+    "vkCmdResetEvent" cmd_reset_event(event: vk::Event, stage: vk::PipelineStageFlags);
+    "vkCmdResetEvent2" cmd_reset_event2(event: vk::Event, stage: vk::PipelineStageFlags2);
+    "vkCmdSetDeviceMask" cmd_set_device_mask(mask: u32);
+}
+
+unsafe fn label(info: &vk::DebugUtilsLabelEXT<'_>) -> (CString, [f32; 4]) {
+    let name = if info.p_label_name.is_null() { c"" } else { CStr::from_ptr(info.p_label_name) };
+    (name.to_owned(), info.color)
+}
+
+command! {
+    "vkCmdBeginDebugUtilsLabelEXT" cmd_begin_label(info: *const vk::DebugUtilsLabelEXT<'_>) |known| {
+        let (name, color) = label(&*info);
+        known.record(Op::Label(Box::new(Label::Begin(name, color))));
+    };
+    "vkCmdInsertDebugUtilsLabelEXT" cmd_insert_label(info: *const vk::DebugUtilsLabelEXT<'_>) |known| {
+        let (name, color) = label(&*info);
+        known.record(Op::Label(Box::new(Label::Insert(name, color))));
+    };
+    "vkCmdEndDebugUtilsLabelEXT" cmd_end_label() |known| known.record(Op::Label(Box::new(Label::End)));
 }
 
 const WRITES: bool = true;

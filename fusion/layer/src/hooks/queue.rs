@@ -8,6 +8,8 @@ use super::creation::{UNREACHED, made};
 use crate::chain::{Device, chained, device_of};
 use crate::contents;
 use crate::descriptors::slice;
+use crate::fuse;
+use crate::role;
 use crate::sink::{self, noted};
 use crate::submission::{self, Given};
 use ash::vk::{self, Handle};
@@ -20,7 +22,8 @@ pub(super) unsafe extern "system" fn queue_submit(
 ) -> vk::Result {
     let Some(known) = device_of(queue) else { return UNREACHED };
     let Some(next) = known.next.queue_submit else { return UNREACHED };
-    let taken = noted("vkQueueSubmit", || {
+    let (mut taken, mut stands) = (None, None);
+    noted("vkQueueSubmit", || {
         let has = |batch: &vk::SubmitInfo<'_>, kind| {
             chained::<vk::BaseInStructure<'_>>(batch.p_next, kind).is_some()
         };
@@ -31,9 +34,21 @@ pub(super) unsafe extern "system" fn queue_submit(
             is_plain: !has(batch, vk::StructureType::DEVICE_GROUP_SUBMIT_INFO)
                 && !has(batch, vk::StructureType::PROTECTED_SUBMIT_INFO),
         });
-        submission::submit(&known, "vkQueueSubmit", queue, batches.collect(), !fence.is_null())
+        let batches: Vec<Given> = batches.collect();
+        if role::fuses() {
+            stands = fuse::submit(&known, queue, &batches);
+        } else {
+            taken = submission::submit(&known, "vkQueueSubmit", queue, batches, !fence.is_null());
+        }
     });
-    let Some(taken) = taken else { return next(queue, count, submits, fence) };
+    if let Some(stands) = &stands {
+        let mut own = slice(submits, count).to_vec();
+        for (batch, buffers) in own.iter_mut().zip(stands) {
+            batch.p_command_buffers = buffers.as_ptr();
+        }
+        return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));
+    }
+    let Some(taken) = taken else { return fuse::locked(&known, || next(queue, count, submits, fence)) };
     let mut own = slice(submits, count).to_vec();
     for (batch, buffers) in own.iter_mut().zip(taken.buffers()) {
         batch.command_buffer_count = buffers.len() as u32;
@@ -52,7 +67,8 @@ pub(super) unsafe extern "system" fn queue_submit2(
 ) -> vk::Result {
     let Some(known) = device_of(queue) else { return UNREACHED };
     let Some(next) = known.next.queue_submit2 else { return UNREACHED };
-    let taken = noted("vkQueueSubmit2", || {
+    let (mut taken, mut stands) = (None, None);
+    noted("vkQueueSubmit2", || {
         let batches = slice(submits, count).iter().map(|batch| {
             let buffers = slice(batch.p_command_buffer_infos, batch.command_buffer_info_count).iter();
             Given {
@@ -62,9 +78,29 @@ pub(super) unsafe extern "system" fn queue_submit2(
                 is_plain: batch.flags.is_empty(),
             }
         });
-        submission::submit(&known, "vkQueueSubmit2", queue, batches.collect(), !fence.is_null())
+        let batches: Vec<Given> = batches.collect();
+        if role::fuses() {
+            stands = fuse::submit(&known, queue, &batches);
+        } else {
+            taken = submission::submit(&known, "vkQueueSubmit2", queue, batches, !fence.is_null());
+        }
     });
-    let Some(taken) = taken else { return next(queue, count, submits, fence) };
+    if let Some(stands) = &stands {
+        let mut own = slice(submits, count).to_vec();
+        let infos: Vec<Vec<vk::CommandBufferSubmitInfo<'_>>> = own
+            .iter()
+            .zip(stands)
+            .map(|(batch, buffers)| {
+                let given = slice(batch.p_command_buffer_infos, batch.command_buffer_info_count).iter();
+                given.zip(buffers).map(|(info, buffer)| info.command_buffer(*buffer)).collect()
+            })
+            .collect();
+        for (batch, infos) in own.iter_mut().zip(&infos) {
+            batch.p_command_buffer_infos = infos.as_ptr();
+        }
+        return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));
+    }
+    let Some(taken) = taken else { return fuse::locked(&known, || next(queue, count, submits, fence)) };
     let mut own = slice(submits, count).to_vec();
     let infos: Vec<Vec<vk::CommandBufferSubmitInfo<'_>>> = own
         .iter()
@@ -99,6 +135,9 @@ pub(super) unsafe extern "system" fn queue_bind_sparse(
 }
 
 fn waited(device: &Device, call: &'static str, result: vk::Result) {
+    if role::fuses() {
+        return;
+    }
     contents::finish(device, false);
     sink::waited(call, result.as_raw());
 }

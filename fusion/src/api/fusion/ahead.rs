@@ -150,6 +150,18 @@ impl FusedList {
         PlannedList::of(context, &submissions, &properties.options(), (kernels, names))
     }
 
+    /// Plans the list, and builds and runs nothing: which submissions would be one dispatch, and why not more of them.
+    ///
+    /// # Errors
+    ///
+    /// A submission that cannot run on this device.
+    pub fn preview(&self) -> Result<jit::Report, Error> {
+        let (context, entries) = self.entries();
+        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
+        let options = self.inner.properties.options();
+        Ok(plan_only(&submissions, &options, &context.limits)?.0.report)
+    }
+
     fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
         let (context, entries) = self.entries();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();

@@ -92,6 +92,14 @@ impl FusedList {
     pub fn record(&self, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         self.inner.queue.inner.context.record_kept(&self.inner, into)
     }
+
+    /// Whether [`record`](FusedList::record) has nothing to plan and nothing to build: the list was recorded or run before, or one that
+    /// it was rebound from, with push constants that come to the same plan.
+    #[must_use]
+    pub fn is_planned(&self) -> bool {
+        let judged = &self.inner.queue.inner.context.judged;
+        self.inner.list.graph.get().is_some_and(|graph| !judged.any_dropped() && !graph.has_numbers())
+    }
 }
 
 impl ContextInner {

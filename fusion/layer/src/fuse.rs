@@ -1,0 +1,456 @@
+//! `VK_LAYER_VKFUSE_fuse`: command buffers with fused kernels in place of those that a program submits.
+//!
+//! | module | does |
+//! |---|---|
+//! | `device`, `chains` | the engine over the program's device, and what that is made with |
+//! | `runs` | what is in a command buffer as lists |
+//! | `lists`, `plans` | what became of each list; what the engine makes of it |
+//! | `builder` | a thread that plans and builds |
+//! | `write` | commands again, with fused dispatches in place of some |
+//! | `report` | what was done |
+//!
+//! The program records its command buffers as ever. Where one is submitted whose lists are planned, the layer submits one of its
+//! own instead; any other goes through as it is, and is planned meanwhile. What is in one stays as long as the program's command
+//! buffer is neither begun again nor reset nor freed, for until then it may be in use: then it is not, for the program could not do that
+//! if its own were.
+//!
+//! # Guarantees
+//! - Everything that the program's kernels store is stored, unless it is certainly written over in the same list.
+//! - What is not understood, and what fails, goes through as it is.
+
+use crate::chain::{self, Device};
+use crate::objects::Objects;
+use crate::recording::{CommandBuffer, Recording};
+use crate::sink::{is_stopped, lock};
+use crate::submission::Given;
+use ash::vk::{self, Handle};
+use device::Fuser;
+use lists::State;
+use plans::Step;
+use runs::{Piece, Run};
+use std::sync::{
+    Arc, LazyLock, Once,
+    atomic::{AtomicBool, Ordering},
+};
+use std::time::Duration;
+use vkfuse::{Buffer, RawBuffer, Recorded, UserBuffer};
+use write::{Placed, Writer};
+
+mod builder;
+mod chains;
+pub(crate) mod device;
+mod lists;
+mod plans;
+mod report;
+mod runs;
+mod write;
+
+/// Words of the variable.
+struct Settings {
+    /// What was done is written at the end.
+    reports: bool,
+    /// A submission waits until its lists are planned: for tests.
+    waits: bool,
+}
+
+static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+    let said = std::env::var(crate::FUSE).unwrap_or_default();
+    let has = |word: &str| said.split(',').any(|one| one.trim() == word);
+    Settings { reports: has("report"), waits: has("wait") }
+});
+
+/// Whether nothing is fused any more.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// How long the end of a process waits for what is being built.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+unsafe extern "C" {
+    /// Of the C library.
+    fn atexit(call: extern "C" fn()) -> std::ffi::c_int;
+}
+
+/// What a process does at its end.
+extern "C" fn at_end() {
+    let done = std::panic::catch_unwind(|| {
+        IS_OVER.store(true, Ordering::Relaxed);
+        for device in chain::devices() {
+            if let Ok(fuser) = &device.fuser {
+                fuser.builder.end(Some(PATIENCE));
+            }
+        }
+        if SETTINGS.reports {
+            report::print();
+        }
+    });
+    drop(done);
+}
+
+/// A command buffer that stands for one of the program's.
+pub(crate) struct Stand {
+    family: u32,
+    pool: vk::CommandPool,
+    buffer: vk::CommandBuffer,
+    /// `Objects::version` when it was written.
+    version: u64,
+    before: u64,
+    after: u64,
+    _recorded: Vec<Recorded>,
+}
+
+/// Why a pipeline cannot be replaced, by how it is made.
+pub(crate) unsafe fn problem(
+    device: &Device,
+    info: &vk::ComputePipelineCreateInfo<'_>,
+) -> Option<&'static str> {
+    let plain = vk::PipelineCreateFlags::DISABLE_OPTIMIZATION
+        | vk::PipelineCreateFlags::ALLOW_DERIVATIVES
+        | vk::PipelineCreateFlags::DERIVATIVE
+        | vk::PipelineCreateFlags::DISPATCH_BASE
+        | vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+        | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR
+        | vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED
+        | vk::PipelineCreateFlags::EARLY_RETURN_ON_FAILURE;
+    if !plain.contains(info.flags) {
+        return Some("a pipeline with flags");
+    }
+    if !vk::PipelineShaderStageCreateFlags::ALLOW_VARYING_SUBGROUP_SIZE.contains(info.stage.flags) {
+        return Some("a pipeline that asks for full sub-groups");
+    }
+    let is_robust = device.fuser.as_ref().is_ok_and(Fuser::is_robust);
+    for chain in [info.p_next, info.stage.p_next] {
+        let mut at = chain.cast::<vk::BaseInStructure<'_>>();
+        // SAFETY: a chain that the program passes to Vulkan.
+        while let Some(node) = unsafe { at.as_ref() } {
+            match node.s_type {
+                vk::StructureType::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
+                | vk::StructureType::SHADER_MODULE_CREATE_INFO
+                | vk::StructureType::DEBUG_UTILS_OBJECT_NAME_INFO_EXT
+                | vk::StructureType::PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO => {}
+                vk::StructureType::PIPELINE_ROBUSTNESS_CREATE_INFO_EXT => {
+                    // SAFETY: it is of this type.
+                    let info = unsafe { &*at.cast::<vk::PipelineRobustnessCreateInfoEXT<'_>>() };
+                    let plain = [
+                        vk::PipelineRobustnessBufferBehaviorEXT::DEVICE_DEFAULT,
+                        vk::PipelineRobustnessBufferBehaviorEXT::DISABLED,
+                    ];
+                    let is_plain =
+                        plain.contains(&info.storage_buffers) && plain.contains(&info.uniform_buffers);
+                    if !is_robust && !is_plain {
+                        return Some("a pipeline that is robust on a device that is not");
+                    }
+                }
+                _ => return Some("a pipeline with what is not known"),
+            }
+            at = node.p_next;
+        }
+    }
+    None
+}
+
+/// Makes command buffers that stand for those of a submission; nothing where all go through as they are.
+pub(crate) fn submit(
+    device: &Arc<Device>,
+    queue: vk::Queue,
+    given: &[Given],
+) -> Option<Vec<Vec<vk::CommandBuffer>>> {
+    if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
+        return None;
+    }
+    static AT_END: Once = Once::new();
+    AT_END.call_once(|| {
+        // SAFETY: the function is of this library, which is never unloaded. Where it is not taken there is no report.
+        let _ = unsafe { atexit(at_end) };
+    });
+    let fuser = match &device.fuser {
+        Ok(fuser) => fuser,
+        Err(why) => {
+            report::kept(why);
+            return None;
+        }
+    };
+    let mut any = false;
+    let mut all = Vec::with_capacity(given.len());
+    for batch in given {
+        let mut buffers = batch.buffers.clone();
+        for buffer in buffers.iter_mut().filter(|_| batch.is_plain) {
+            let Some(known) = chain::command_buffer(*buffer) else { continue };
+            match stand(device, fuser, queue, &known) {
+                Ok(Some((own, before, after))) => {
+                    report::replaced(before, after);
+                    (*buffer, any) = (own, true);
+                }
+                Ok(None) => report::kept("nothing to fuse"),
+                Err(why) => report::kept(&why),
+            }
+        }
+        all.push(buffers);
+    }
+    any.then_some(all)
+}
+
+type Standing = Option<(vk::CommandBuffer, u64, u64)>;
+
+/// The command buffer that stands for one of the program's.
+fn stand(
+    device: &Arc<Device>,
+    fuser: &Fuser,
+    queue: vk::Queue,
+    known: &CommandBuffer,
+) -> Result<Standing, String> {
+    if !known.is_primary {
+        return Ok(None);
+    }
+    // Nothing that commands refer to goes while this is locked.
+    let objects = lock(&device.objects);
+    let mut recording = lock(&known.recording);
+    if recording.layouts_gone != objects.layouts_gone {
+        return Err("a pipeline layout is gone".to_owned());
+    }
+    if recording.is_unfit_at == Some(objects.version) {
+        return Ok(None);
+    }
+    if let Some(stand) = recording.stands.iter().find(|stand| stand.version == objects.version) {
+        return Ok(Some((stand.buffer, stand.before, stand.after)));
+    }
+    let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
+    reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
+    if runs.is_empty() {
+        recording.is_unfit_at = Some(objects.version);
+        return Ok(None);
+    }
+    let context = fuser.context()?;
+    let mut import = |piece: &Piece| import(fuser, &context, piece);
+    let mut planned = Vec::new();
+    let (mut is_building, mut is_unfit) = (false, true);
+    for run in runs {
+        let Some(list) = fuser.lists.of(run.structure()) else { continue };
+        if list.begin() && !build(fuser, &list, &run, &mut import)? {
+            list.becomes(State::New);
+        }
+        if SETTINGS.waits {
+            fuser.builder.wait();
+        }
+        match list.state() {
+            State::Planned(plan) => planned.push((run, plan)),
+            State::Unfit => {}
+            State::New | State::Building => is_building = true,
+        }
+        is_unfit &= matches!(list.state(), State::Unfit);
+    }
+    if is_unfit {
+        recording.is_unfit_at = Some(objects.version);
+        return Ok(None);
+    }
+    let mut clusters = Vec::new();
+    let mut saved = 0;
+    for (run, plan) in &planned {
+        let ops: Vec<usize> = run.dispatches.iter().map(|one| one.op).collect();
+        for cluster in &plan.clusters {
+            let mut lists = Vec::new();
+            for step in &cluster.steps {
+                let Step::Fused(group) = step else { continue };
+                match group.on(run, &mut import) {
+                    Ok(list) => lists.push(list),
+                    Err(variant) => {
+                        if let Some(variant) = variant {
+                            fuser.builder.add(Box::new(move || variant.build()));
+                        }
+                        return Err("push constants that are not planned with".to_owned());
+                    }
+                }
+            }
+            clusters.push(Placed { cluster, ops: ops.clone(), lists });
+        }
+        saved += plan.saved() as u64;
+    }
+    if clusters.is_empty() {
+        return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
+    }
+    let (family, _) = chain::queue(device, queue);
+    let family = family.ok_or("a queue that is not known")?;
+    let stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
+    let done = Some((stand.buffer, stand.before, stand.after));
+    if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
+        // It may be submitted again, so it is not pending.
+        give_back(device, std::mem::take(&mut recording.stands));
+    }
+    recording.stands.push(stand);
+    Ok(done)
+}
+
+/// A buffer of the engine's over a piece.
+fn import(fuser: &Fuser, context: &vkfuse::Context, piece: &Piece) -> Result<Buffer<u8>, String> {
+    const MOST: usize = 1 << 14;
+    let mut imports = lock(&fuser.imports);
+    let key = (piece.buffer, piece.offset, piece.len);
+    if let Some(known) = imports.get(&key) {
+        return Ok(known.clone());
+    }
+    let raw = RawBuffer {
+        buffer: piece.handle,
+        // It is only bound, as what the program binds it as.
+        usage: vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::UNIFORM_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST,
+        offset: piece.offset,
+        size: piece.len,
+        // By the number of the allocation, which no other one ever has.
+        memory: Some((vk::DeviceMemory::from_raw(piece.memory), piece.start)),
+    };
+    // SAFETY: the buffer is alive, for objects are locked, and is bound only by what is recorded for a submission of the program's, which
+    // orders what uses it.
+    let buffer = context.import(&unsafe { UserBuffer::from_raw(&raw) }).map_err(|error| error.to_string())?;
+    if imports.len() >= MOST {
+        imports.clear();
+    }
+    imports.insert(key, buffer.clone());
+    Ok(buffer)
+}
+
+/// Has a list planned and built. Whether it will be.
+fn build(
+    fuser: &Fuser,
+    list: &Arc<lists::List>,
+    run: &Run,
+    import: &mut dyn FnMut(&Piece) -> Result<Buffer<u8>, String>,
+) -> Result<bool, String> {
+    let buffers = run.pieces.iter().map(import).collect::<Result<Vec<_>, _>>();
+    let buffers = match buffers {
+        Ok(buffers) => buffers,
+        Err(why) => {
+            report::planned(false, &[why]);
+            list.becomes(State::Unfit);
+            return Ok(true);
+        }
+    };
+    let (list, run, kernels) = (list.clone(), run.clone(), fuser.lists.kernels.clone());
+    let context = fuser.context()?;
+    Ok(fuser.builder.add(Box::new(move || {
+        // What panics leaves it as it is.
+        list.becomes(State::Unfit);
+        match plans::plan(&context, &kernels, &run, &buffers) {
+            Ok(planned) => {
+                report::planned(!planned.clusters.is_empty(), &planned.reasons);
+                if !planned.clusters.is_empty() {
+                    list.becomes(State::Planned(Arc::new(planned)));
+                }
+            }
+            Err(why) => report::planned(false, &[why]),
+        }
+    })))
+}
+
+/// Writes the commands again, with clusters in place of some.
+fn written(
+    device: &Device,
+    fuser: &Fuser,
+    family: u32,
+    recording: &Recording,
+    objects: &Objects,
+    (clusters, saved): (&[Placed<'_>], u64),
+) -> Result<Stand, String> {
+    let (pool, to) = idle(device, fuser, family)?;
+    let usage = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT | vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
+    let info = vk::CommandBufferBeginInfo::default().flags(recording.usage & usage);
+    let mut writer = Writer { device, to, ops: &recording.ops, recorded: Vec::new() };
+    // SAFETY: the command buffer is not in use; objects are locked, so what commands refer to is alive.
+    let done = unsafe {
+        match device.own.begin_command_buffer(to, &info) {
+            Ok(()) => {
+                let written = writer.all(clusters);
+                let ended = device.own.end_command_buffer(to).map_err(|error| error.to_string());
+                written.and(ended)
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let is_dispatch = |op: &&crate::recording::Op| {
+        matches!(op, crate::recording::Op::Dispatch { .. } | crate::recording::Op::Indirect(_))
+    };
+    let before = recording.ops.iter().filter(is_dispatch).count() as u64;
+    let stand = Stand {
+        family,
+        pool,
+        buffer: to,
+        version: objects.version,
+        before,
+        after: before - saved,
+        _recorded: writer.recorded,
+    };
+    match done {
+        Ok(()) => Ok(stand),
+        Err(why) => {
+            give_back(device, vec![stand]);
+            Err(why)
+        }
+    }
+}
+
+/// An empty command buffer.
+fn idle(device: &Device, fuser: &Fuser, family: u32) -> Result<(vk::CommandPool, vk::CommandBuffer), String> {
+    let mut idle = lock(&fuser.idle);
+    if let Some(place) = idle.iter().position(|(of, ..)| *of == family) {
+        let (_, pool, buffer) = idle.swap_remove(place);
+        return Ok((pool, buffer));
+    }
+    drop(idle);
+    let own = &device.own;
+    let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
+    // SAFETY: the device is alive; the pool is used by whoever has taken it.
+    unsafe {
+        let pool = own.create_command_pool(&info, None).map_err(|error| error.to_string())?;
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let made = own.allocate_command_buffers(&info).ok().and_then(|made| made.first().copied());
+        match made.filter(|buffer| device.adopt(*buffer).is_some()) {
+            Some(buffer) => Ok((pool, buffer)),
+            None => {
+                own.destroy_command_pool(pool, None);
+                Err("no command buffer".to_owned())
+            }
+        }
+    }
+}
+
+/// Takes command buffers back that are not in use any more.
+pub(crate) fn give_back(device: &Device, stands: Vec<Stand>) {
+    let Ok(fuser) = &device.fuser else { return };
+    for stand in stands {
+        // SAFETY: the command buffer is not pending (the caller's promise), and its pool is its own.
+        let reset = unsafe { device.own.reset_command_pool(stand.pool, vk::CommandPoolResetFlags::empty()) };
+        match reset {
+            Ok(()) => lock(&fuser.idle).push((stand.family, stand.pool, stand.buffer)),
+            // SAFETY: the same.
+            Err(_) => unsafe { device.own.destroy_command_pool(stand.pool, None) },
+        }
+    }
+}
+
+/// A buffer is no more.
+pub(crate) fn buffer_gone(device: &Device, buffer: u64) {
+    if let Ok(fuser) = &device.fuser {
+        let gone: Vec<Buffer<u8>> =
+            lock(&fuser.imports).extract_if(|(of, ..), _| *of == buffer).map(|(_, one)| one).collect();
+        drop(gone);
+    }
+}
+
+/// A device is about to be no more: nothing of it is in use.
+pub(crate) fn device_gone(device: &Arc<Device>) {
+    let Ok(fuser) = &device.fuser else { return };
+    fuser.builder.end(None);
+    chain::drop_command_buffers(|_, buffer| Arc::ptr_eq(&buffer.device, device));
+    for (_, pool, _) in std::mem::take(&mut *lock(&fuser.idle)) {
+        // SAFETY: no command buffer of the device is pending.
+        unsafe { device.own.destroy_command_pool(pool, None) };
+    }
+    lock(&fuser.imports).clear();
+    fuser.end();
+}
+
+/// Calls something with the engine kept from the program's queues.
+pub(crate) fn locked<T>(device: &Device, call: impl FnOnce() -> T) -> T {
+    let _lock = device.fuser.as_ref().ok().map(|fuser| lock(&fuser.lock));
+    call()
+}

@@ -1,0 +1,80 @@
+//! What was done, for the standard error at the end of the process.
+
+use crate::sink::lock;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+
+/// Counts since the process began.
+#[derive(Default)]
+struct Counts {
+    /// Command buffers that were submitted, and those that another one stood for.
+    submitted: u64,
+    replaced: u64,
+    /// Dispatches of those, as recorded and as run.
+    before: u64,
+    after: u64,
+    /// Lists that were planned, and those of which something is fused.
+    planned: u64,
+    fused: u64,
+    reasons: BTreeMap<String, u64>,
+}
+
+static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
+
+fn count(with: impl FnOnce(&mut Counts)) {
+    with(lock(&COUNTS).get_or_insert_default());
+}
+
+/// A command buffer was submitted as it is, and why.
+pub(super) fn kept(why: &str) {
+    count(|counts| {
+        counts.submitted += 1;
+        *counts.reasons.entry(format!("command buffer: {why}")).or_default() += 1;
+    });
+}
+
+/// Another command buffer stood for one.
+pub(super) fn replaced(before: u64, after: u64) {
+    count(|counts| {
+        counts.submitted += 1;
+        counts.replaced += 1;
+        counts.before += before;
+        counts.after += after;
+    });
+}
+
+/// A list was planned.
+pub(super) fn planned(is_fused: bool, reasons: &[String]) {
+    count(|counts| {
+        counts.planned += 1;
+        counts.fused += u64::from(is_fused);
+        for reason in reasons {
+            *counts.reasons.entry(format!("list: {reason}")).or_default() += 1;
+        }
+    });
+}
+
+/// Something else that was not done.
+pub(super) fn noted(reason: String) {
+    count(|counts| *counts.reasons.entry(reason).or_default() += 1);
+}
+
+/// Writes all of it.
+pub(super) fn print() {
+    let counts = lock(&COUNTS);
+    let none = Counts::default();
+    let Counts { submitted, replaced, before, after, planned, fused, reasons } =
+        counts.as_ref().unwrap_or(&none);
+    let mut text = format!(
+        "vkfuse: {replaced} of {submitted} command buffers replaced, {before} dispatches as {after}; \
+         {fused} of {planned} lists fused\n"
+    );
+    let mut ranked: Vec<(&String, &u64)> = reasons.iter().collect();
+    ranked.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in ranked.into_iter().take(20) {
+        let _ = writeln!(text, "vkfuse: {count:>6}  {reason}");
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
