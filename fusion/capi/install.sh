@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the C libraries and puts them, the headers, the pkg-config file and the Vulkan layer into a folder: fusion/capi/install.sh PREFIX
+# Builds the C libraries and puts them, the headers, the pkg-config file and the Vulkan layers into a folder: fusion/capi/install.sh PREFIX
 #
 # libvkfuse.so has the soname libvkfuse.so.MAJOR, or libvkfuse.so.0.MINOR while the major version is 0, and libvkfuse.a is the
 # same as a static library. PROFILE=dev builds without optimisation; FEATURES is what Cargo gets; BUILT is a folder with
@@ -43,7 +43,9 @@ install -m 644 fusion/capi/include/vkfuse.h fusion/capi/include/vkfuse.hpp "$pre
 manifests=$prefix/share/vulkan/explicit_layer.d
 mkdir -p "$manifests"
 install -m 755 "$out/libvkfuse_layer.so" "$prefix/lib/"
-sed 's|"\./|"../../../lib/|' fusion/layer/VkLayer_vkfuse_capture.json >"$manifests/VkLayer_vkfuse_capture.json"
+for layer in capture fuse; do
+  sed 's|"\./|"../../../lib/|' "fusion/layer/VkLayer_vkfuse_$layer.json" >"$manifests/VkLayer_vkfuse_$layer.json"
+done
 cat >"$prefix/lib/pkgconfig/vkfuse.pc" <<END
 prefix=$prefix
 libdir=\${prefix}/lib

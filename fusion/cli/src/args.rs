@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// Exit status: 0 ran and all outputs are equal; 1 an output differs, or `check` found something; 2 the file, a module or the
 /// command line is wrong; 3 no usable Vulkan device; 4 fusion was forced and the list is not one
-/// group; 5 the device failed; `capture` ends as its program does; 130 Ctrl-C ended `bench`, `check` or `cache warm` or `verify`, which print what they did until then.
+/// group; 5 the device failed; `capture` and `fuse` end as their program does; 130 Ctrl-C ended `bench`, `check` or `cache warm` or `verify`, which print what they did until then.
 #[derive(Parser)]
 #[command(name = "vkfuse", version, about, long_about, propagate_version = true)]
 pub(crate) struct CommandLine {
@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Devices(DevicesArgs),
     /// Run a program under a Vulkan layer that writes down what it submits for compute; and look into what it wrote.
     Capture(CaptureArgs),
+    /// Run a program under a Vulkan layer that fuses what it submits for compute. Its results stay what they are.
+    Fuse(FuseArgs),
     /// Look into the cache on disk, or tidy it.
     Cache(CacheArgs),
     /// Compile what a process asks for on the standard input, in its stead.
@@ -187,6 +189,19 @@ pub(crate) struct DevicesArgs {
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct FuseArgs {
+    /// Say on the standard error, at its end, what was fused, and why not more.
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// Let each submission wait until its lists are planned and their code is built.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// The program, with its arguments, behind `--`.
+    #[arg(value_name = "PROGRAM", last = true, required = true)]
+    pub(crate) program: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -12,7 +12,7 @@
 
 mod file;
 mod kernels;
-mod launch;
+pub(crate) mod launch;
 mod lists;
 mod liveness;
 mod memory;

@@ -12,6 +12,7 @@ mod capture;
 mod check;
 mod compare;
 mod devices;
+mod fuse;
 mod gather;
 mod inspect;
 mod interrupt;
@@ -81,6 +82,7 @@ fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {
         Command::Inspect(args) => inspect::inspect(args, out),
         Command::Devices(args) => devices::devices(args, out),
         Command::Capture(args) => capture::capture(args, out),
+        Command::Fuse(args) => fuse::fuse(args),
         Command::Cache(args) => cache::cache(args, out),
         Command::CompileGuard => Ok(Status::Success),
         Command::Completions { shell } => manual::completions(*shell, out),

@@ -100,6 +100,12 @@ pub(crate) enum Op {
         call: &'static str,
         writes: bool,
     },
+    /// `vkCmdSetEvent`, or `vkCmdResetEvent`.
+    Event {
+        event: vk::Event,
+        stages: vk::PipelineStageFlags,
+        is_set: bool,
+    },
     /// What is in no list and does nothing to one: queries.
     Unlisted(&'static str),
     Label(Box<Label>),
@@ -278,7 +284,10 @@ fn collect(
                     images: barriers.images,
                 });
             }
-            Op::Unlisted(_) | Op::Label(_) => {}
+            Op::Event { is_set: true, .. } => {
+                commands.push(Command::Other { call: "vkCmdSetEvent".to_owned(), writes: false });
+            }
+            Op::Event { .. } | Op::Unlisted(_) | Op::Label(_) => {}
             Op::Other { call, writes } => {
                 commands.push(Command::Other { call: (*call).to_owned(), writes: *writes });
             }

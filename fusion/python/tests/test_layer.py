@@ -1,4 +1,4 @@
-"""The layer of the wheel: its manifest names a library that is there."""
+"""The layers of the wheel: their manifests name a library that is there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pytest
 import vkfuse
 
 
-def test_the_manifest_names_the_library() -> None:
+def test_the_manifests_name_the_library() -> None:
     try:
         folder = vkfuse.layer_folder()
     except FileNotFoundError:
-        pytest.skip("only the wheel has the layer")
-    manifest = json.loads((folder / "VkLayer_vkfuse_capture.json").read_text())
-    assert manifest["layer"]["name"] == "VK_LAYER_VKFUSE_capture"
-    assert (folder / manifest["layer"]["library_path"]).exists()
+        pytest.skip("only the wheel has the layers")
+    for name in ("capture", "fuse"):
+        manifest = json.loads((folder / f"VkLayer_vkfuse_{name}.json").read_text())
+        assert manifest["layer"]["name"] == f"VK_LAYER_VKFUSE_{name}"
+        assert (folder / manifest["layer"]["library_path"]).exists()

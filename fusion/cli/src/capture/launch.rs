@@ -1,7 +1,7 @@
-//! Runs a program under the layer.
+//! Runs a program under a layer.
 //!
-//! The layer's library lies beside the command, or where an installation puts it. A manifest that names it is written into the
-//! folder of the capture, and the loader is sent there.
+//! The layers' library lies beside the command, or where an installation puts it. A manifest that names it is written into a
+//! folder, of the capture if there is one, and the loader is sent there.
 
 use super::program;
 use crate::args::CaptureArgs;
@@ -9,7 +9,7 @@ use crate::stop::{Status, Stop};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The layer's library.
 const LIBRARY: &str = "libvkfuse_layer.so";
@@ -27,19 +27,13 @@ pub(crate) fn launch(args: &CaptureArgs) -> Result<Status, Stop> {
     if vkfuse_layer::trace::files(&folder).is_ok_and(|files| !files.is_empty()) {
         return Err(Stop::wrong(format!("{} holds a capture already", folder.display())));
     }
-    let manifest = manifest(&library()?);
     let path = folder.join("layer");
-    std::fs::create_dir_all(&path)
-        .and_then(|()| std::fs::write(path.join(format!("{}.json", vkfuse_layer::NAME)), manifest))
-        .map_err(|error| wrong(&format!("cannot write {}", path.display()), error))?;
-    let mut command = Command::new(program);
+    let layer = (vkfuse_layer::NAME, vkfuse_layer::MANIFEST);
+    let mut command = under(layer, &path, program)?;
     command.args(arguments).env(vkfuse_layer::FOLDER, &folder);
     command.env(vkfuse_layer::CONTENTS, args.contents.name());
     if let Some(limit) = args.limit {
         command.env(vkfuse_layer::LIMIT, limit.to_string());
-    }
-    for (name, value) in loader(&path, |name| std::env::var_os(name)) {
-        command.env(name, value);
     }
     let ended =
         command.status().map_err(|error| wrong(&format!("cannot run {}", program.display()), error))?;
@@ -50,11 +44,29 @@ pub(crate) fn launch(args: &CaptureArgs) -> Result<Status, Stop> {
         Err(stop) => writeln!(out, "vkfuse: {}", stop.message),
     }
     .map_err(Stop::from)?;
+    status(program, ended)
+}
+
+/// The exit status of a program as the command's.
+pub(crate) fn status(program: &OsStr, ended: ExitStatus) -> Result<Status, Stop> {
     match ended.code() {
         Some(0) => Ok(Status::Success),
         Some(code) => Ok(Status::Program(code as u8)),
         None => Err(Stop::wrong(format!("{}: {ended}", program.display()))),
     }
+}
+
+/// A program under a layer, by its name and manifest, which is written into a folder.
+pub(crate) fn under((name, text): (&str, &str), folder: &Path, program: &OsStr) -> Result<Command, Stop> {
+    let manifest = manifest(text, &library()?);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(folder.join(format!("{name}.json")), manifest))
+        .map_err(|error| Stop::wrong(format!("cannot write {}: {error}", folder.display())))?;
+    let mut command = Command::new(program);
+    for (name, value) in loader(folder, name, |name| std::env::var_os(name)) {
+        command.env(name, value);
+    }
+    Ok(command)
 }
 
 /// The library, where it is.
@@ -68,14 +80,18 @@ fn library() -> Result<PathBuf, Stop> {
     })
 }
 
-/// The layer's manifest, with the library by its whole path.
-fn manifest(library: &Path) -> String {
+/// A layer's manifest, with the library by its whole path.
+fn manifest(text: &str, library: &Path) -> String {
     let path = serde_json::Value::from(library.display().to_string()).to_string();
-    vkfuse_layer::MANIFEST.replace(&format!("\"./{LIBRARY}\""), &path)
+    text.replace(&format!("\"./{LIBRARY}\""), &path)
 }
 
 /// The variables that send the loader to a folder with the layer's manifest, before what is asked for already.
-fn loader(folder: &Path, set: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
+fn loader(
+    folder: &Path,
+    layer: &str,
+    set: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(&'static str, OsString)> {
     let before = |own: &OsStr, name: &'static str| {
         let mut value = own.to_owned();
         if let Some(old) = set(name).filter(|old| !old.is_empty()) {
@@ -86,7 +102,7 @@ fn loader(folder: &Path, set: impl Fn(&str) -> Option<OsString>) -> Vec<(&'stati
     };
     // The folders of `VK_LAYER_PATH` are instead of all others, and those of the other variable beside them.
     let paths = if set("VK_LAYER_PATH").is_some() { "VK_LAYER_PATH" } else { "VK_ADD_LAYER_PATH" };
-    vec![before(folder.as_os_str(), paths), before(OsStr::new(vkfuse_layer::NAME), "VK_INSTANCE_LAYERS")]
+    vec![before(folder.as_os_str(), paths), before(OsStr::new(layer), "VK_INSTANCE_LAYERS")]
 }
 
 #[cfg(test)]
@@ -96,9 +112,9 @@ mod tests {
     #[test]
     fn what_is_asked_of_the_loader_already_stays() {
         let folder = Path::new("/capture");
-        let none = loader(folder, |_| None);
+        let none = loader(folder, vkfuse_layer::NAME, |_| None);
         assert_eq!(none[0], ("VK_ADD_LAYER_PATH", OsString::from("/capture")));
-        let some = loader(folder, |name| match name {
+        let some = loader(folder, vkfuse_layer::NAME, |name| match name {
             "VK_LAYER_PATH" => Some(OsString::from("/own")),
             "VK_INSTANCE_LAYERS" => Some(OsString::from("VK_LAYER_other")),
             _ => None,
@@ -110,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_manifest_names_the_library() {
-        let text = manifest(Path::new("/a \"b\"/libvkfuse_layer.so"));
+        let text = manifest(vkfuse_layer::MANIFEST, Path::new("/a \"b\"/libvkfuse_layer.so"));
         let parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(parsed["layer"]["library_path"], "/a \"b\"/libvkfuse_layer.so");
         assert_eq!(parsed["layer"]["name"], vkfuse_layer::NAME);

@@ -5,7 +5,7 @@
 //! - Ranges that share bytes are parts of one piece, and pieces share none.
 //!
 //! # Refuses
-//! - a command buffer with a command that cannot be given again: on images, of queries and events, with other command buffers
+//! - a command buffer with a command that cannot be given again: on images, of queries, waits for events, other command buffers
 //! - a dispatch whose descriptors are not all plain buffers with a memory of their own, that starts from a base, or whose pipeline
 //!   cannot be replaced: the lists end in front of it
 
@@ -135,7 +135,7 @@ pub(super) fn runs(objects: &Objects, recording: &Recording) -> Result<(Vec<Run>
                     runs.push(Default::default());
                 }
             }
-            Op::Indirect(_) | Op::Copy { .. } | Op::Fill { .. } | Op::Update { .. } => {
+            Op::Indirect(_) | Op::Copy { .. } | Op::Fill { .. } | Op::Update { .. } | Op::Event { .. } => {
                 runs.push(Default::default())
             }
             Op::Label(_) => {}

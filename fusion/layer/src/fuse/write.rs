@@ -261,6 +261,8 @@ impl Writer<'_> {
             Op::Update { to: part, bytes } => own.cmd_update_buffer(to, part.buffer, part.offset, bytes),
             Op::Barrier(barriers) => self.barrier(barriers)?,
             Op::Label(label) => self.label(label),
+            Op::Event { event, stages, is_set: true } => own.cmd_set_event(to, *event, *stages),
+            Op::Event { event, stages, is_set: false } => own.cmd_reset_event(to, *event, *stages),
             Op::Execute(_) | Op::Other { .. } | Op::Unlisted(_) => {
                 return Err("a call that cannot be made again".to_owned());
             }

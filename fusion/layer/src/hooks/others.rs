@@ -34,9 +34,18 @@ unlisted! {
     "vkCmdResetQueryPool" cmd_reset_query_pool(pool: vk::QueryPool, first: u32, count: u32);
     "vkCmdWriteTimestamp" cmd_write_timestamp(stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32);
     "vkCmdWriteTimestamp2" cmd_write_timestamp2(stage: vk::PipelineStageFlags2, pool: vk::QueryPool, query: u32);
-    "vkCmdResetEvent" cmd_reset_event(event: vk::Event, stage: vk::PipelineStageFlags);
     "vkCmdResetEvent2" cmd_reset_event2(event: vk::Event, stage: vk::PipelineStageFlags2);
     "vkCmdSetDeviceMask" cmd_set_device_mask(mask: u32);
+}
+
+command! {
+    "vkCmdSetEvent" cmd_set_event(event: vk::Event, stages: vk::PipelineStageFlags) |known| {
+        sink::missing("vkCmdSetEvent", "its effect");
+        known.record(Op::Event { event, stages, is_set: true });
+    };
+    "vkCmdResetEvent" cmd_reset_event(event: vk::Event, stages: vk::PipelineStageFlags) |known| {
+        known.record(Op::Event { event, stages, is_set: false });
+    };
 }
 
 unsafe fn label(info: &vk::DebugUtilsLabelEXT<'_>) -> (CString, [f32; 4]) {
@@ -101,7 +110,6 @@ others! {
         pool: vk::QueryPool, first: u32, count: u32, to: vk::Buffer, offset: vk::DeviceSize, stride: vk::DeviceSize,
         flags: vk::QueryResultFlags
     );
-    ORDERS "vkCmdSetEvent" cmd_set_event(event: vk::Event, stages: vk::PipelineStageFlags);
     ORDERS "vkCmdSetEvent2" cmd_set_event2(event: vk::Event, info: *const vk::DependencyInfo<'_>);
     ORDERS "vkCmdWaitEvents" cmd_wait_events(
         count: u32, events: *const vk::Event, from: vk::PipelineStageFlags, to: vk::PipelineStageFlags,
