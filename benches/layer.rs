@@ -1,6 +1,7 @@
-//! What the capture layer costs a program: recording 1,000 dispatches into a command buffer and submitting it, with and without.
+//! What the layers cost a program: recording 1,000 dispatches into a command buffer and submitting it, without one, with the one that
+//! captures, and with the one that fuses where there is nothing to fuse.
 //!
-//! `cargo bench --bench layer`. Each side is a process of its own, for the loader loads layers once. Both are run in turns, and the
+//! `cargo bench --bench layer`. Each is a process of its own, for the loader loads layers once. They are run in turns, and the
 //! medians of all rounds are printed.
 #![allow(unsafe_code)] // Plain use of Vulkan on one device.
 
@@ -26,31 +27,36 @@ fn main() {
     let library = own.parent().unwrap_or(Path::new("")).join("libvkfuse_layer.so");
     let folder = std::env::temp_dir().join(format!("vkfuse-bench-layer-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let text = vkfuse_layer::MANIFEST.replace("./libvkfuse_layer.so", &library.display().to_string());
-    std::fs::write(folder.join("layer.json"), text).expect("it is written");
-    let mut found = [Vec::new(), Vec::new()];
-    for turn in 0..2 * TURNS {
+    for (name, text) in [("capture", vkfuse_layer::MANIFEST), ("fuse", vkfuse_layer::FUSE_MANIFEST)] {
+        let text = text.replace("./libvkfuse_layer.so", &library.display().to_string());
+        std::fs::write(folder.join(format!("{name}.json")), text).expect("it is written");
+    }
+    let layers = [None, Some(vkfuse_layer::NAME), Some(vkfuse_layer::FUSE_NAME)];
+    let mut found = [Vec::new(), Vec::new(), Vec::new()];
+    for turn in 0..layers.len() * TURNS {
+        let which = turn % layers.len();
         let mut command = Command::new(&own);
         command.env(MEASURES, "1").env_remove("VK_INSTANCE_LAYERS");
-        if turn % 2 == 1 {
-            command.env("VK_ADD_LAYER_PATH", &folder).env("VK_INSTANCE_LAYERS", vkfuse_layer::NAME);
+        if let Some(layer) = layers[which] {
+            command.env("VK_ADD_LAYER_PATH", &folder).env("VK_INSTANCE_LAYERS", layer);
             command.env(vkfuse_layer::FOLDER, folder.join("capture"));
         }
         let output = command.output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         assert_eq!(times.len(), 2, "{text}{}", String::from_utf8_lossy(&output.stderr));
-        found[turn % 2].push(times);
+        found[which].push(times);
     }
     let median = |side: &[Vec<f64>], which: usize| {
         let mut times: Vec<f64> = side.iter().map(|times| times[which]).collect();
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     };
-    println!("{DISPATCHES} dispatches, µs    without    with");
+    println!("{DISPATCHES} dispatches, µs    without           capture              fuse");
     for (which, what) in ["recording", "submission"].iter().enumerate() {
-        let [without, with] = [&found[0], &found[1]].map(|side| median(side, which));
-        println!("{what:<22} {without:>10.1} {with:>7.1}   {:+.1} %", 100.0 * (with / without - 1.0));
+        let [without, capture, fuse] = [0, 1, 2].map(|side| median(&found[side], which));
+        let more = |with: f64| format!("{with:>9.1} {:+6.1} %", 100.0 * (with / without - 1.0));
+        println!("{what:<22} {without:>9.1} {} {}", more(capture), more(fuse));
     }
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Programs from registries under the capture layer: check.py VKFUSE WORK
+"""Programs from registries under the layers: check.py VKFUSE WORK
 
 Fetches ncnn (PyPI) and llama.cpp's Vulkan back end (npm) into WORK with the registries' clients, runs each on a tiny net with random
-weights alone and under `vkfuse capture`, and fails unless what they print is the same, the capture has the expected counts, and the
-lists that are run leave the bytes that the program left. Nets and their sources are those of benches/streams.
+weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
+counts, the lists that are run leave the bytes that the program left, and the fusing layer has done what is expected. Nets and their
+sources are those of benches/streams.
 """
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -84,6 +86,27 @@ def check(name, command, vkfuse, work, variables, counts, runs, fused=None):
     print(f"{name}: prints the same; {found}; {compared} buffers as the program left them", flush=True)
 
 
+def fuses(name, command, vkfuse, work, variables, replaced, dispatches):
+    """One program under the fusing layer, which builds before it submits, in a cache of its own and again from that; and once as programs
+    run it. At least so many command buffers are replaced, whose dispatches become at most `dispatches` of what they were."""
+    logs, cache = work / "logs", work / "fuse-cache" / name
+    shutil.rmtree(cache, ignore_errors=True)
+    alone = call(command, logs / f"{name}.alone.log", env=environment(**variables))
+    given = environment(**variables, VKFUSE_CACHE_DIR=str(cache))
+    for number, how in enumerate([["--wait"], ["--wait"], []]):
+        log = logs / f"{name}.fused.{number}.log"
+        fused = call([vkfuse, "fuse", "--report", *how, "--", *command], log, env=given)
+        if alone != fused or not alone.strip():
+            sys.exit(f"{name} prints under the fusing layer\n{fused}and alone\n{alone}")
+        said = re.search(r"vkfuse: (\d+) of \d+ command buffers replaced, (\d+) dispatches as (\d+);", log.read_text())
+        if not said:
+            sys.exit(f"{name}: no report of the fusing layer\n{log.read_text()[-4000:]}")
+        found, before, after = map(int, said.groups())
+        if how and (found < replaced or after > before * dispatches):
+            sys.exit(f"{name}: {said.group()}\n{log.read_text()[-4000:]}")
+        print(f"{name} {' '.join(how)}: prints the same; {said.group()}", flush=True)
+
+
 def compare(one, vkfuse, log):
     """Runs a list, and returns how many buffers are as the program left them; all others are an error, but those that stay inside."""
     compared = 0
@@ -106,10 +129,13 @@ def main():
     check("ncnn-cnn", [*ncnn, "cnn"], vkfuse, work, {}, counts, 40, fused=30)
     counts = dict(submissions=2, dispatches=74, lists=1, skipped=0)
     check("ncnn-transformer", [*ncnn, "former"], vkfuse, work, {}, counts, 40, fused=50)
+    fuses("ncnn-cnn", [*ncnn, "cnn"], vkfuse, work, {}, 2, 0.5)
+    fuses("ncnn-transformer", [*ncnn, "former"], vkfuse, work, {}, 2, 0.7)
     llama = ["node", node / "llama.mjs", model, "3"]
     variables = {"GGML_VK_DEBUG_MARKERS": "1", "GGML_VK_VISIBLE_DEVICES": "0"}
     counts = dict(submissions=47, dispatches=178, lists=14, skipped=0)
     check("llama", llama, vkfuse, work, variables, counts, 5)
+    fuses("llama", llama, vkfuse, work, variables, 4, 0.9)
 
 
 main()

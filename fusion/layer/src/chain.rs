@@ -15,8 +15,10 @@ use crate::role;
 use crate::sink::{self, lock, noted};
 use crate::trace::{Contents, Event};
 use ash::vk::{self, Handle};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 
 type GetInstanceProcAddr = vk::PFN_vkGetInstanceProcAddr;
@@ -160,13 +162,36 @@ pub(crate) unsafe fn device_of<T: Handle>(dispatchable: T) -> Option<Arc<Device>
     known(|known| known.devices.get(&key).cloned())
 }
 
+/// Rises where a handle comes to stand for another command buffer, or for none.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// The command buffer that a thread asked for last, and at which change.
+type Latest = (u64, vk::CommandBuffer, Option<Arc<CommandBuffer>>);
+
+thread_local!(static LATEST: RefCell<Latest> = const { RefCell::new((0, vk::CommandBuffer::null(), None)) });
+
 /// What is known of a command buffer.
 pub(crate) fn command_buffer(handle: vk::CommandBuffer) -> Option<Arc<CommandBuffer>> {
-    known(|known| known.buffers.get(&handle).cloned())
+    let changes = CHANGES.load(Ordering::Acquire);
+    let latest = LATEST.try_with(|latest| {
+        let latest = latest.try_borrow().ok()?;
+        if (latest.0, latest.1) == (changes, handle) { latest.2.clone() } else { None }
+    });
+    if let Ok(Some(latest)) = latest {
+        return Some(latest);
+    }
+    let found = known(|known| known.buffers.get(&handle).cloned());
+    // What was there before is dropped when nothing is borrowed.
+    let _before = LATEST.try_with(|latest| {
+        let latest = latest.try_borrow_mut().ok();
+        latest.map(|mut latest| std::mem::replace(&mut *latest, (changes, handle, found.clone())))
+    });
+    found
 }
 
 pub(crate) fn add_command_buffers(buffers: impl Iterator<Item = (vk::CommandBuffer, Arc<CommandBuffer>)>) {
     change(|known| known.buffers.extend(buffers));
+    CHANGES.fetch_add(1, Ordering::Release);
 }
 
 /// Forgets command buffers.
@@ -442,6 +467,7 @@ pub(crate) unsafe extern "system" fn destroy_device(
         let gone = all.buffers.extract_if(|_, buffer| Arc::ptr_eq(&buffer.device, &known));
         gone.collect::<Vec<_>>()
     });
+    CHANGES.fetch_add(1, Ordering::Release);
     drop(gone);
     if let Some(next) = known.next.destroy_device {
         next(device, allocator);

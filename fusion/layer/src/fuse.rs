@@ -6,6 +6,7 @@
 //! | `runs` | what is in a command buffer as lists |
 //! | `lists`, `plans` | what became of each list; what the engine makes of it |
 //! | `builder` | a thread that plans and builds |
+//! | `trials` | which is faster, the program's command buffer or the layer's |
 //! | `write` | commands again, with fused dispatches in place of some |
 //! | `report` | what was done |
 //!
@@ -29,10 +30,11 @@ use lists::State;
 use plans::Step;
 use runs::{Piece, Run};
 use std::sync::{
-    Arc, LazyLock, Once,
+    Arc, LazyLock, Mutex, Once,
     atomic::{AtomicBool, Ordering},
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use trials::{Side, Trial};
 use vkfuse::{Buffer, RawBuffer, Recorded, UserBuffer};
 use write::{Placed, Writer};
 
@@ -43,6 +45,7 @@ mod lists;
 mod plans;
 mod report;
 mod runs;
+mod trials;
 mod write;
 
 /// Words of the variable.
@@ -95,8 +98,12 @@ pub(crate) struct Stand {
     version: u64,
     before: u64,
     after: u64,
+    trial: Option<Arc<Mutex<Trial>>>,
     _recorded: Vec<Recorded>,
 }
+
+/// What a batch is submitted with: which of the program's command buffers each is, or is in place of, if any.
+pub(crate) type Batch = Vec<(Option<usize>, vk::CommandBuffer)>;
 
 /// Why a pipeline cannot be replaced, by how it is made.
 pub(crate) unsafe fn problem(
@@ -149,11 +156,7 @@ pub(crate) unsafe fn problem(
 }
 
 /// Makes command buffers that stand for those of a submission; nothing where all go through as they are.
-pub(crate) fn submit(
-    device: &Arc<Device>,
-    queue: vk::Queue,
-    given: &[Given],
-) -> Option<Vec<Vec<vk::CommandBuffer>>> {
+pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
     if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
         return None;
     }
@@ -172,24 +175,68 @@ pub(crate) fn submit(
     let mut any = false;
     let mut all = Vec::with_capacity(given.len());
     for batch in given {
-        let mut buffers = batch.buffers.clone();
-        for buffer in buffers.iter_mut().filter(|_| batch.is_plain) {
-            let Some(known) = chain::command_buffer(*buffer) else { continue };
-            match stand(device, fuser, queue, &known) {
-                Ok(Some((own, before, after))) => {
-                    report::replaced(before, after);
-                    (*buffer, any) = (own, true);
+        let mut buffers = Batch::with_capacity(batch.buffers.len());
+        for (number, buffer) in batch.buffers.iter().enumerate() {
+            let known = chain::command_buffer(*buffer).filter(|_| batch.is_plain);
+            let stands = known.map_or(Ok(None), |known| stand(device, fuser, queue, &known));
+            let (own, around) = match stands {
+                Ok(Some(Standing { own, around })) => (own, around),
+                Ok(None) => {
+                    report::kept("nothing to fuse");
+                    (None, None)
                 }
-                Ok(None) => report::kept("nothing to fuse"),
-                Err(why) => report::kept(&why),
-            }
+                Err(why) => {
+                    report::kept(&why);
+                    (None, None)
+                }
+            };
+            any |= own.is_some() || around.is_some();
+            let [before, behind] = around.map_or([None; 2], |around| around.map(Some));
+            buffers.extend(before.map(|buffer| (None, buffer)));
+            buffers.push((Some(number), own.unwrap_or(*buffer)));
+            buffers.extend(behind.map(|buffer| (None, buffer)));
         }
         all.push(buffers);
     }
     any.then_some(all)
 }
 
-type Standing = Option<(vk::CommandBuffer, u64, u64)>;
+/// What is submitted in place of a command buffer, and what is around it.
+struct Standing {
+    /// The layer's, if it is that one's turn.
+    own: Option<vk::CommandBuffer>,
+    around: Option<[vk::CommandBuffer; 2]>,
+}
+
+/// Whose turn it is. The layer's command buffer is written for its own.
+fn turn(
+    device: &Device,
+    fuser: &Fuser,
+    queue: vk::Queue,
+    trial: Option<&Arc<Mutex<Trial>>>,
+    write: impl FnOnce(u32) -> Result<(vk::CommandBuffer, u64, u64), String>,
+) -> Result<Option<Standing>, String> {
+    let (family, _) = chain::queue(device, queue);
+    let family = family.ok_or("a queue that is not known")?;
+    let (side, is_timed) = trial.map_or((Side::Layer, false), |trial| lock(trial).turn());
+    let start = Instant::now();
+    let own = match side {
+        Side::Layer => {
+            let (own, before, after) = write(family)?;
+            report::replaced(before, after);
+            Some(own)
+        }
+        Side::Program => {
+            report::kept(if is_timed { "its turn, to be timed" } else { "it is faster as it is" });
+            None
+        }
+    };
+    let period = fuser.periods.get(family as usize).copied().unwrap_or(0.0);
+    let around = trial
+        .filter(|_| is_timed)
+        .and_then(|trial| fuser.trials.around(device, trial, (side, start.elapsed()), (family, period)));
+    Ok(Some(Standing { own, around }))
+}
 
 /// The command buffer that stands for one of the program's.
 fn stand(
@@ -197,7 +244,7 @@ fn stand(
     fuser: &Fuser,
     queue: vk::Queue,
     known: &CommandBuffer,
-) -> Result<Standing, String> {
+) -> Result<Option<Standing>, String> {
     if !known.is_primary {
         return Ok(None);
     }
@@ -211,7 +258,8 @@ fn stand(
         return Ok(None);
     }
     if let Some(stand) = recording.stands.iter().find(|stand| stand.version == objects.version) {
-        return Ok(Some((stand.buffer, stand.before, stand.after)));
+        let own = (stand.buffer, stand.before, stand.after);
+        return turn(device, fuser, queue, stand.trial.as_ref(), |_| Ok(own));
     }
     let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
     reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
@@ -221,10 +269,12 @@ fn stand(
     }
     let context = fuser.context()?;
     let mut import = |piece: &Piece| import(fuser, &context, piece);
-    let mut planned = Vec::new();
+    let (mut planned, mut key) = (Vec::new(), Vec::new());
     let (mut is_building, mut is_unfit) = (false, true);
     for run in runs {
-        let Some(list) = fuser.lists.of(run.structure()) else { continue };
+        let structure = run.structure();
+        key.extend_from_slice(&structure);
+        let Some(list) = fuser.lists.of(structure) else { continue };
         if list.begin() && !build(fuser, &list, &run, &mut import)? {
             list.becomes(State::New);
         }
@@ -267,16 +317,19 @@ fn stand(
     if clusters.is_empty() {
         return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
     }
-    let (family, _) = chain::queue(device, queue);
-    let family = family.ok_or("a queue that is not known")?;
-    let stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
-    let done = Some((stand.buffer, stand.before, stand.after));
-    if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
-        // It may be submitted again, so it is not pending.
-        give_back(device, std::mem::take(&mut recording.stands));
-    }
-    recording.stands.push(stand);
-    Ok(done)
+    // While something is still being built there is nothing to decide.
+    let trial = if SETTINGS.waits || is_building { None } else { fuser.trials.of(&key) };
+    turn(device, fuser, queue, trial.as_ref(), |family| {
+        let mut stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
+        stand.trial = trial.clone();
+        let done = (stand.buffer, stand.before, stand.after);
+        if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
+            // It may be submitted again, so it is not pending.
+            give_back(device, std::mem::take(&mut recording.stands));
+        }
+        recording.stands.push(stand);
+        Ok(done)
+    })
 }
 
 /// A buffer of the engine's over a piece.
@@ -377,6 +430,7 @@ fn written(
         version: objects.version,
         before,
         after: before - saved,
+        trial: None,
         _recorded: writer.recorded,
     };
     match done {
@@ -446,6 +500,7 @@ pub(crate) fn device_gone(device: &Arc<Device>) {
         unsafe { device.own.destroy_command_pool(pool, None) };
     }
     lock(&fuser.imports).clear();
+    fuser.trials.end(device);
     fuser.end();
 }
 

@@ -10,6 +10,7 @@ use crate::objects::Objects;
 use crate::sink::{self, lock};
 use crate::trace::{Arg, Command, Range, UNKNOWN};
 use ash::vk;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
@@ -46,7 +47,7 @@ pub(crate) struct Barriers {
     /// Of `vkCmdPipelineBarrier`: the stages, which are the same for all.
     pub(crate) stages: Option<(vk::PipelineStageFlags, vk::PipelineStageFlags)>,
     pub(crate) flags: vk::DependencyFlags,
-    pub(crate) memory: Vec<vk::MemoryBarrier2<'static>>,
+    pub(crate) memory: SmallVec<[vk::MemoryBarrier2<'static>; 1]>,
     pub(crate) buffers: Vec<vk::BufferMemoryBarrier2<'static>>,
     pub(crate) images: u32,
     /// Whether one has a structure chained to it, which is not kept.
@@ -60,14 +61,14 @@ pub(crate) enum Op {
     Sets {
         layout: vk::PipelineLayout,
         first: u32,
-        sets: Box<[vk::DescriptorSet]>,
+        sets: SmallVec<[vk::DescriptorSet; 2]>,
         dynamic: Box<[u32]>,
     },
     Push {
         layout: vk::PipelineLayout,
         stages: vk::ShaderStageFlags,
         offset: u32,
-        bytes: Box<[u8]>,
+        bytes: SmallVec<[u8; 24]>,
     },
     /// What is pushed for a set becomes this; the rest of it stays.
     PushSet {

@@ -10,6 +10,7 @@
 use super::builder::Builder;
 use super::chains::Chain;
 use super::lists::Lists;
+use super::trials::Trials;
 use crate::chain::{self, Instance, chained, device_of};
 use crate::descriptors::slice;
 use crate::sink::lock;
@@ -34,6 +35,9 @@ pub(crate) struct Fuser {
     context: Mutex<Option<Result<Context, String>>>,
     pub(super) lists: Lists,
     pub(super) builder: Builder,
+    pub(super) trials: Trials,
+    /// Nanoseconds of a tick of timestamps, for each family; 0 where it has none.
+    pub(super) periods: Vec<f32>,
     /// The program's buffers as the engine has them: the number of the buffer, where in it, how many bytes.
     pub(super) imports: Mutex<HashMap<(u64, u64, u64), Buffer<u8>>>,
     /// Command buffers with nothing in them, each with a pool of its own, by family.
@@ -53,6 +57,7 @@ pub(crate) fn raised<'a>(asked: Option<&vk::ApplicationInfo<'a>>) -> vk::Applica
 pub(crate) struct Prepared {
     info: vk::DeviceCreateInfo<'static>,
     family: u32,
+    periods: Vec<f32>,
     /// What `info` points to.
     _chain: Chain,
 }
@@ -122,7 +127,12 @@ pub(crate) unsafe fn prepared(
     own.p_next = chain.first();
     // What it points to is the program's, and used while the program's call lasts.
     let info = std::mem::transmute::<vk::DeviceCreateInfo<'_>, vk::DeviceCreateInfo<'static>>(own);
-    Ok(Prepared { info, family: family.queue_family_index, _chain: chain })
+    let period = |one: &vk::QueueFamilyProperties| match one.timestamp_valid_bits {
+        0 => 0.0,
+        _ => of_device.limits.timestamp_period,
+    };
+    let periods = found.iter().map(period).collect();
+    Ok(Prepared { info, family: family.queue_family_index, periods, _chain: chain })
 }
 
 impl Fuser {
@@ -161,6 +171,8 @@ impl Fuser {
             context: Mutex::default(),
             lists: Lists::default(),
             builder: Builder::default(),
+            trials: Trials::default(),
+            periods: with.periods.clone(),
             imports: Mutex::default(),
             idle: Mutex::default(),
             lock,

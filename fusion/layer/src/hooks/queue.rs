@@ -43,7 +43,10 @@ pub(super) unsafe extern "system" fn queue_submit(
     });
     if let Some(stands) = &stands {
         let mut own = slice(submits, count).to_vec();
-        for (batch, buffers) in own.iter_mut().zip(stands) {
+        let buffers: Vec<Vec<vk::CommandBuffer>> =
+            stands.iter().map(|batch| batch.iter().map(|(_, buffer)| *buffer).collect()).collect();
+        for (batch, buffers) in own.iter_mut().zip(&buffers) {
+            batch.command_buffer_count = buffers.len() as u32;
             batch.p_command_buffers = buffers.as_ptr();
         }
         return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));
@@ -91,11 +94,16 @@ pub(super) unsafe extern "system" fn queue_submit2(
             .iter()
             .zip(stands)
             .map(|(batch, buffers)| {
-                let given = slice(batch.p_command_buffer_infos, batch.command_buffer_info_count).iter();
-                given.zip(buffers).map(|(info, buffer)| info.command_buffer(*buffer)).collect()
+                let given = slice(batch.p_command_buffer_infos, batch.command_buffer_info_count);
+                let info = |(of, buffer): &(Option<usize>, vk::CommandBuffer)| {
+                    let same = of.and_then(|of| given.get(of)).copied();
+                    same.unwrap_or_default().command_buffer(*buffer)
+                };
+                buffers.iter().map(info).collect()
             })
             .collect();
         for (batch, infos) in own.iter_mut().zip(&infos) {
+            batch.command_buffer_info_count = infos.len() as u32;
             batch.p_command_buffer_infos = infos.as_ptr();
         }
         return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));

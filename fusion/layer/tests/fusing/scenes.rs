@@ -107,7 +107,7 @@ fn reusable(rig: &Rig) {
     rig.begin(commands, NONE);
     chain.record(rig, commands, &sets, Way::Sets);
     rig.end(commands);
-    for seed in 0..6 {
+    for seed in 0..30 {
         chain.fill(seed);
         rig.run(&[commands]);
         chain.check(seed);
