@@ -381,18 +381,29 @@ fn build(
     let (list, run, kernels) = (list.clone(), run.clone(), fuser.lists.kernels.clone());
     let context = fuser.context()?;
     Ok(fuser.builder.add(Box::new(move || {
-        // What panics leaves it as it is.
-        list.becomes(State::Unfit);
+        let mut built = Built { list, state: State::Unfit };
         match plans::plan(&context, &kernels, &run, &buffers) {
             Ok(planned) => {
                 report::planned(!planned.clusters.is_empty(), &planned.reasons);
                 if !planned.clusters.is_empty() {
-                    list.becomes(State::Planned(Arc::new(planned)));
+                    built.state = State::Planned(Arc::new(planned));
                 }
             }
             Err(why) => report::planned(false, &[why]),
         }
     })))
+}
+
+/// What becomes of a list that was built, a panic included.
+struct Built {
+    list: Arc<lists::List>,
+    state: State,
+}
+
+impl Drop for Built {
+    fn drop(&mut self) {
+        self.list.becomes(std::mem::take(&mut self.state));
+    }
 }
 
 /// Writes the commands again, with clusters in place of some.
