@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 const DISPATCHES: usize = 1000;
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 50;
 const TURNS: usize = 5;
 
 /// Set in a process that measures.

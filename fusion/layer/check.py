@@ -19,7 +19,7 @@ NETS = pathlib.Path(__file__).resolve().parents[2] / "benches/streams/nets"
 PYTHON = ["ncnn==1.0.20261020", "numpy==2.4.6", "gguf==0.19.0"]
 # Without the binaries for other machines, which are hundreds of megabytes.
 NODE = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64-vulkan@3.22.1"]
-SECONDS = 120
+SECONDS = 300
 
 
 def call(command, log, **options):

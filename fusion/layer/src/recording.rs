@@ -129,6 +129,8 @@ pub(crate) struct Recording {
     pub(crate) layouts_gone: u64,
     /// What it was resolved to, at which version of the objects.
     resolved: Option<(u64, u64, Arc<[Part]>)>,
+    /// The latest barriers: most are like those before.
+    barriers: Option<Arc<Barriers>>,
     /// What was submitted instead of it: it stays until this is recorded anew, or is no more.
     pub(crate) stands: Vec<Stand>,
     /// The version of the objects at which nothing can stand for it.
@@ -148,6 +150,14 @@ impl CommandBuffer {
         lock(&self.recording).ops.push(op);
     }
 
+    pub(crate) fn barrier(&self, barriers: Barriers) {
+        let mut recording = lock(&self.recording);
+        let latest = recording.barriers.as_ref().filter(|latest| latest.is_like(&barriers)).cloned();
+        let latest = latest.unwrap_or_else(|| Arc::new(barriers));
+        recording.barriers = Some(latest.clone());
+        recording.ops.push(Op::Barrier(latest));
+    }
+
     /// Forgets what was recorded. The room for it stays.
     pub(crate) fn clear(&self) {
         let mut recording = lock(&self.recording);
@@ -157,6 +167,21 @@ impl CommandBuffer {
         drop(recording);
         // None of them is pending: this would be, too.
         crate::fuse::give_back(&self.device, stands);
+    }
+}
+
+impl Barriers {
+    /// Whether these are the same barriers, none of them of buffers or images.
+    pub(crate) fn is_like(&self, other: &Barriers) -> bool {
+        let plain = |one: &Barriers| one.buffers.is_empty() && one.images == 0 && !one.is_extended;
+        let memory = |one: &vk::MemoryBarrier2<'_>| {
+            (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask)
+        };
+        plain(self)
+            && plain(other)
+            && self.stages == other.stages
+            && self.flags == other.flags
+            && self.memory.iter().map(memory).eq(other.memory.iter().map(memory))
     }
 }
 

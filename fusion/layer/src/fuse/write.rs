@@ -120,7 +120,7 @@ impl Writer<'_> {
                     (latest, behind) = (None, None);
                 }
                 Op::Barrier(one) => {
-                    if !behind.as_ref().is_some_and(|behind| same(behind, one)) {
+                    if !behind.as_ref().is_some_and(|behind| behind.is_like(one)) {
                         self.barrier(one)?;
                     }
                     latest = Some(number);
@@ -152,7 +152,7 @@ impl Writer<'_> {
         let mut states: Vec<(usize, InEffect)> = Vec::new();
         for number in calls {
             match &self.ops[number] {
-                Op::Barrier(one) if !barriers.iter().any(|other| same(other, one)) => barriers.push(one),
+                Op::Barrier(one) if !barriers.iter().any(|other| other.is_like(one)) => barriers.push(one),
                 Op::Dispatch { .. } => states.push((number, state.clone())),
                 Op::Label(_) => self.one(&self.ops[number])?,
                 _ => {}
@@ -163,7 +163,7 @@ impl Writer<'_> {
             Op::Barrier(one) => Some(&**one),
             _ => None,
         });
-        if !(barriers.len() == 1 && given.is_some_and(|given| same(given, barriers[0]))) {
+        if !(barriers.len() == 1 && given.is_some_and(|given| given.is_like(barriers[0]))) {
             barriers.iter().try_for_each(|one| self.barrier(one))?;
         }
         let mut lists = placed.lists.iter();
@@ -322,17 +322,6 @@ impl Writer<'_> {
         next(self.to, vk::PipelineBindPoint::COMPUTE, layout, set, writes.len() as u32, writes.as_ptr());
         Ok(())
     }
-}
-
-fn same(a: &Barriers, b: &Barriers) -> bool {
-    let memory = |one: &vk::MemoryBarrier2<'_>| {
-        (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask)
-    };
-    a.buffers.is_empty()
-        && b.buffers.is_empty()
-        && a.stages == b.stages
-        && a.flags == b.flags
-        && a.memory.iter().map(memory).eq(b.memory.iter().map(memory))
 }
 
 #[cfg(test)]

@@ -325,10 +325,10 @@ command! {
     ) |known| {
         let (memories, buffers) = (slice(memories, memory), slice(buffers, buffer_count));
         let made = barriers((from, to), flags, memories, buffers, image_count);
-        known.record(Op::Barrier(Arc::new(made)));
+        known.barrier(made);
     };
     "vkCmdPipelineBarrier2" cmd_pipeline_barrier2(info: *const vk::DependencyInfo<'_>) |known| {
-        known.record(Op::Barrier(Arc::new(barriers2(&*info))));
+        known.barrier(barriers2(&*info));
     };
     "vkCmdExecuteCommands" cmd_execute_commands(count: u32, buffers: *const vk::CommandBuffer) |known| {
         known.record(Op::Execute(slice(buffers, count).into()));
