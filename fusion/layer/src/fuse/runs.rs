@@ -60,6 +60,9 @@ pub(super) struct Run {
     pub(super) pieces: Vec<Piece>,
 }
 
+/// Dispatches of a list: what takes long to plan is cut.
+const MOST: usize = 128;
+
 /// Why a command buffer, or a dispatch, stays as it is.
 pub(super) type Why = &'static str;
 
@@ -110,6 +113,9 @@ pub(super) fn runs(objects: &Objects, recording: &Recording) -> Result<(Vec<Run>
             }
             Op::Dispatch { base, groups } => match dispatch(objects, &state, number, *base, *groups) {
                 Ok(Some((one, found))) => {
+                    if runs.last().is_some_and(|(dispatches, _)| dispatches.len() >= MOST) {
+                        runs.push(Default::default());
+                    }
                     if let Some((dispatches, all)) = runs.last_mut() {
                         dispatches.push(one);
                         all.push(found);
