@@ -88,7 +88,7 @@ def check(name, command, vkfuse, work, variables, counts, runs, fused=None):
 
 def fuses(name, command, vkfuse, work, variables, replaced, dispatches):
     """One program under the fusing layer, which builds before it submits, in a cache of its own and again from that; and once as programs
-    run it. At least so many command buffers are replaced, whose dispatches become at most `dispatches` of what they were."""
+    run it. At least `replaced` command buffers are replaced, and their dispatches become at most `dispatches` of what they were."""
     logs, cache = work / "logs", work / "fuse-cache" / name
     shutil.rmtree(cache, ignore_errors=True)
     alone = call(command, logs / f"{name}.alone.log", env=environment(**variables))

@@ -11,20 +11,14 @@ use std::{
 const PHRASES: &[&str] =
     &["nobody", "whoever", "so many", "of which", "worked out", "written out", "but for", "told"];
 
-/// Folders whose comments are still to be rewritten.
-const LATER: &[&str] = &["fusion/layer"];
-
 /// Takes the place of everything that is not prose, and ends a phrase.
 const CODE: char = '\0';
 
 #[test]
 fn comments_and_pages_are_in_plain_english() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for folder in LATER {
-        assert!(root.join(folder).is_dir(), "{folder} does not exist: take it from the list");
-    }
     let mut files = Vec::new();
-    collect(&root, &root, &mut files);
+    collect(&root, &mut files);
     let (mut wrong, mut read) = (Vec::new(), 0);
     for path in files {
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -37,8 +31,8 @@ fn comments_and_pages_are_in_plain_english() {
     assert!(wrong.is_empty(), "say it in other words:\n{}", wrong.join("\n"));
 }
 
-/// All files below a folder, without those of [`LATER`], build output and hidden folders other than `.cargo` and `.ci`.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
+/// All files below a folder, without build output and hidden folders other than `.cargo` and `.ci`.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -46,12 +40,11 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_string_lossy();
         let is_built = ["target", "dist", "__pycache__", "node_modules"].contains(&&*name);
         let is_hidden = name.starts_with('.') && !matches!(&*name, ".cargo" | ".ci");
-        let is_later = LATER.iter().any(|later| path == root.join(later));
-        if is_built || is_hidden || is_later || path.is_symlink() {
+        if is_built || is_hidden || path.is_symlink() {
             continue;
         }
         match path.is_dir() {
-            true => collect(root, &path, files),
+            true => collect(&path, files),
             false => files.push(path),
         }
     }

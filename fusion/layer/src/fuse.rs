@@ -463,7 +463,7 @@ fn idle(device: &Device, fuser: &Fuser, family: u32) -> Result<(vk::CommandPool,
     drop(idle);
     let own = &device.own;
     let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-    // SAFETY: the device is alive; the pool is used by whoever has taken it.
+    // SAFETY: the device is alive; only the thread that has taken the pool uses it.
     unsafe {
         let pool = own.create_command_pool(&info, None).map_err(|error| error.to_string())?;
         let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);

@@ -11,7 +11,7 @@ use crate::chain::LOADER_INFO;
 use ash::vk::{self, TaggedStructure};
 use std::ffi::c_void;
 
-/// A chain of which some is of our own.
+/// A chain of structures, some of them our own.
 pub(super) struct Chain {
     first: *const c_void,
     /// Copies, and structures that the program has not.

@@ -15,7 +15,7 @@ struct Counts {
     /// Dispatches of those, as recorded and as run.
     before: u64,
     after: u64,
-    /// Lists that were planned, and those of which something is fused.
+    /// Lists that were planned, and those in which something is fused.
     planned: u64,
     fused: u64,
     reasons: BTreeMap<String, u64>,

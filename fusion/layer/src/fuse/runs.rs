@@ -67,7 +67,7 @@ const MOST: usize = 128;
 pub(super) type Why = &'static str;
 
 impl Run {
-    /// What the list is, but for where its buffers are and for its push constants.
+    /// What the list is, without the places of its buffers and without its push constants.
     pub(super) fn structure(&self) -> Vec<u8> {
         let mut key = Vec::with_capacity(64 * self.dispatches.len());
         let mut add = |number: u64| key.extend_from_slice(&number.to_le_bytes());

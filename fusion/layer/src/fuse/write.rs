@@ -1,7 +1,7 @@
 //! The commands of a program in a command buffer of the layer's, with fused dispatches in place of some.
 //!
 //! # Guarantees
-//! - Commands are given as the program gave them, but for dispatches that are fused.
+//! - Commands are given as the program gave them, except for fused dispatches.
 //! - Barriers between dispatches that are done together stand in front of and behind each of these: what they order stays ordered.
 //!
 //! # Safety

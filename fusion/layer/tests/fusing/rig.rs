@@ -137,7 +137,7 @@ impl Rig {
         (memory, data.cast())
     }
 
-    /// A buffer of so many floats in a part of a memory.
+    /// A buffer of this many floats in a part of a memory.
     pub(crate) fn at(&self, (memory, data): (vk::DeviceMemory, *mut f32), offset: u64, len: usize) -> Held {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::INDIRECT_BUFFER

@@ -288,7 +288,7 @@ fn renewed(rig: &Rig) {
     unsafe { rig.device.destroy_command_pool(pool, None) };
 }
 
-/// The same buffers, of which less and less is used.
+/// The same buffers; less and less of them is used.
 fn lengths(rig: &Rig) {
     let chain = Chain::new(rig, 1024);
     let (descriptors, pool) = (rig.descriptors(4), rig.pool());
