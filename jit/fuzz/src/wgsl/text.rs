@@ -323,6 +323,14 @@ impl Recipe {
             (_, Element::U32) => "v % 5u > 1u",
             (_, Element::F32) => "v > 0.0",
         };
+        // Nothing is loaded on the other side.
+        if self.store == Store::Branches && self.order == 0 && self.variant < 3 && !self.second {
+            let _ = writeln!(
+                out,
+                "  if ({condition}) {{ z[{place}] = {value}; }} else {{ z[{place}] = {two}; }}"
+            );
+            return;
+        }
         let _ = writeln!(out, "  let v = {value};");
         let _ = match self.store {
             // No call has this number.
