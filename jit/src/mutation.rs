@@ -215,6 +215,10 @@ mutants! {
     QuotientsAreLess: "a quotient is less by one than that of the most that is divided",
     // Inlining.
     AnySideIsTaken: "what is computed elsewhere loads on both sides of a branch",
+    LoadsHaveNoConditions: "what is computed elsewhere loads what it would load if its conditions held",
+    BuffersHaveElements: "every buffer has a first element",
+    BranchesAreDecided: "a branch on what is not known goes the first way",
+    PlacesAreOne: "both sides of a branch store to one element of a buffer",
     ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",
     SeamsInsideAreOpen: "floats of a kernel that is computed in another are seen there by the compiler",
     SourcesStay: "what a kernel reads is not written before it is recomputed",

@@ -8,7 +8,7 @@
 //! A kernel that stores a [`Definition`] can be *inlined*: [`inline`] makes of a kernel that loads what it stored one that works it
 //! out again. Whether what is loaded is what the definition gives is the planner's to show as well (`plan::rewrites::inline`).
 //!
-//! Placement and rounds change a copy of the kernel's IR, which is imported once and kept with the kernel (`NormalKernel::ir`). Inlining and closed
+//! Placement, rounds and joint stores change a copy of the kernel's IR, which is imported once and kept with the kernel (`NormalKernel::ir`). Inlining and closed
 //! forms change words (`writer`).
 
 mod built_ins;
@@ -16,6 +16,7 @@ mod close;
 mod definition;
 mod free;
 mod inline;
+mod one_store;
 mod order;
 mod quotient;
 mod rounds;
@@ -32,7 +33,7 @@ use crate::ir;
 use crate::kernel::Specialized;
 use crate::reason::RewriteReason;
 
-pub(crate) use definition::Definition;
+pub(crate) use definition::{Definition, Guarded};
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
@@ -129,6 +130,23 @@ pub(crate) fn rounds(
         .collect();
     let kernel = kernel.variants.get(key, make).ok()?;
     Some(ByRounds { kernel, count, must_last: rounds.must_last() })
+}
+
+/// A free kernel as it is with these push constants, with one store in the place of several if each item does one of them; made once for
+/// each way that its branches take. `None` if that changes nothing, or it cannot be written.
+pub(crate) fn one_store(kernel: &Specialized, push: &[u8]) -> Option<Arc<Specialized>> {
+    if why_not_free(kernel).is_some() {
+        return None;
+    }
+    let (module, taken) = one_store::one_store(kernel, push).ok()??;
+    let make = || {
+        let failed = |what: String| RewriteReason::Failed { what };
+        let made = kernel.reshaped(exported(&module).map_err(failed)?, kernel.interface.local_size);
+        let made = made.map_err(|error| failed(error.to_string()))?;
+        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
+    };
+    let key = kernel.hash.into_iter().chain(*b"one store").chain(taken);
+    kernel.variants.get(key.collect(), make).ok()
 }
 
 /// The kernel with what is open of its floats hidden, made once; `None` if that is what it is.

@@ -110,6 +110,32 @@ impl Chain {
         self
     }
 
+    /// Planes of 10 by 6 in a border: 12 by 8 by 16 vectors of four channels.
+    fn padding(mut self, kernel: &str) -> Chain {
+        let border = self.floats("border", 64);
+        let to = self.out();
+        let mut submit = Submit::new(kernel, Size::Groups([3, 2, 4])).read(0, self.last).write(2, to);
+        if kernel.ends_with("channel") {
+            submit = submit.read(1, border);
+        }
+        let push = [3, 10, 6, 60, 12, 8, 16, 96, 1, 1];
+        self.list.submit(push.iter().fold(submit, |submit, &word| submit.push(word)));
+        self.last = to;
+        self
+    }
+
+    /// A depthwise convolution of planes of 12 by 8.
+    fn depthwise(mut self) -> Chain {
+        let weights = self.floats("weights", 640);
+        let to = self.out();
+        let submit = Submit::new("mobile/depthwise", Size::Groups([2, 1, 16]));
+        let submit = submit.read(0, self.last).read(1, weights).write(2, to);
+        let push = [12, 8, 96, 10, 6, 16, 60];
+        self.list.submit(push.iter().fold(submit, |submit, &word| submit.push(word)));
+        self.last = to;
+        self
+    }
+
     /// Runs it, in no more dispatches than this.
     #[track_caller]
     fn runs_in(self, rig: &Rig, what: &str, dispatches: u64) {
@@ -167,4 +193,8 @@ fn chains_of_mobile_inference() {
         "batch norm + ReLU + add",
         1,
     );
+    for border in ["constant", "channel", "replicate"] {
+        let padded = chain().padding(&format!("mobile/padding.{border}"));
+        padded.depthwise().runs_in(&rig, border, 1);
+    }
 }

@@ -3,7 +3,7 @@
 //! Both kernels are read from their instructions, with the push constants of the call. Which item stores an element is guessed
 //! (`again::Again`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
 
-use super::element::{item, somebody, touching};
+use super::element::{Side, item, somebody, touching};
 use super::group::{Access, accesses};
 use super::pair::{Instance, ask, instances};
 use super::place::Piece;
@@ -51,8 +51,12 @@ impl<'a> Inlined<'a> {
     ) -> Option<String> {
         let &Again { producer, next, from, .. } = self.again;
         let target = &self.again.consumer.args[from];
-        if self.stores.len() != 1 || self.stores[0].kind != AccessKind::Write {
-            return Some("it does more than to store one element".to_owned());
+        let Some((first, others)) = self.stores.split_first() else {
+            return Some("it stores nothing".to_owned());
+        };
+        let is_alike = |one: &Access| one.kind == AccessKind::Write && one.argument == first.argument;
+        if !is_alike(first) || !others.iter().all(is_alike) {
+            return Some("it does more than to store elements".to_owned());
         }
         if let Some(load) = self.loads.iter().find(|load| load.kind != AccessKind::Read) {
             return Some(format!("the consumer does more than to load at {:?}", load.at));
@@ -123,10 +127,12 @@ impl<'a> Inlined<'a> {
                 true => self.parts_are_stored(w, number, one, &pieces, &mut facts)?,
                 false => {
                     let (ids, there) = self.item(w, one.first);
-                    let mut item = Trace::new(&self.producer, ids, format!("item {number}"), true);
-                    let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
-                    facts.extend_from_slice(item.facts());
-                    let found = is_among(w, one, &pieces, (&stores, &theirs));
+                    let sides = self.stores_of(w, ids, &format!("item {number}"), true, &mut facts)?;
+                    let mut ways = Vec::new();
+                    for (stores, theirs) in &sides {
+                        ways.push(is_among(w, one, &pieces, (stores, theirs)));
+                    }
+                    let found = w.terms.any(ways);
                     w.terms.both(found, there)
                 }
             };
@@ -157,19 +163,19 @@ impl<'a> Inlined<'a> {
             let distance = w.terms.constant(part * stride, w.address);
             let at = w.terms.word(Word::Add, load.first, distance);
             let (ids, there) = self.item(w, at);
-            let mut item = Trace::new(&self.producer, ids, format!("item {number}.{part}"), true);
-            let (stores, theirs) = instances(w, &mut item, &self.stores[0])?;
-            facts.extend_from_slice(item.facts());
-            let [(0, stored)] = theirs[..] else { return None };
-            let (needed, stored) =
-                (w.terms.constant(size.min(stride), w.address), w.terms.constant(stored, w.address));
+            let sides = self.stores_of(w, ids, &format!("item {number}.{part}"), true, facts)?;
+            let needed = w.terms.constant(size.min(stride), w.address);
             let end = w.terms.word(Word::Add, at, needed);
             let mut ways = Vec::new();
-            for store in &stores {
-                let begins = w.terms.compare(Compare::ULessEqual, store.first, at);
-                let store_end = w.terms.word(Word::Add, store.first, stored);
-                let ends = w.terms.compare(Compare::ULessEqual, end, store_end);
-                ways.push(w.terms.all([store.happens, begins, ends]));
+            for (stores, theirs) in &sides {
+                let [(0, stored)] = theirs[..] else { return None };
+                let stored = w.terms.constant(stored, w.address);
+                for store in stores {
+                    let begins = w.terms.compare(Compare::ULessEqual, store.first, at);
+                    let store_end = w.terms.word(Word::Add, store.first, stored);
+                    let ends = w.terms.compare(Compare::ULessEqual, end, store_end);
+                    ways.push(w.terms.all([store.happens, begins, ends]));
+                }
             }
             let found = w.terms.any(ways);
             all = w.terms.all([all, found, there]);
@@ -181,14 +187,13 @@ impl<'a> Inlined<'a> {
     pub(super) fn once(&self, w: &mut World, exact: bool) -> Option<Question> {
         let [t, u] = ["t", "u"].map(|name| somebody(w, &self.producer, name));
         let mut facts = Vec::new();
-        let mut sides = Vec::new();
-        for (name, ids) in [("t", t), ("u", u)] {
-            let mut trace = Trace::new(&self.producer, ids, name, exact);
-            let (stores, pieces) = instances(w, &mut trace, &self.stores[0])?;
-            facts.extend_from_slice(trace.facts());
-            sides.push((stores, pieces));
+        let ours = self.stores_of(w, t, "t", exact, &mut facts)?;
+        let theirs = self.stores_of(w, u, "u", exact, &mut facts)?;
+        let mut ways = Vec::new();
+        for (a, b) in ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b))) {
+            ways.push(touching(w, a, b));
         }
-        let touch = touching(w, &sides[0], &sides[1]);
+        let touch = w.terms.any(ways);
         let mut same = w.terms.truth(true);
         for (a, b) in t.group.iter().chain(&t.local).zip(u.group.iter().chain(&u.local)) {
             let equal = w.terms.compare(Compare::Equal, *a, *b);
@@ -196,6 +201,43 @@ impl<'a> Inlined<'a> {
         }
         let other = w.terms.not(same);
         Some(ask(w, vec![touch, other], &facts))
+    }
+
+    /// Asks for an item that does two of the stores.
+    pub(super) fn one_store(&self, w: &mut World, exact: bool) -> Option<Question> {
+        let (t, mut facts) = (somebody(w, &self.producer, "t"), Vec::new());
+        let sides = self.stores_of(w, t, "t", exact, &mut facts)?;
+        let mut ways = Vec::new();
+        for (number, (first, _)) in sides.iter().enumerate() {
+            for (second, _) in &sides[number + 1..] {
+                for (a, b) in first.iter().flat_map(|a| second.iter().map(move |b| (a, b))) {
+                    ways.push(w.terms.both(a.happens, b.happens));
+                }
+            }
+        }
+        let both = w.terms.any(ways);
+        Some(ask(w, vec![both], &facts))
+    }
+
+    /// Whether the producer has several stores.
+    pub(super) fn has_several(&self) -> bool {
+        self.stores.len() > 1
+    }
+
+    /// What an item stores, by store.
+    fn stores_of(
+        &self,
+        w: &mut World,
+        ids: Ids,
+        name: &str,
+        exact: bool,
+        facts: &mut Vec<Term>,
+    ) -> Option<Vec<Side>> {
+        let mut trace = Trace::new(&self.producer, ids, name, exact);
+        let sides = { self.stores.iter() }.map(|store| instances(w, &mut trace, store));
+        let sides = sides.collect::<Option<Vec<_>>>()?;
+        facts.extend_from_slice(trace.facts());
+        Some(sides)
     }
 
     /// Asks for a load that stays one, of an element that an item stores.
@@ -210,10 +252,9 @@ impl<'a> Inlined<'a> {
             one.happens = w.terms.both(one.happens, outside);
         }
         let item = somebody(w, &self.producer, "u");
-        let mut trace = Trace::new(&self.producer, item, "u", exact);
-        let stores = instances(w, &mut trace, &self.stores[0])?;
-        facts.extend_from_slice(trace.facts());
-        let touch = touching(w, &(loads, pieces), &stores);
+        let (sides, loads) = (self.stores_of(w, item, "u", exact, &mut facts)?, (loads, pieces));
+        let ways: Vec<Term> = sides.iter().map(|stores| touching(w, &loads, stores)).collect();
+        let touch = w.terms.any(ways);
         Some(ask(w, vec![touch], &facts))
     }
 

@@ -66,6 +66,11 @@ impl Checker<'_, '_> {
         }
         let subject = format!("{whole}: one item for each element");
         self.ask(Claim::Inlined, subject, &mut |attempt| pair.once(&mut pair.world(), attempt > 0));
+        if pair.has_several() {
+            let subject = format!("{whole}: one store for each item");
+            let mut make = |attempt| pair.one_store(&mut pair.world(), attempt > 0);
+            self.ask(Claim::Inlined, subject, &mut make);
+        }
         for load in pair.loads() {
             let subject = format!("{whole}: what is loaded at {:?} is stored", load.at);
             self.ask(Claim::Inlined, subject, &mut |attempt| {

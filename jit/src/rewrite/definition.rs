@@ -9,8 +9,10 @@
 //!
 //! # Guarantees
 //! - one store is all that the kernel does; the value depends on the item, the arguments and what the loads find
-//! - each load is executed for every item that stores an element, and so is each division that is not in `divisions`
-//! - both sides of a branch can be evaluated, provided that the divisions in `divisions` are defined for every such item
+//! - each load is executed for every item that stores an element, and so is each division that is not in `divisions`; or it has the
+//!   conditions on which it is executed, all of them and no others
+//! - both sides of a branch can be evaluated, provided that the divisions in `divisions` are defined for every such item, and that what
+//!   [`Guarded`] says is bound
 //!
 //! # Refuses
 //! - loops, local arrays, atomics, barriers, shared memory, parts of elements, undefined values
@@ -22,8 +24,8 @@ use rspirv::spirv::{Op, Word};
 use super::free::VIRTUAL;
 use super::texel::Texels;
 use super::writer::Result;
-use crate::analysis::access::{AccessKind, Texel};
-use crate::analysis::cfg::Cfg;
+use crate::analysis::access::{Access, AccessKind, Texel};
+use crate::analysis::cfg::{Cfg, Edge};
 use crate::analysis::layout::Type;
 use crate::frontend::{
     defs::Defs,
@@ -48,6 +50,8 @@ pub(crate) struct Definition {
     pub(crate) loads: Vec<usize>,
     /// Divisions that the kernel does under conditions of their own, by block and position.
     pub(crate) divisions: Vec<(usize, usize)>,
+    /// Loads under conditions of their own, once for each.
+    pub(crate) guarded: Vec<Guarded>,
     /// Arithmetic, in additions.
     pub(crate) work: u64,
     /// Whether it is made of the item's ids otherwise than by the index of the element.
@@ -62,11 +66,21 @@ pub(crate) struct Definition {
     pub(super) lines: Vec<Line>,
 }
 
-/// One step of a definition.
+/// A load that is not executed for every item: where it is not, the first element is loaded in its place, and not used.
 #[derive(Clone, Copy, Debug)]
+pub(crate) struct Guarded {
+    pub(crate) binding: usize,
+    /// The byte of the binding behind that element.
+    pub(crate) end: u64,
+}
+
+/// One step of a definition.
+#[derive(Clone, Debug)]
 pub(super) enum Line {
     /// An instruction, by block and position.
     Inst(usize, usize),
+    /// A load of an element that is executed where each of these values is true, or not true, as it says.
+    Load { at: (usize, usize), where_all: Vec<(Word, bool)> },
     /// A phi that is one of two values.
     Choice { phi: (usize, usize), condition: Word, yes: Word, no: Word },
 }
@@ -122,9 +136,22 @@ impl Definition {
         }
         reader.index = index;
         reader.visit(*value, 0)?;
-        let Reader { lines, loads, divisions, work, needs_ids, .. } = reader;
+        let Reader { lines, loads, divisions, guarded, work, needs_ids, .. } = reader;
         let (value, binding) = (*value, access.binding);
-        Ok(Self { store, binding, loads, divisions, work, needs_ids, texels, value, index, ty, lines })
+        Ok(Self {
+            store,
+            binding,
+            loads,
+            divisions,
+            guarded,
+            work,
+            needs_ids,
+            texels,
+            value,
+            index,
+            ty,
+            lines,
+        })
     }
 }
 
@@ -154,6 +181,7 @@ struct Reader<'a> {
     lines: Vec<Line>,
     loads: Vec<usize>,
     divisions: Vec<(usize, usize)>,
+    guarded: Vec<Guarded>,
     work: u64,
     needs_ids: bool,
 }
@@ -181,6 +209,7 @@ impl<'a> Reader<'a> {
             lines: Vec::new(),
             loads: Vec::new(),
             divisions: Vec::new(),
+            guarded: Vec::new(),
             work: 0,
             needs_ids: false,
         }
@@ -231,7 +260,12 @@ impl<'a> Reader<'a> {
                 self.work += 1;
                 line = Line::Choice { phi: place, condition, yes, no };
             }
-            Op::Load => self.load(place, is_always_done, depth)?,
+            Op::Load => {
+                let where_all = self.load(place, is_always_done, depth)?;
+                if !where_all.is_empty() {
+                    line = Line::Load { at: place, where_all };
+                }
+            }
             Op::ImageRead => self.texel(place, is_always_done, depth)?,
             Op::ImageQuerySize if self.is_storage_image(inst) => {}
             Op::ArrayLength => {
@@ -303,19 +337,32 @@ impl<'a> Reader<'a> {
         self.visit(*at, depth + 1)
     }
 
-    fn load(&mut self, place: (usize, usize), is_always_done: bool, depth: usize) -> Result<()> {
+    /// A load; returns the conditions on which it is executed, if that is not always.
+    fn load(
+        &mut self,
+        place: (usize, usize),
+        is_always_done: bool,
+        depth: usize,
+    ) -> Result<Vec<(Word, bool)>> {
         let [Operand::IdRef(pointer)] = self.inst(place).operands.as_slice() else {
             return Err("a load that is volatile");
         };
         let (base, indices) = self.path(*pointer).ok_or("a local array or a pointer that is not followed")?;
         let is_constant = |index: &Word| self.defs.constant(*index).is_some();
+        let mut where_all = Vec::new();
         match self.roles[&base] {
             Role::Resource { kind: Kind::StorageBuffer | Kind::UniformBuffer, array: None, .. } => {
-                if !is_always_done {
-                    return Err("a load under a condition");
-                }
                 let number = self.accesses.get(&place).ok_or("a load that is not followed")?.0;
-                self.loads.push(self.normal.analysis.accesses[number].binding);
+                let access = &self.normal.analysis.accesses[number];
+                if !is_always_done {
+                    self.guarded.push(guarded(access, indices.len())?);
+                    where_all = self.conditions(place.0)?;
+                }
+                self.loads.push(access.binding);
+                for &(condition, _) in &where_all {
+                    self.visit(condition, depth + 1)?;
+                    self.work += 1;
+                }
                 for index in indices {
                     self.visit(index, depth + 1)?;
                 }
@@ -327,8 +374,28 @@ impl<'a> Reader<'a> {
             Role::BuiltIn(_) => return Err("built-ins other than its ids"),
             _ => return Err("a load that is not followed"),
         }
-        Ok(())
+        Ok(where_all)
     }
+
+    /// What decides, besides that the store is done, whether control comes to a block.
+    fn conditions(&self, block: usize) -> Result<Vec<(Word, bool)>> {
+        let (mut edges, is_exact) = self.cfg.guards(self.function, block);
+        let always = self.cfg.edges(self.function, self.home);
+        edges.retain(|edge| !always.contains(edge));
+        let is_branch = |edge: &Edge| edge.values.is_empty() && !edge.in_past_loop;
+        if !is_exact || edges.is_empty() || !edges.iter().all(is_branch) {
+            return Err("a load under a condition that is not followed");
+        }
+        Ok(edges.iter().map(|edge| (edge.condition, edge.taken)).collect())
+    }
+}
+
+/// A load that is not always executed, by its number of indices.
+fn guarded(access: &Access, indices: usize) -> Result<Guarded> {
+    let element = access.element.and_then(|element| element.index).filter(|_| access.whole_element);
+    let element = element.filter(|element| indices == element.depth + 1 && access.texel.is_none());
+    let element = element.ok_or("a load under a condition, of no element")?;
+    Ok(Guarded { binding: access.binding, end: element.start + access.size })
 }
 
 /// The condition of a merge of two branches, and the value on either side.
@@ -339,14 +406,18 @@ pub(super) fn choice(
     phi: &Instruction,
     block: usize,
 ) -> Option<(Word, Word, Word)> {
-    let ty = phi.result_type?;
-    let is_scalar = matches!(normal.types.get(ty), Type::Int { .. } | Type::Float { .. } | Type::Bool);
+    let ty = normal.types.get(phi.result_type?);
+    let is_scalar = |ty: &Type| matches!(ty, Type::Int { .. } | Type::Float { .. } | Type::Bool);
+    let is_word = match ty {
+        Type::Vector { element, .. } => is_scalar(normal.types.get(*element)),
+        ty => is_scalar(ty),
+    };
     let ids: Vec<Word> = phi.operands.iter().filter_map(Operand::id_ref_any).collect();
     let &[x, x_from, y, y_from] = ids.as_slice() else { return None };
     let (x_from, y_from) = (cfg.block_of_label(x_from)?, cfg.block_of_label(y_from)?);
     let head = cfg.idom(block)?;
     let (condition, on_true, on_false) = cfg.conditional(function, head)?;
-    if on_true == on_false || !is_scalar {
+    if on_true == on_false || !is_word {
         return None;
     }
     // Nothing else leads behind an edge of the last branch that all ways to the merge pass.

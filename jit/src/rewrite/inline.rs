@@ -19,6 +19,7 @@
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::rewrites::inline`)
 
 mod epilogue;
+mod guarded;
 mod ids;
 mod import;
 mod item;
@@ -317,14 +318,14 @@ impl<'a> Copy<'a> {
     fn definition(&mut self, code: &mut Vec<Instruction>, place: &Place) -> Result<(Word, Word)> {
         let definition = self.defined()?;
         let body = &self.imported.module.functions[0].blocks;
-        for &line in &definition.lines {
-            match line {
+        for line in &definition.lines {
+            match *line {
                 Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], place)?,
+                Line::Load { at: (block, at), ref where_all } => {
+                    self.guarded(code, &body[block].instructions[at], where_all)?;
+                }
                 Line::Choice { phi: (block, at), condition, yes, no } => {
-                    let phi = &body[block].instructions[at];
-                    let select = [condition, yes, no].map(Operand::IdRef).to_vec();
-                    let select = Instruction::new(Op::Select, phi.result_type, phi.result_id, select);
-                    self.pure(code, &select)?;
+                    self.choice(code, &body[block].instructions[at], [condition, yes, no])?;
                 }
             }
         }

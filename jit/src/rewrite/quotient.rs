@@ -83,7 +83,7 @@ pub(super) fn replace(
 }
 
 /// First byte of a place in the push constants, if constants lead there through structs and to a component of a vector of words.
-fn offset_of(module: &Module, func: Func, block: Global, place: Place) -> Option<u32> {
+pub(super) fn offset_of(module: &Module, func: Func, block: Global, place: Place) -> Option<u32> {
     let f = &module.functions[func];
     let data = &f.places[place];
     let (_, mut ty) =

@@ -156,6 +156,18 @@ pub(crate) fn workloads() -> Vec<Named> {
             &[("pair/add_2d.spv", &[0, 1, 2]), ("pair/mul_2d.spv", &[2, 3, 4])],
         );
     }
+    for wish in [Promote::None, Promote::Auto] {
+        for (border, buffers) in [("constant", &[0, 1][..]), ("channel", &[0, 4, 1]), ("replicate", &[0, 1])]
+        {
+            let padding = kernel(&format!("mobile/padding.{border}.spv"));
+            let (numbers, filter) = ([3, 14, 14, 196, 16, 16, 1, 256, 1, 1], [16, 16, 256, 14, 14, 1, 196]);
+            let list = vec![
+                submit(&padding, buffers, &[1], wish, &numbers),
+                submit(&kernel("mobile/depthwise.spv"), &[1, 2, 3], &[1], wish, &filter),
+            ];
+            lists.push(Named { name: format!("padding, {border}, {wish:?}"), list });
+        }
+    }
     lists
 }
 

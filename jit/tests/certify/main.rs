@@ -78,7 +78,9 @@ fn prove(name: &str, lists: Vec<Named>) -> Option<(Tally, Vec<Plan>)> {
 #[test]
 fn workloads_are_proved() {
     let Some((tally, plans)) = prove("workloads", lists::workloads()) else { return };
-    for claim in [Claim::SameInvocation, Claim::SameGroup, Claim::Covered, Claim::Slot, Claim::Shape] {
+    let claims =
+        [Claim::SameInvocation, Claim::SameGroup, Claim::Covered, Claim::Slot, Claim::Shape, Claim::Inlined];
+    for claim in claims {
         assert!(tally.proved(claim) > 0, "{tally}");
     }
     assert!(plans.iter().filter(|p| p.steps.len() == 1).count() > plans.len() / 2);

@@ -30,6 +30,7 @@ mod loops;
 mod narrow;
 mod normal;
 mod numbers;
+mod one_store;
 mod order;
 mod overlaps;
 mod packed;

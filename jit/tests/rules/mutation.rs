@@ -34,6 +34,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),
     ("numbers", super::numbers::ALL),
+    ("one_store", super::one_store::ALL),
     ("order", super::order::ALL),
     ("overlaps", super::overlaps::ALL),
     ("recurrences", super::recurrences::ALL),

@@ -13,7 +13,7 @@ use crate::rewrite::Digit;
 pub(crate) struct Again {
     pub(crate) producer: usize,
     pub(crate) next: usize,
-    /// The producer in the form in which it is recomputed.
+    /// The producer in the form in which it is recomputed; if each item does one of several stores, with all of them.
     pub(crate) source: Submission,
     /// If that goes by the rounds of a loop: as what, and how.
     pub(crate) by_rounds: Option<(Submission, Counted)>,

@@ -41,7 +41,7 @@ use crate::plan::output::report::{InlineReport, Report};
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Definition, Parts, Slots};
+use crate::rewrite::{self, Definition, Guarded, Parts, Slots};
 use boundary::{Boundary, Done, Loads, size_of, writes};
 
 /// Most producers that are recomputed in one submission.
@@ -116,17 +116,26 @@ pub(crate) fn across(
         }
         let uses = own_uses.as_ref().unwrap_or(uses);
         let in_place = in_place(Problem { list: &list, uses, ..problem }, group.start, producer);
-        let source = match &in_place {
+        let submitted = match &in_place {
             Some(source) => source,
             None if is_placed => &asked[producer],
             None => &list[producer],
         };
-        let submitted = source;
-        let definition = Definition::of(&source.kernel);
-        // What an invocation stores in several elements is the definition of each of them.
-        let by_rounds = if definition.is_err() { rounds::of(source, uses, producer) } else { None };
-        let source = by_rounds.as_ref().map_or(source, |(one, _)| one);
-        let definition = if by_rounds.is_some() { Definition::of(&source.kernel) } else { definition };
+        let (mut by_rounds, mut settled) = (None, None);
+        let mut definition = Definition::of(&submitted.kernel);
+        if definition.is_err() {
+            // What an invocation stores in several elements is the definition of each of them.
+            by_rounds = rounds::of(submitted, uses, producer);
+            definition = by_rounds.as_ref().map_or(definition, |(one, _)| Definition::of(&one.kernel));
+        }
+        if definition.is_err() {
+            // With the numbers of the call it may store one element, whatever it does with others.
+            settled = one_store(submitted);
+            if let Some(one) = &settled {
+                (by_rounds, definition) = (None, Definition::of(&one.kernel));
+            }
+        }
+        let source = by_rounds.as_ref().map(|(one, _)| one).or(settled.as_ref()).unwrap_or(submitted);
         let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
         let (is_own, robust) = (false, limits.robust);
         let done = &done;
@@ -135,6 +144,7 @@ pub(crate) fn across(
         let made = boundary.inline(&proven).map_err(Some)?;
         #[cfg(feature = "certify")]
         again.push(Again {
+            source: if settled.is_some() { submitted.clone() } else { made.again.source },
             by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
             ..made.again
         });
@@ -181,6 +191,11 @@ pub(crate) fn across(
         });
     }
     Err(None)
+}
+
+/// A submission with one store, as its push constants have it, for one with several stores, each item doing one of them.
+fn one_store(one: &Submission) -> Option<Submission> {
+    Some(Submission { kernel: rewrite::one_store(&one.kernel, &one.push)?, ..one.clone() })
 }
 
 /// Drops producers whose elements are no longer loaded and need not be in memory, since their buffer was promoted. An empty kernel
@@ -311,6 +326,7 @@ impl Boundary<'_> {
         }
         self.unchanged()?;
         self.divides()?;
+        self.has_first_elements()?;
         let (mut stored, loads) = match definition.texels {
             Some(texels) => {
                 let stored = self.stored_texels(texels)?;
@@ -418,6 +434,15 @@ impl Boundary<'_> {
         });
         let what = "a division under a condition, by what may be zero";
         has_result.filter(|&all| all).map(|_| ()).ok_or(RewriteReason::NoDefinition { producer, what })
+    }
+
+    /// Whether there is a first element where the definition may load that, whatever the item would have loaded.
+    fn has_first_elements(&self) -> Result<(), RewriteReason> {
+        let &Self { source, producer, ref definition, .. } = self;
+        let has = |one: &Guarded| one.end <= source.args[one.binding].len || mutant!(BuffersHaveElements);
+        let what = "a load under a condition, of a buffer without elements";
+        let all = definition.guarded.iter().all(has);
+        all.then_some(()).ok_or(RewriteReason::NoDefinition { producer, what })
     }
 
     /// The list with the producer in the form in which it is recomputed.

@@ -23,28 +23,56 @@ impl Copy<'_> {
             self.values.insert(old, value);
             return Ok(());
         }
+        if !self.import.is_push(base) {
+            return self.element_where(code, inst, None);
+        }
         let own = self.import.global(&mut self.writer, ty)?;
-        let mut value = if self.import.is_push(base) {
-            let argument = self.import.argument(&mut self.writer, &path, ty)?;
-            self.writer.load(code, argument)
-        } else {
-            let variable = self.import.global(&mut self.writer, base)?;
-            let mut place = variable;
-            if let Some(chain) = self.import.chain(pointer) {
-                let to = self
-                    .import
-                    .global(&mut self.writer, chain.result_type.ok_or("a chain without a type")?)?;
-                let mut operands = vec![Operand::IdRef(variable)];
-                for index in path {
-                    operands.push(Operand::IdRef(self.value(index)?));
-                }
-                place = self.writer.fresh();
-                code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
+        let argument = self.import.argument(&mut self.writer, &path, ty)?;
+        let value = self.writer.load(code, argument);
+        self.loaded(code, inst, value, own)
+    }
+
+    /// A load of an element; where a condition does not hold, it is the first one.
+    pub(super) fn element_where(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        inst: &Instruction,
+        happens: Option<Word>,
+    ) -> Result<()> {
+        let ty = inst.result_type.ok_or("an instruction without a result")?;
+        let pointer = inst.operands.first().and_then(Operand::id_ref_any).ok_or("a load of nothing")?;
+        let (base, path) = self.import.path(pointer).ok_or("a pointer that is not followed")?;
+        let own = self.import.global(&mut self.writer, ty)?;
+        let variable = self.import.global(&mut self.writer, base)?;
+        let mut place = variable;
+        if let Some(chain) = self.import.chain(pointer) {
+            let to =
+                self.import.global(&mut self.writer, chain.result_type.ok_or("a chain without a type")?)?;
+            let mut operands = vec![Operand::IdRef(variable)];
+            for (number, &index) in path.iter().enumerate() {
+                let index = match happens {
+                    Some(happens) if number + 1 == path.len() => self.index_where(code, index, happens)?,
+                    _ => self.value(index)?,
+                };
+                operands.push(Operand::IdRef(index));
             }
-            let id = self.writer.fresh();
-            code.push(Instruction::new(Op::Load, Some(own), Some(id), vec![Operand::IdRef(place)]));
-            id
-        };
+            place = self.writer.fresh();
+            code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
+        }
+        let id = self.writer.fresh();
+        code.push(Instruction::new(Op::Load, Some(own), Some(id), vec![Operand::IdRef(place)]));
+        self.loaded(code, inst, id, own)
+    }
+
+    /// Takes in a value of type `own` that was loaded.
+    fn loaded(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        inst: &Instruction,
+        mut value: Word,
+        own: Word,
+    ) -> Result<()> {
+        let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
         // What the consumer loads as well, or has as an argument, it may have computed with.
         if self.zero.is_some() && self.import.holds_floats(ty) {
             value = self.hide(code, value, own)?;

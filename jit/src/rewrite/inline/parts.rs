@@ -148,7 +148,7 @@ impl Copy<'_> {
         Ok(self.cast(code, id, vector, ty))
     }
 
-    fn vector(&mut self, scalar: Word, count: u32) -> Word {
+    pub(super) fn vector(&mut self, scalar: Word, count: u32) -> Word {
         let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
         self.writer.global(Op::TypeVector, None, operands)
     }

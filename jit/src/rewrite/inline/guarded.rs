@@ -1,0 +1,85 @@
+//! Choices of a definition, and loads on one side of a branch, without the branch.
+//!
+//! Where the producer's item would not load, the first element is loaded: that is bound, and the choice that the branch ends in takes
+//! the other value. So the consumer keeps its control flow, and loads of several elements need not wait for each other.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Op, Word};
+
+use super::{Copy, width};
+use crate::rewrite::writer::Result;
+
+impl Copy<'_> {
+    /// One of two values, where control comes from either side.
+    pub(super) fn choice(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        phi: &Instruction,
+        [condition, yes, no]: [Word; 3],
+    ) -> Result<()> {
+        let (old, ty) = phi.result_id.zip(phi.result_type).ok_or("an instruction without a result")?;
+        let mut condition = self.value(condition)?;
+        // Before version 1.4 a vector is chosen by a vector.
+        if let Some((_, count)) = self.import.vector_of(ty) {
+            let truth = self.writer.bool();
+            let several = self.vector(truth, count);
+            let parts = vec![Operand::IdRef(condition); count as usize];
+            condition = self.writer.fresh();
+            code.push(Instruction::new(Op::CompositeConstruct, Some(several), Some(condition), parts));
+        }
+        let operands = [condition, self.value(yes)?, self.value(no)?].map(Operand::IdRef).to_vec();
+        let ty = self.import.global(&mut self.writer, ty)?;
+        let new = self.writer.fresh();
+        code.push(Instruction::new(Op::Select, Some(ty), Some(new), operands));
+        self.import.decorate(&mut self.writer, old, new);
+        self.values.insert(old, new);
+        Ok(())
+    }
+
+    /// A load of an element that the producer executes where each of these values is true, or not true.
+    pub(super) fn guarded(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        load: &Instruction,
+        where_all: &[(Word, bool)],
+    ) -> Result<()> {
+        let mut happens = None;
+        for &(condition, holds) in where_all {
+            let mut own = self.value(condition)?;
+            if !holds {
+                let (truth, not) = (self.writer.bool(), self.writer.fresh());
+                let operands = vec![Operand::IdRef(own)];
+                code.push(Instruction::new(Op::LogicalNot, Some(truth), Some(not), operands));
+                own = not;
+            }
+            happens = Some(match happens {
+                Some(others) => self.writer.test(code, Op::LogicalAnd, others, own),
+                None => own,
+            });
+        }
+        self.element_where(code, load, happens)
+    }
+
+    /// The index of an element where it is loaded, and zero elsewhere.
+    pub(super) fn index_where(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        index: Word,
+        happens: Word,
+    ) -> Result<Word> {
+        let own = self.value(index)?;
+        let ty = self.import.type_of(index).ok_or("an index of no type")?;
+        if width(self.imported, ty) != Some(32) {
+            return Err("an index of another width than 32 bits");
+        }
+        if mutant!(LoadsHaveNoConditions) {
+            return Ok(own);
+        }
+        let ty = self.import.global(&mut self.writer, ty)?;
+        let zero = self.writer.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(0)]);
+        let chosen = self.writer.fresh();
+        let operands = [happens, own, zero].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::Select, Some(ty), Some(chosen), operands));
+        Ok(chosen)
+    }
+}
