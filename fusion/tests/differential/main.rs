@@ -39,27 +39,24 @@ fn seed() -> (u64, Option<usize>) {
     (seed.parse().unwrap_or(0), list.parse().ok())
 }
 
-#[test]
-fn random_lists_give_the_same_bits_fused() {
-    let (first, only) = seed();
-    let lists: usize = number("VKFUSE_FUZZ_LISTS", 300);
+/// Runs lists of a kind; nothing comes back without a device, or if only one of them was wanted.
+fn run(kind: &str, lists: usize, (first, only): (u64, Option<usize>)) -> Option<Tally> {
     let seconds: u64 = number("VKFUSE_FUZZ_SECONDS", u64::MAX);
     let goes_on = number("VKFUSE_FUZZ_ALL", 0) == 1;
-    let kind: String = number("VKFUSE_FUZZ_KIND", "lists".to_owned());
     let start = Instant::now();
     let mut tally = Tally::default();
-    let (mut interpreted, mut pipelines, mut wrong, mut other_nans) = (0, 0, 0, 0);
+    let (mut interpreted, mut pipelines, mut wrong, mut other_nans, mut open_results) = (0, 0, 0, 0, 0);
     let (per_pool, benches, sizes) = if lists < LONG { (150, 4, 2) } else { (2000, 8, 16) };
     let is_over = || start.elapsed().as_secs() >= seconds;
     for pool in (0..lists.div_ceil(per_pool)).take_while(|_| !is_over()) {
         let seed = first + pool as u64;
         let validation = number("VKFUSE_FUZZ_VALIDATION", 1) != 0;
-        let open = || Device::open(&kind, seed, benches, sizes, validation);
-        let Some(mut device) = open() else { return };
+        let open = || Device::open(kind, seed, benches, sizes, validation);
+        let mut device = open()?;
         if let Some(only) = only {
             let case = device.case(only).expect("a list of that number");
             println!("{}\n{:?}", case.describe(), device.check(&case, true));
-            return;
+            return None;
         }
         for list in (0..per_pool.min(lists - pool * per_pool)).take_while(|_| !is_over()) {
             let interpret = list % number("VKFUSE_FUZZ_INTERPRET", 1) == 0;
@@ -79,12 +76,16 @@ fn random_lists_give_the_same_bits_fused() {
                 Err(what) => {
                     wrong += 1;
                     let short = if wrong > SHOWN { case } else { device.shrunk(&case, interpret) };
-                    let what = format!("VKFUSE_FUZZ_SEED={seed}:{list}: {what}\n{}", short.describe());
+                    let what = format!(
+                        "VKFUSE_FUZZ_KIND={kind} VKFUSE_FUZZ_SEED={seed}:{list}: {what}\n{}",
+                        short.describe()
+                    );
                     assert!(goes_on, "{what}");
                     let _ = writeln!(std::io::stderr(), "{what}");
                     // A device that is lost says nothing of the next list.
                     pipelines += device.pipelines();
                     other_nans += device.other_nans();
+                    open_results += device.open_results();
                     let Some(other) = open() else { break };
                     device = other;
                 }
@@ -93,13 +94,21 @@ fn random_lists_give_the_same_bits_fused() {
         device.assert_no_validation_messages();
         pipelines += device.pipelines();
         other_nans += device.other_nans();
+        open_results += device.open_results();
     }
     let (done, seconds) = (tally.of(None, None).lists, start.elapsed().as_secs());
     println!(
-        "{tally}\n{done} lists, {interpreted} interpreted too, {pipelines} pipelines, {other_nans} runs with another NaN; {seconds} s, {wrong} wrong"
+        "{tally}\n{done} lists, {interpreted} interpreted too, {pipelines} pipelines, {other_nans} runs with another NaN, {open_results} with open results; {seconds} s, {wrong} wrong"
     );
     assert_eq!(wrong, 0, "wrong lists");
-    if done < 300 || kind != "lists" {
+    Some(tally)
+}
+
+#[test]
+fn random_lists_give_the_same_bits_fused() {
+    let kind: String = number("VKFUSE_FUZZ_KIND", "lists".to_owned());
+    let Some(tally) = run(&kind, number("VKFUSE_FUZZ_LISTS", 300), seed()) else { return };
+    if tally.of(None, None).lists < 300 || kind != "lists" {
         return;
     }
     // The check means something only if all of these happen.
@@ -110,4 +119,15 @@ fn random_lists_give_the_same_bits_fused() {
     let share = |family| tally.of(Some(family), Some(Legality::Legal)).share_fused();
     assert!(share(Family::Elementwise) > 0.99, "legal elementwise lists that were not fused");
     assert!(share(Family::Tile) > 0.95, "legal tile lists that were not fused");
+}
+
+/// A few of each of the other kinds.
+#[test]
+fn lists_of_other_kinds_give_the_same_bits_fused() {
+    if std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("VKFUSE_FUZZ_")) {
+        return;
+    }
+    for kind in ["seams", "grids", "forms", "turns", "pools"] {
+        run(kind, 30, (0, None));
+    }
 }

@@ -36,7 +36,10 @@ mod turns;
 mod written;
 
 pub use case::{Case, Family, Legality};
-pub use check::{Failure, Outcome, check, explain, limits, planned, run_unfused, run_unfused_within};
+pub use check::{
+    Failure, Outcome, check, explain, is_as_given, limits, open_words, planned, run_unfused,
+    run_unfused_within,
+};
 pub use epilogues::Epilogues;
 pub use forms::Forms;
 pub use generator::Generator;
