@@ -1,4 +1,5 @@
-//! The drawing of rooms in `docs/architecture.md`, made from the `use` lines: it is as the page says, and has no circle.
+//! The drawing of rooms in `docs/architecture.md`, made from the `use` lines: it is as the page says, and has no circle. And what only one
+//! file may know.
 //!
 //! `BLESS=1 cargo test -p vkfuse --test architecture` writes the drawing anew.
 
@@ -51,6 +52,24 @@ fn the_rooms_are_as_drawn_and_have_no_circle() {
         wrong.retain(|what| what.contains("circle"));
     }
     assert!(wrong.is_empty(), "{}\n(BLESS=1 writes the drawings)", wrong.join("\n"));
+}
+
+/// The table of drivers, and the profile of Apple's devices, which says whose it is.
+const DRIVERS: [&str; 2] = ["vk/vendor.rs", "vk/device_profile.rs"];
+
+#[test]
+fn drivers_are_told_apart_in_one_table() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&src, &mut files);
+    let names_driver = |text: &str| {
+        let mut named = text.split("DriverId::").skip(1);
+        named.any(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+            || ["vendor.name ==", "vendor_id ==", "driver_id =="].iter().any(|part| text.contains(part))
+    };
+    let named = files.iter().filter(|file| names_driver(&fs::read_to_string(file).unwrap()));
+    let named: BTreeSet<_> = named.map(|file| file.strip_prefix(&src).unwrap().to_str().unwrap()).collect();
+    assert_eq!(named, DRIVERS.into_iter().collect());
 }
 
 #[test]
