@@ -55,7 +55,7 @@ fn the_rooms_are_as_drawn_and_have_no_circle() {
 }
 
 /// The table of drivers, and the profile of Apple's devices, which says whose it is.
-const DRIVERS: [&str; 2] = ["vk/vendor.rs", "vk/device_profile.rs"];
+const DRIVERS: [&str; 2] = ["vk/device/device_profile.rs", "vk/vendor.rs"];
 
 #[test]
 fn drivers_are_told_apart_in_one_table() {
