@@ -67,7 +67,7 @@ fn plan(file: &Path, family: &str, schedule: &str) -> Value {
 /// many instructions as it was. The compiler counts both sides of a guarded tail, and eight rounds of a loop whatever a round is.
 const ALIKE: &str = "items=1 vectors=off superword=1 unroll-by=1 block-coarsening=1";
 
-/// Microseconds that a dispatch behind a barrier takes at least, by all that were measured.
+/// Microseconds that a dispatch behind a barrier takes at least: an assumption, below what was measured on other vendors' devices.
 const DISPATCH: f64 = 1.0;
 
 /// How much of the least occupancy of its members has to be left where several items of an invocation side by side take fewer cycles.
