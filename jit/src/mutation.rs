@@ -217,6 +217,7 @@ mutants! {
     AnySideIsTaken: "what is computed elsewhere loads on both sides of a branch",
     LoadsHaveNoConditions: "what is computed elsewhere loads what it would load if its conditions held",
     BuffersHaveElements: "every buffer has a first element",
+    AnyStoreIsTheOne: "a store that is left goes to the buffer that is read",
     BranchesAreDecided: "a branch on what is not known goes the first way",
     PlacesAreOne: "both sides of a branch store to one element of a buffer",
     ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",

@@ -134,7 +134,7 @@ probes! {
                 true => drop(checked.fused(0).works_out(&[(1, 0)])),
                 false => {
                     let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
-                    assert!(tried.contains("a part is stored"), "{stored}: {tried}");
+                    assert!(tried.contains("stored only in part"), "{stored}: {tried}");
                 }
             }
         }

@@ -50,6 +50,21 @@ fn stays_apart(text: &str, words: [u32; 4]) {
 }
 
 probes! {
+    /// The value is the earlier submission's, as the numbers say that the later one stores elsewhere alone.
+    fn a_store_that_does_not_happen_is_not_recomputed() {
+        let first = flat("a z", "z[i] = a[i] + 9u;");
+        let both = kernel("a y z", "16", "let i = gid.x; if (i >= p.x) { return; } if (p.y > 2u) { z[i] = a[i]; } y[i] = a[i] * 2u;");
+        for (k, promote) in [(1, Promote::None), (1, Promote::Auto), (3, Promote::None), (3, Promote::Auto)] {
+            Lab::rewriting(80)
+                .promote(2, promote)
+                .promote(4, promote)
+                .submit(&first, [5, 1, 1], &[0, 2], &[80])
+                .submit(&both, [5, 1, 1], &[0, 4, 2], &[80, k])
+                .submit(&flat("a z", "z[i] = a[p.x - 1u - i];"), [5, 1, 1], &[2, 3], &[80])
+                .check();
+        }
+    }
+
     fn padding_is_worked_out() {
         let text = flat("a b z", "if (i >= p.y && i < p.z) { z[i] = a[i - p.y]; } else { z[i] = p.w; }");
         works_out(&text, [80, 3, 75, 7]);

@@ -50,7 +50,7 @@ impl Builder {
         drop(self.0.1.wait_while(queue, waits).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Does no more jobs than the one that it is at, and waits for that, as long as it is told.
+    /// Starts no further job, and waits for the present one up to `patience`.
     pub(super) fn end(&self, patience: Option<Duration>) {
         let mut queue = lock(&self.0.0);
         queue.is_over = true;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Turns of each that are timed.
 const TURNS: usize = 6;
-/// Command buffers that are told apart.
+/// Command buffers whose times are kept.
 const MOST: usize = 1024;
 /// Pairs of timestamps at a time.
 const TIMERS: usize = 64;

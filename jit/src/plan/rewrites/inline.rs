@@ -42,7 +42,7 @@ use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::{idle, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Guarded, Parts, Slots};
-use boundary::{Boundary, Done, Loads, size_of, writes};
+use boundary::{Boundary, Done, Loads, overlap, size_of, writes};
 
 /// Most producers that are recomputed in one submission.
 const MOST_PRODUCERS: usize = 8;
@@ -323,6 +323,10 @@ impl Boundary<'_> {
                 producer,
                 what: "work-group ids that start elsewhere",
             });
+        }
+        // With the numbers of the call, the stores to the buffer may be those that do not happen.
+        if !overlap(&source.args[definition.binding], &consumer.args[from]) && !mutant!(AnyStoreIsTheOne) {
+            return Err(RewriteReason::NoDefinition { producer, what: "a store that does not happen" });
         }
         self.unchanged()?;
         self.divides()?;

@@ -169,7 +169,8 @@ pub(super) fn writes(one: &Submission, arg: &Arg) -> bool {
     { bindings }.any(|(own, binding)| binding.writes && overlap(own, arg))
 }
 
-fn overlap(a: &Arg, b: &Arg) -> bool {
+/// Whether two arguments share bytes.
+pub(super) fn overlap(a: &Arg, b: &Arg) -> bool {
     a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
 }
 
