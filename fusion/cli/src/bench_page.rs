@@ -124,7 +124,7 @@ fn table(page: &mut Page, rows: &[Row<'_>]) {
                 number(row.speed_up(), 2),
                 number(hand, 1),
                 number(ratio(row.fused(), hand), 3),
-                number(row.bandwidth(), 0),
+                number(row.bandwidth(), if row.bandwidth() < Some(10.0) { 2 } else { 0 }),
                 number(ratio(row.bandwidth(), peak).map(|share| share * 100.0), 0) + " %",
             ]
         })

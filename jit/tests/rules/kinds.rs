@@ -396,6 +396,35 @@ probes! {
         }
     }
 
+    /// The same holds where all accesses go through one pointer to a vector.
+    fn what_members_hand_on_through_vectors_is_coherent() {
+        let flat = |names: &str, value: &str| {
+            kernel(names, "16", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = {value};"))
+        };
+        let mut lab = Lab::rewriting(256);
+        let shape = lab.limits.shape;
+        lab.limits.shape =
+            ShapeLimits { group_size: 64, items: 4, vectors: true, rounds: 1, least: 1, superword: 4, ..shape };
+        let checked = lab
+            .submit(&flat("a z", "a[i] * 3u"), [16, 1, 1], &[0, 1], &[256])
+            .submit(&flat("a z", "a[i] + 1u"), [16, 1, 1], &[1, 2], &[256])
+            .check()
+            .fused(0);
+        let words = checked.plan.steps[0].build().expect("the module stands");
+        let module = rspirv::dr::load_words(words).expect("a module");
+        let has = |id: &Operand, what: Decoration| {
+            let mut all = module.annotations.iter();
+            all.any(|inst| inst.operands[0] == *id && inst.operands[1] == Operand::Decoration(what))
+        };
+        let views = module.annotations.iter().filter(|inst| inst.operands[1] == Operand::Decoration(Decoration::Binding));
+        let views: Vec<_> = views.map(|inst| (inst.operands[2].clone(), inst.operands[0].clone())).collect();
+        let handed: Vec<_> = views.iter().filter(|(number, _)| *number == Operand::LiteralBit32(1)).collect();
+        assert_eq!(handed.len(), 2, "elements and vectors: {views:?}");
+        assert!(handed.iter().all(|(_, id)| has(id, Decoration::Coherent)), "{:?}", module.annotations);
+        let others = views.iter().filter(|(number, _)| *number != Operand::LiteralBit32(1));
+        assert!({ others }.all(|(_, id)| !has(id, Decoration::Coherent)), "{:?}", module.annotations);
+    }
+
     fn kernels_of_the_vulkan_memory_model_have_a_barrier_between_them() {
         Lab::new(32)
             .submit_kernel(file("vulkan_memory"), [4, 1, 1], &[0.into(), 1.into()], &[])

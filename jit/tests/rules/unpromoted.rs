@@ -83,6 +83,25 @@ probes! {
             .works_out(&[]);
     }
 
+    /// What is not stored is loaded as before, so the buffer stays.
+    fn what_is_stored_in_part_is_not_recomputed() {
+        let part = "for (var c = lid.x; c + 7u < p.x; c += 8u) { z[wid.x * p.x + c] = a[wid.x * p.x + c] * 3u; }";
+        let ids = kernel("a z", "4, 2",
+            "if (gid.x < p.x && gid.y + 1u < p.y) { z[5u + gid.y * p.x + gid.x] = a[gid.x] + lid.x * wid.y; }");
+        let back = kernel("a z", "8", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[p.x - 1u - i];");
+        let all = ROWS * LONG;
+        for (text, groups, words) in [
+            (kernel("a z", "8", part), [ROWS, 1, 1], [LONG, 0]),
+            (ids, [LONG / 4, 2, 1], [LONG, ROWS]),
+        ] {
+            long()
+                .promote(2, Promote::Auto)
+                .submit(&text, groups, &[0, 2], &words)
+                .submit(&back, [all.div_ceil(8), 1, 1], &[2, 3], &[all])
+                .check();
+        }
+    }
+
     fn the_only_reader_of_long_rows_is_done_where_they_are_stored() {
         let norm = "var<workgroup> part: array<u32, 8>;---
             var own = 0u;

@@ -71,7 +71,7 @@ pub(super) fn view(module: &mut Module, of: Global, word: Type, offset: u32) -> 
 ///
 /// An invocation that takes the way of vectors and one that does its items one by one each reach a binding through one variable, unless some
 /// access of `main` is not to vectors. Where one reaches a byte through two variables and something is written, both are `Aliased` and
-/// `Coherent`. All that goes through vectors computes one index, so the driver sees which accesses are to the same bytes.
+/// `Coherent`. So are vectors over a binding that is `Coherent` element by element.
 pub(super) fn decorate(
     module: &mut Module,
     recipe: &Recipe,
@@ -102,10 +102,11 @@ pub(super) fn decorate(
             || mutant!(ViewsAreApart);
         let mut is_coherent =
             facts.coherent || (ordered[number as usize].reads_back || !is_alone) && !facts.read_only;
-        is_coherent |= match wide.contains(&global) {
-            true => has_order,
-            false => module.decoration(global, Decoration::Coherent).is_some(),
-        };
+        // Some driver loads before the same invocation's store through the very same pointer (docs/drivers.md): what one member stores and
+        // another loads is coherent through vectors as it is element by element.
+        is_coherent |= views()
+            .any(|one| !wide.contains(&one) && module.decoration(one, Decoration::Coherent).is_some())
+            || wide.contains(&global) && has_order;
         // A read-only buffer may be aliased by a scalar and a vector view: without writes the alias is unobservable.
         let is_apart = is_alone || facts.read_only && facts.restrict;
         let sharing = if is_apart { Decoration::Restrict } else { Decoration::Aliased };

@@ -17,8 +17,11 @@
 //! # Leaves alone
 //! - whether the list that comes out is one dispatch as before: its plan says so
 
+use smallvec::SmallVec;
+
 use super::boundary::{Boundary, Done, size_of};
 use super::drop_unused;
+use crate::kernel::SetBinding;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
 use crate::plan::input::problem::Problem;
@@ -141,9 +144,11 @@ impl Recomputed {
         // What is left of the producer has the shape of a reader.
         let shape = *readers.first()?;
         for next in readers {
-            while let Some(from) = loaded_from(&self.list[next], buffer) {
+            // Each binding once: where not all elements are stored, the others are still loaded, and the buffer stays.
+            for at in loaded_from(&self.list[next], buffer) {
                 let uses = Uses::of(&self.list).under(options.policy, &self.list);
                 let (list, done) = (&self.list, &Done::new());
+                let Some(from) = list[next].args.iter().position(|arg| arg.at == at) else { continue };
                 let definition = definition.clone();
                 let (source, is_own, robust) = (&source, false, limits.robust);
                 let boundary = Boundary {
@@ -158,13 +163,7 @@ impl Recomputed {
                     is_own,
                     robust,
                 };
-                let Ok(made) = boundary.inline(&forced) else {
-                    self.list = before;
-                    self.inlined.truncate(inlined);
-                    #[cfg(feature = "certify")]
-                    self.again.truncate(again);
-                    return None;
-                };
+                let Ok(made) = boundary.inline(&forced) else { break };
                 self.list[next] = made.submission;
                 self.inlined.push(made.report);
                 #[cfg(feature = "certify")]
@@ -172,6 +171,13 @@ impl Recomputed {
                     by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
                     ..made.again
                 });
+            }
+            if !loaded_from(&self.list[next], buffer).is_empty() {
+                self.list = before;
+                self.inlined.truncate(inlined);
+                #[cfg(feature = "certify")]
+                self.again.truncate(again);
+                return None;
             }
         }
         drop_unused(asked, &mut self.list, shape, &mut self.inlined);
@@ -191,16 +197,17 @@ fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId, cached_byte
 
 /// Submissions behind the producer that load from the buffer; nothing if one before it does, or there are too many.
 fn readers(list: &[Submission], producer: usize, buffer: BufferId) -> Option<Vec<usize>> {
-    let reads = |at: &usize| *at != producer && loaded_from(&list[*at], buffer).is_some();
+    let reads = |at: &usize| *at != producer && !loaded_from(&list[*at], buffer).is_empty();
     let all: Vec<usize> = (0..list.len()).filter(reads).collect();
     let is_behind = all.first().is_some_and(|&first| first > producer);
     (is_behind && all.len() <= MOST_READERS).then_some(all)
 }
 
-/// A binding that a submission loads the buffer's elements from.
-fn loaded_from(one: &Submission, buffer: BufferId) -> Option<usize> {
-    let mut bindings = one.args.iter().zip(&one.kernel.interface.bindings);
-    bindings.position(|(arg, binding)| arg.buffer == buffer && binding.reads)
+/// The bindings that a submission loads the buffer's elements from.
+fn loaded_from(one: &Submission, buffer: BufferId) -> SmallVec<[SetBinding; 2]> {
+    let bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+    let loaded = bindings.filter(|(arg, binding)| arg.buffer == buffer && binding.reads);
+    loaded.map(|(arg, _)| arg.at).collect()
 }
 
 /// Whether fewer bytes move where all readers recompute an element than where it is stored and loaded by each of them.
