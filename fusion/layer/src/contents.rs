@@ -145,7 +145,7 @@ impl Staging {
     }
 }
 
-/// Makes the copies for a submission; nothing if there is nothing to copy, or it cannot be done, which is said.
+/// Makes the copies for a submission; `None` if there is nothing to copy, or, with a message, if it cannot be done.
 pub(crate) fn take(
     device: &Device,
     call: &str,

@@ -10,10 +10,9 @@
 //! | `write` | commands again, with fused dispatches in place of some |
 //! | `report` | what was done |
 //!
-//! The program records its command buffers as ever. Where one is submitted whose lists are planned, the layer submits one of its
-//! own instead; any other goes through as it is, and is planned meanwhile. What is in one stays as long as the program's command
-//! buffer is neither begun again nor reset nor freed, for until then it may be in use: then it is not, for the program could not do that
-//! if its own were.
+//! The program records its command buffers as ever. If all lists of a submitted one are planned, the layer submits a command buffer of its
+//! own in its place. Any other goes through as it is, and is planned meanwhile. The layer's command buffer is kept until the program begins,
+//! resets or frees its own. Vulkan forbids that while a command buffer is pending, so the layer's is not pending then either.
 //!
 //! # Guarantees
 //! - Everything that the program's kernels store is stored, unless it is certainly written over in the same list.
@@ -155,7 +154,7 @@ pub(crate) unsafe fn problem(
     None
 }
 
-/// Makes command buffers that stand for those of a submission; nothing where all go through as they are.
+/// Makes command buffers that stand for those of a submission; `None` if all go through as they are.
 pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
     if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
         return None;
@@ -208,18 +207,17 @@ struct Standing {
     around: Option<[vk::CommandBuffer; 2]>,
 }
 
-/// Whose turn it is. The layer's command buffer is written for its own.
+/// What is submitted by the side whose turn it is: `write` makes the layer's command buffer. What the processor did for it began at `start`.
 fn turn(
     device: &Device,
     fuser: &Fuser,
     queue: vk::Queue,
-    trial: Option<&Arc<Mutex<Trial>>>,
+    (trial, start): (Option<&Arc<Mutex<Trial>>>, Instant),
     write: impl FnOnce(u32) -> Result<(vk::CommandBuffer, u64, u64), String>,
 ) -> Result<Option<Standing>, String> {
     let (family, _) = chain::queue(device, queue);
     let family = family.ok_or("a queue that is not known")?;
     let (side, is_timed) = trial.map_or((Side::Layer, false), |trial| lock(trial).turn());
-    let start = Instant::now();
     let own = match side {
         Side::Layer => {
             let (own, before, after) = write(family)?;
@@ -232,9 +230,10 @@ fn turn(
         }
     };
     let period = fuser.periods.get(family as usize).copied().unwrap_or(0.0);
+    let more = if side == Side::Layer { start.elapsed() } else { Duration::ZERO };
     let around = trial
         .filter(|_| is_timed)
-        .and_then(|trial| fuser.trials.around(device, trial, (side, start.elapsed()), (family, period)));
+        .and_then(|trial| fuser.trials.around(device, trial, (side, more), (family, period)));
     Ok(Some(Standing { own, around }))
 }
 
@@ -259,7 +258,7 @@ fn stand(
     }
     if let Some(stand) = recording.stands.iter().find(|stand| stand.version == objects.version) {
         let own = (stand.buffer, stand.before, stand.after);
-        return turn(device, fuser, queue, stand.trial.as_ref(), |_| Ok(own));
+        return turn(device, fuser, queue, (stand.trial.as_ref(), Instant::now()), |_| Ok(own));
     }
     let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
     reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
@@ -292,6 +291,15 @@ fn stand(
         recording.is_unfit_at = Some(objects.version);
         return Ok(None);
     }
+    if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
+        return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
+    }
+    // While something is still being built there is nothing to decide.
+    let trial = if SETTINGS.waits || is_building { None } else { fuser.trials.of(&key) };
+    if trial.as_ref().is_some_and(|trial| lock(trial).is_lost()) {
+        return Err("it is faster as it is".to_owned());
+    }
+    let start = Instant::now();
     let mut clusters = Vec::new();
     let mut saved = 0;
     for (run, plan) in &planned {
@@ -314,12 +322,7 @@ fn stand(
         }
         saved += plan.saved() as u64;
     }
-    if clusters.is_empty() {
-        return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
-    }
-    // While something is still being built there is nothing to decide.
-    let trial = if SETTINGS.waits || is_building { None } else { fuser.trials.of(&key) };
-    turn(device, fuser, queue, trial.as_ref(), |family| {
+    turn(device, fuser, queue, (trial.as_ref(), start), |family| {
         let mut stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
         stand.trial = trial.clone();
         let done = (stand.buffer, stand.before, stand.after);

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of contents that are written where nothing is said.
+/// Bytes of contents that are written if the environment sets no limit.
 const LIMIT: u64 = 2 << 30;
 
 static STOPPED: AtomicBool = AtomicBool::new(false);

@@ -78,7 +78,7 @@ pub(crate) struct ExecState {
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
     pub(super) mark: Option<Mark>,
-    /// What is said of a launch.
+    /// What events of its launches report.
     pub(super) summary: Option<Arc<Summary>>,
     /// A queue that had all of its memory to itself when this many memories had been taken from their owners.
     pub(crate) owned: Option<(QueueId, u64)>,
@@ -194,8 +194,8 @@ impl GraphExec {
         self.relaunch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Launches it once more without the schedule, if that is allowed on the queue with this past, and `may` gives something of what is said of
-    /// a launch. `None` where nothing was submitted, or the device is lost.
+    /// Launches it once more without the schedule. `may` is given the summary of a launch, and what it makes of that is returned. `None` if
+    /// relaunches are not allowed on the queue with this past, if `may` refuses, or if the device is lost: nothing was submitted then.
     #[inline]
     pub(crate) fn relaunch<R>(
         &self,

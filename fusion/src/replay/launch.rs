@@ -53,7 +53,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Submits the reusable command buffer once more where nothing came between. Nothing where there is more to it.
+    /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
     #[inline]
     fn repeat(
         &self,
@@ -128,7 +128,7 @@ impl Launch<'_> {
         Ok(submitted)
     }
 
-    /// Does to contents what a launch does, unless one is in force, and returns what is said of it.
+    /// Applies the effects of a launch to contents, unless they are in force; returns the summary of the launch.
     #[inline]
     pub(crate) fn come_into_force<'s>(&self, device: &Device, state: &'s mut ExecState) -> &'s Arc<Summary> {
         let &Launch { graph, buffers, exec, .. } = self;
@@ -151,7 +151,7 @@ impl Launch<'_> {
     }
 }
 
-/// Whether the same is said of two launches of a graph on the same buffers: they may have been given other names.
+/// Whether two launches of a graph on the same buffers have one summary. Buffers may have been renamed between them.
 fn is_same(a: &Summary, b: &Summary) -> bool {
     match (&a.report, &b.report) {
         (Some(Reported::Of(a)), Some(Reported::Of(b))) => a.named == b.named && Arc::ptr_eq(&a.of, &b.of),

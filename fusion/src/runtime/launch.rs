@@ -54,7 +54,7 @@ impl ContextInner {
         Some((submitted, summary))
     }
 
-    /// Launches an executable once more without the schedule, where that is allowed; with what `may` gives for what is said of a launch.
+    /// Launches an executable once more without the schedule, where that is allowed; returns what `may` makes of the launch's summary as well.
     #[inline]
     pub(crate) fn relaunch<R>(
         &self,

@@ -117,7 +117,7 @@ impl Verifier<'_> {
         self.f.values[value].ty
     }
 
-    /// Checks a region; its parameters stay seen behind it if that is said.
+    /// Checks a region. With `stay`, its parameters may be used behind it.
     fn region(&mut self, region: Region, stay: bool) -> Check {
         let f = self.f;
         ensure(!self.owned.replace(region, true), || format!("{region:?} belongs to two constructs"))?;

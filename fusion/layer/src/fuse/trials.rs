@@ -1,8 +1,8 @@
 //! Whether a command buffer of the layer's is faster than the program's: both are timed by turns, and the slower one is not submitted
 //! again.
 //!
-//! Timestamps stand around the command buffer in its batch. What the processor takes to write commands again counts as time of
-//! the layer's. Nothing waits: times are read with later submissions.
+//! Timestamps stand around the command buffer in its batch. The processor's time for finding buffers and writing commands again counts
+//! as time of the layer's. Nothing waits: times are read with later submissions.
 
 use crate::chain::Device;
 use crate::sink::lock;
@@ -48,6 +48,11 @@ impl Trial {
         let side = if self.begun[1] <= self.begun[0] { Side::Layer } else { Side::Program };
         self.begun[side as usize] += 1;
         (side, true)
+    }
+
+    /// Whether the program's command buffer is submitted from now on.
+    pub(super) fn is_lost(&self) -> bool {
+        self.decided == Some(Side::Program)
     }
 
     fn add(&mut self, side: Side, time: f64) {

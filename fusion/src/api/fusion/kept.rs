@@ -90,7 +90,7 @@ pub(crate) struct Kept {
     /// The push constants of submissions that have others than the list.
     pushes: OtherPushes,
     exec: Arc<GraphExec>,
-    /// What the events of its launches share, as long as the same is said of them.
+    /// What the events of its launches share while their summary is the same.
     event: OnceLock<Arc<EventInner>>,
 }
 

@@ -92,7 +92,7 @@ impl UserBuffer {
     ///
     /// # Safety
     ///
-    /// What is said of it is so, the handle is null or a buffer of the context's device, and lives as long as a buffer of this
+    /// The description is true of the handle, which is null or a buffer of the context's device, and lives as long as a buffer of this
     /// crate made from it or work that uses it; and all that [`new`](UserBuffer::new) asks for.
     #[must_use]
     pub unsafe fn from_raw(buffer: &RawBuffer) -> UserBuffer {

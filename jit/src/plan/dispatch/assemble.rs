@@ -133,7 +133,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     plan.steps.push(step);
 }
 
-/// What stays inside of a group, and what is to be said of the buffers that nothing was said of before.
+/// The buffers that stay inside of a group, and reports of those that have none yet.
 fn promotions(
     problem: Problem<'_>,
     group: &mut Group,
@@ -174,7 +174,7 @@ pub(crate) fn promoted(
 ) -> AHashSet<BufferId> {
     let trusted = group.trusted.len();
     let (granted, _) = promotions(problem, group, known);
-    // What is trusted is said where it is decided.
+    // Trusted pairs are reported where they are decided.
     group.trusted.truncate(trusted);
     granted.into_iter().map(|one| one.buffer).collect()
 }
