@@ -1,7 +1,8 @@
 //! The planner: what is tried on a fusion list, and in which order.
 //!
 //! A list is planned in its own order first, group by group: a group grows as far as it can ([`grow`]), and what does not join is rewritten so
-//! that it may ([`place::across`], [`inline::across`], [`place::in_blocks`]). Then the same is tried in other orders ([`reorder`]) and with a
+//! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`]). If large buffers found no room inside then,
+//! the list is planned again with their readers recomputing them ([`unpromoted`]). The same is tried in other orders ([`reorder`]) and with a
 //! buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
 
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ use crate::plan::input::uses::Uses;
 use crate::plan::output::plan::{Plan, PlanError};
 use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
-use crate::plan::rewrites::inline::unpromoted::Recomputed;
+use crate::plan::rewrites::inline::unpromoted::{self, Recomputed};
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
 use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
@@ -152,9 +153,10 @@ pub(crate) fn plan_in_order(
     if options.no_rewrites || options.apart {
         return Ok(plan);
     }
-    if let Some(recomputed) = Recomputed::of(list, &plan, options, limits) {
-        // Whether it is tried depends on numbers.
-        plan.values.all = true;
+    let unpromoted = unpromoted::unpromoted(list, &plan, limits);
+    // Whether they can be recomputed depends on numbers.
+    plan.values.all |= !unpromoted.is_empty();
+    if let Some(recomputed) = Recomputed::of(list, &unpromoted, options, limits) {
         let other = Planner::new(list, options, limits).recomputing(recomputed).run_fused();
         if let Ok(Some(other)) = other
             && reorder::is_better(&other, &plan)

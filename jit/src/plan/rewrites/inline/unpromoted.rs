@@ -2,7 +2,7 @@
 //!
 //! Rows of more elements than registers and shared memory hold stay in memory between the kernels of a group: such a buffer is stored once and
 //! loaded by each of its readers. Where its definition loads less than that, all readers recompute it, and the producer has
-//! nothing left to do.
+//! nothing left to do. Otherwise its only reader, if it has one, is done where it is stored ([`epilogue`]).
 //!
 //! # Requires
 //! - the plan of a list, which reports the buffers that stayed in memory although they were to be promoted
@@ -42,6 +42,7 @@ const MOST_ROUNDS: u32 = 1 << 16;
 const MOST_READERS: usize = 8;
 
 /// A list whose readers recompute what was not promoted.
+#[derive(Clone)]
 pub(in crate::plan) struct Recomputed {
     pub(in crate::plan) list: Vec<Submission>,
     pub(in crate::plan) inlined: Vec<InlineReport>,
@@ -52,24 +53,31 @@ pub(in crate::plan) struct Recomputed {
     pub(in crate::plan) behind: Vec<Behind>,
 }
 
+/// Buffers that a plan left in memory although they were to be promoted, if they are too large for caches and one submission stores all of each;
+/// with that submission.
+pub(in crate::plan) fn unpromoted(
+    asked: &[Submission],
+    plan: &Plan,
+    limits: &Limits,
+) -> Vec<(usize, BufferId)> {
+    let kept = plan.report.buffers.iter();
+    let kept = kept.filter(|one| one.asked != Promote::None && one.got == Internalization::None);
+    let uses = Uses::of(asked);
+    let producer = |buffer| only_producer(asked, &uses, buffer, limits.cached_bytes);
+    let mut found: Vec<_> = kept.filter_map(|one| Some((producer(one.buffer)?, one.buffer))).collect();
+    // What is made of others comes after them, so that it is made of what they are made of.
+    found.sort_unstable();
+    found
+}
+
 impl Recomputed {
-    /// The list in which all that a plan left in memory for want of room is recomputed, if that is something and pays.
+    /// The list in which these buffers are recomputed, or done where they are stored; `None` if that pays for none of them.
     pub(in crate::plan) fn of(
         asked: &[Submission],
-        plan: &Plan,
+        unpromoted: &[(usize, BufferId)],
         options: &FuseOptions,
         limits: &Limits,
     ) -> Option<Self> {
-        let kept = plan.report.buffers.iter();
-        let kept = kept.filter(|one| one.asked != Promote::None && one.got == Internalization::None);
-        let uses = Uses::of(asked);
-        let mut found: Vec<(usize, BufferId)> = kept
-            .filter_map(|one| {
-                Some((only_producer(asked, &uses, one.buffer, limits.cached_bytes)?, one.buffer))
-            })
-            .collect();
-        // What is made of others comes after them, so that it is made of what they are made of.
-        found.sort_unstable();
         let mut all = Self {
             list: asked.to_vec(),
             inlined: Vec::new(),
@@ -79,7 +87,7 @@ impl Recomputed {
             #[cfg(feature = "certify")]
             behind: Vec::new(),
         };
-        for (producer, buffer) in found {
+        for &(producer, buffer) in unpromoted {
             if all.recompute(asked, (producer, buffer), options, limits).is_none() {
                 all.append(asked, (producer, buffer), options, limits);
             }
@@ -138,9 +146,7 @@ impl Recomputed {
         }
         // That it pays is decided for all readers together.
         let forced = FuseOptions { force: true, ..*options };
-        let (before, inlined) = (self.list.clone(), self.inlined.len());
-        #[cfg(feature = "certify")]
-        let again = self.again.len();
+        let before = self.clone();
         // What is left of the producer has the shape of a reader.
         let shape = *readers.first()?;
         for next in readers {
@@ -173,10 +179,7 @@ impl Recomputed {
                 });
             }
             if !loaded_from(&self.list[next], buffer).is_empty() {
-                self.list = before;
-                self.inlined.truncate(inlined);
-                #[cfg(feature = "certify")]
-                self.again.truncate(again);
+                *self = before;
                 return None;
             }
         }
@@ -195,7 +198,7 @@ fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId, cached_byte
     (is_large && !is_read).then_some(at)
 }
 
-/// Submissions behind the producer that load from the buffer; nothing if one before it does, or there are too many.
+/// Submissions behind the producer that load from the buffer; `None` if one before it does, or there are none or too many.
 fn readers(list: &[Submission], producer: usize, buffer: BufferId) -> Option<Vec<usize>> {
     let reads = |at: &usize| *at != producer && !loaded_from(&list[*at], buffer).is_empty();
     let all: Vec<usize> = (0..list.len()).filter(reads).collect();
