@@ -72,6 +72,9 @@ fn play(folder: &Path, scene: usize, layers: &String, how: &str, words: &str) ->
     assert!(status.success(), "{}, {layers}, {how}: {status}\n{said}", SCENES[scene].0);
     assert!(!said.contains("VUID") && !said.contains("Validation"), "{}, {layers}: {said}", SCENES[scene].0);
     let line = said.lines().find(|line| line.contains("command buffers replaced"));
-    let count = line.and_then(|line| line.strip_prefix("vkfuse: ")?.split(' ').next()?.parse().ok());
-    (count.unwrap_or(0), said)
+    let count = line.map_or(0, |line| {
+        let words = line.strip_prefix("vkfuse: ").and_then(|line| line.split(' ').next());
+        words.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no count: {line}"))
+    });
+    (count, said)
 }
