@@ -76,7 +76,9 @@ fn one(constant: &SpecConstant) -> Option<SpecValue> {
 }
 
 fn print(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
-    writeln!(out, "{}, {} compute entry points\n", inspection.file, inspection.entries.len())?;
+    let count = inspection.entries.len();
+    let plural = if count == 1 { "" } else { "s" };
+    writeln!(out, "{}, {count} compute entry point{plural}\n", inspection.file)?;
     for entry in &inspection.entries {
         print_entry(out, entry)?;
     }

@@ -81,8 +81,8 @@ impl ContextInner {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 
-    /// Lets the schedule account for launches that were made without it, unless somebody has it, who may be the caller: then it does when it is
-    /// next asked for.
+    /// Has the schedule account for launches that were made without it. While the schedule is locked, perhaps by the caller, nothing is done
+    /// here: the next one to lock it does the same.
     pub(crate) fn settle_relaunches(&self) {
         if let Ok(mut schedule) = self.schedule.try_lock() {
             schedule.settle_relaunches();

@@ -101,7 +101,7 @@ impl List {
         Some((self.completion.clone(), at as u32))
     }
 
-    /// Builds what was only counted: afterwards the list follows nothing.
+    /// Makes entries of the requests that were only counted. Afterwards the list follows no graph.
     pub(crate) fn materialize(&mut self, deps: &Dependencies) {
         if let Some(followed) = self.followed.take() {
             self.entries = followed.into_entries(deps);
@@ -193,8 +193,8 @@ impl Schedule {
         (graphs, execs, predicted.map(|predicted| *predicted).collect())
     }
 
-    /// Takes out what is about a buffer, to be dropped where no lock is held. Whether that is all: who calls may have the
-    /// state of a queue.
+    /// Takes out what refers to a buffer, to be dropped where no lock is held. Also returns whether that is all: a queue whose state is locked,
+    /// perhaps by the caller, keeps its prediction.
     #[must_use]
     pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
         let (graphs, execs, _) = self.cache.forget(&mut self.token, buffer);
@@ -202,7 +202,7 @@ impl Schedule {
         ((graphs, execs, predicted), is_all)
     }
 
-    /// Takes out what queues are predicted to run on a buffer, and whether that is all, as above.
+    /// Takes out the predictions of queues that use a buffer; also returns whether that is all, as [`forget`](Schedule::forget) does.
     #[must_use]
     pub(crate) fn predict_no_more(&self, buffer: HandleId) -> (Vec<Prediction>, bool) {
         let (mut gone, mut is_all) = (Vec::new(), true);

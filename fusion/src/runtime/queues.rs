@@ -106,7 +106,7 @@ impl QueueCell {
         self.locked(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Its state, unless somebody has it, who may be the caller.
+    /// Its state; `None` while it is locked, perhaps by the caller.
     pub(crate) fn try_state(&self) -> Option<StateGuard<'_>> {
         match self.state.try_lock() {
             Ok(state) => Some(self.locked(state)),

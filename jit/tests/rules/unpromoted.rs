@@ -5,14 +5,15 @@ use vkfuse_jit::plan::{Internalization, Promote};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
 
-/// Rows that neither registers nor shared memory of the test bench hold: 640 elements an invocation.
-const LONG: u32 = 5120;
+/// Rows that neither registers nor shared memory of the test bench hold: 80 elements an invocation.
+const LONG: u32 = 640;
 const ROWS: u32 = 3;
 
-/// A list on long rows, on a device without caches.
+/// A list on long rows, on a device without caches and with little shared memory.
 fn long() -> Lab {
     let mut lab = Lab::rewriting(u64::from(ROWS * LONG));
     lab.limits.cached_bytes = 0;
+    lab.limits.max_shared_bytes = 256;
     lab
 }
 
