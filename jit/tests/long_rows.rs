@@ -26,6 +26,7 @@ fn limits() -> Limits {
             least: 64,
             superword: 4,
             lanes: 32,
+            conditions: None,
         },
         kept_result_bytes: 512,
         block_coarsening: BlockCoarseningLimits {

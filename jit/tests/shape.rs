@@ -109,6 +109,7 @@ fn shapes() -> impl Iterator<Item = ShapeLimits> {
         least: 1,
         superword: 1,
         lanes: 1,
+        conditions: None,
     })
 }
 

@@ -157,6 +157,7 @@ fn device(limits: &Limits) -> Part {
         least: groups_left,
         superword,
         lanes,
+        conditions,
     } = shape;
     let BlockCoarseningLimits { work_groups, least, private_bytes, shared_bytes } = block_coarsening;
     let ThreadCoarseningLimits {
@@ -187,6 +188,7 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: work-groups left", *groups_left)
         .u32("shape: items in lockstep", *superword)
         .u32("shape: lanes left", *lanes)
+        .u32("shape: conditions", conditions.unwrap_or(u32::MAX))
         .u32("late stores", *late_stores)
         .u32("sub-groups", *max_subgroups)
         .u32("kept bytes of results", *kept_result_bytes)

@@ -138,6 +138,7 @@ impl Tuning {
             superword: self.superword.unwrap_or(known.superword),
             least: self.least(is_set, known.least),
             lanes: if is_set { 1 } else { known.lanes },
+            conditions: known.conditions.filter(|_| !is_set),
         }
     }
 
@@ -258,6 +259,7 @@ mod tests {
         least: 64,
         superword: 4,
         lanes: 32,
+        conditions: Some(48),
     };
 
     #[test]
@@ -294,7 +296,7 @@ mod tests {
     fn parameters_that_are_not_set_stay_the_devices() {
         assert_eq!(Tuning::new().shape(KNOWN), KNOWN);
         let set = Tuning::new().items(8).shape(KNOWN);
-        assert_eq!(set, ShapeLimits { items: 8, least: 1, lanes: 1, ..KNOWN });
+        assert_eq!(set, ShapeLimits { items: 8, least: 1, lanes: 1, conditions: None, ..KNOWN });
         let least = Tuning::new().least_work_groups(500);
         assert_eq!(least.shape(KNOWN), ShapeLimits { least: 500, ..KNOWN });
         let known =

@@ -67,6 +67,7 @@ const GPU: Vendor = Vendor {
         least: 64,
         superword: 4,
         lanes: 32,
+        conditions: None,
     },
     blocks: BlockCoarseningLimits {
         work_groups: 8,
@@ -113,8 +114,13 @@ const RDNA: Vendor = Vendor {
 };
 
 /// AMD's hardware whose sub-groups are of 64 alone: half as many registers are left for each, and two work-groups side by side already leave fewer.
-const GCN: Vendor =
-    Vendor { name: "AMD GCN", blocks: BlockCoarseningLimits { work_groups: 1, ..RDNA.blocks }, ..RDNA };
+/// A condition takes two of some hundred scalar registers; four items of a stencil with 15 branches spilled them.
+const GCN: Vendor = Vendor {
+    name: "AMD GCN",
+    shape: ShapeLimits { conditions: Some(48), ..RDNA.shape },
+    blocks: BlockCoarseningLimits { work_groups: 1, ..RDNA.blocks },
+    ..RDNA
+};
 
 /// Drivers of AMD's hardware.
 const AMD: &[DriverId] = &[DriverId::MesaRADV, DriverId::AMDOpenSource, DriverId::AMDProprietary];

@@ -28,8 +28,16 @@ pub fn middling() -> Limits {
 
 /// A desktop device with what the engine chooses for processors.
 pub fn cpu() -> Limits {
-    let shape =
-        ShapeLimits { group_size: 0, items: 4, vectors: true, rounds: 4, least: 64, superword: 1, lanes: 32 };
+    let shape = ShapeLimits {
+        group_size: 0,
+        items: 4,
+        vectors: true,
+        rounds: 4,
+        least: 64,
+        superword: 1,
+        lanes: 32,
+        conditions: None,
+    };
     Limits { shape, ..desktop() }
 }
 

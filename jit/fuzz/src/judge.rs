@@ -138,6 +138,7 @@ pub(crate) fn limits(list: &List) -> Limits {
             least: 1,
             superword: [4, 2, 1][list.shape as usize / 2 % 3],
             lanes: 1,
+            conditions: None,
         },
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         block_coarsening: BlockCoarseningLimits {

@@ -20,9 +20,10 @@ struct Values<'a> {
     constants: AHashSet<u32>,
 }
 
-/// Whether every branch is one on constants and counters, on ids and arguments, or has sides that only compute.
-pub(crate) fn has_path(module: &Module) -> bool {
-    let Some(function) = module.functions.first() else { return false };
+/// The conditions of a path that a kernel has for several items: of branches on ids and arguments, and of those whose sides only compute. There is one if
+/// all other branches are on constants and counters.
+pub(crate) fn conditions(module: &Module) -> Option<u32> {
+    let function = module.functions.first()?;
     let values = Values::of(module, function);
     let cfg = Cfg::new(function);
     let leaves_loop = |block: usize| {
@@ -30,19 +31,25 @@ pub(crate) fn has_path(module: &Module) -> bool {
             one.blocks.contains(block) && cfg.successors[block].iter().any(|&next| !one.blocks.contains(next))
         })
     };
-    (0..function.blocks.len()).all(|block| {
-        let instructions = &function.blocks[block].instructions;
-        let known = instructions.iter().all(|inst| values.is_known(inst));
-        let Some(last) = instructions.last().filter(|_| known) else { return false };
+    let mut count = 0;
+    for (block, of_block) in function.blocks.iter().enumerate() {
+        let last = of_block.instructions.last()?;
         let condition = last.operands.first().and_then(Operand::id_ref_any);
         let follows = |of_ids| condition.is_some_and(|condition| values.follows(condition, of_ids));
-        match last.class.opcode {
+        let fits = match last.class.opcode {
             Op::Return | Op::Branch | Op::Unreachable => true,
             Op::BranchConditional if leaves_loop(block) => follows(false),
-            Op::BranchConditional => follows(true) || computes(function, &cfg, &values, block),
+            Op::BranchConditional => {
+                count += 1;
+                follows(true) || computes(function, &cfg, &values, block)
+            }
             _ => false,
+        };
+        if !fits || !of_block.instructions.iter().all(|inst| values.is_known(inst)) {
+            return None;
         }
-    })
+    }
+    Some(count)
 }
 
 impl<'a> Values<'a> {

@@ -55,7 +55,7 @@ pub struct Variants {
     /// What keeps the kernel from having any.
     tied: Arc<OnceLock<Option<&'static str>>>,
     /// Whether there may be superword code for it.
-    path: Arc<OnceLock<bool>>,
+    path: Arc<OnceLock<Option<u32>>>,
 }
 
 /// Where variants are: with the kernel that was submitted. It keeps its variants, so they do not keep it.
@@ -86,8 +86,8 @@ impl Variants {
         *self.tied.get_or_init(kept!(find))
     }
 
-    /// Whether the kernel has one path for several items, as superword code takes it; found out once.
-    pub(crate) fn has_path(&self, find: impl FnOnce() -> bool) -> bool {
+    /// The conditions on the kernel's path for several items, as superword code takes it, if it has one; found out once.
+    pub(crate) fn path(&self, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
         *self.path.get_or_init(kept!(find))
     }
 

@@ -28,7 +28,7 @@ probes! {
                 [(45, 45, 6), (46, 46, 6), (47, 47, 8), (48, 48, 8), (37, 45, 6), (45, 43, 6), (46, 45, 8), (45, 47, 8)]
             {
                 let mut lab = Lab::new(64);
-                lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 2, least: 1, superword: 1, lanes: 1 };
+                lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 2, least: 1, superword: 1, lanes: 1, conditions: None };
                 let checked = lab
                     .submit(&text(guard, "a[i] * 3u + i"), [groups, 1, 1], &[0, 1], &[first - less])
                     .submit(&text(other, "a[i] ^ (z[i] + 7u)"), [groups, 1, 1], &[1, 2], &[second - least])
@@ -48,7 +48,7 @@ probes! {
             let first = kernel("a z", "8", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = a[i] + {what};"));
             let second = kernel("a b z", "8", &format!("let i = gid.x; if (i >= p.x) {{ return; }} z[i] = b[i] ^ ({what});"));
             let mut lab = Lab::new(64);
-            lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 1, least: 1, superword: 1, lanes: 1 };
+            lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors: true, rounds: 1, least: 1, superword: 1, lanes: 1, conditions: None };
             let checked = lab
                 .submit(&first, [6, 1, 1], &[0, 1], &[45])
                 .submit(&second, [6, 1, 1], &[0, 1, 2], &[45])

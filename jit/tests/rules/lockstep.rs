@@ -146,6 +146,15 @@ probes! {
         }
     }
 
+    /// Each kernel has two, those of its guard.
+    fn conditions_of_all_items_have_room() {
+        for (conditions, items) in [(16, 4), (15, 2), (8, 2)] {
+            let mut lab = stencil(19, 21, 4, CROSS);
+            lab.limits.shape.conditions = Some(conditions);
+            lab.check().fused(0).in_lockstep(items, usize::try_from(2 * items + 2).expect("few"));
+        }
+    }
+
     /// A row before the first is one after the last, as words go.
     fn clamps_of_words_that_wrap_are_not_left_out() {
         let body = "let up = min(y - 1u, p.y - 1u); let down = min(y + 1u, p.y - 1u);

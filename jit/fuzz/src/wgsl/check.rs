@@ -67,6 +67,7 @@ pub fn limits(case: &Case) -> Limits {
             least: 1,
             superword: if vectors { 4 } else { items },
             lanes: 1,
+            conditions: None,
         },
         kept_result_bytes: [0, 32, 64][turn / 3 % 3],
         block_coarsening: BlockCoarseningLimits {

@@ -54,9 +54,10 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     };
     let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
     let can = facts.superword > 1 && fits && stays && granted.iter().all(in_registers);
-    if !can || !members.iter().all(is_free) {
+    if !can {
         return None;
     }
+    let conditions = members.iter().map(conditions).sum::<Option<u32>>()?;
     let can_have_vectors =
         facts.vectors && own.local[0].is_multiple_of(4) && have_vectors(list, group, granted);
     // Items below each other of a work-group that is wide take lines of memory apart where an index goes by `x` from line to line.
@@ -65,8 +66,12 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     let local = shape.local;
     let axis = usize::from(local[1] > 1);
     let left = |items: u32| local.iter().product::<u32>() / items;
-    let divides = |&items: &u32| local[axis].is_multiple_of(items) && left(items) >= facts.lanes;
-    let items = (2..=facts.superword).rev().find(divides)?;
+    let fits = |&items: &u32| {
+        local[axis].is_multiple_of(items)
+            && left(items) >= facts.lanes
+            && items.saturating_mul(conditions) <= facts.conditions.unwrap_or(u32::MAX)
+    };
+    let items = (2..=facts.superword).rev().find(fits)?;
     // In small work-groups vectors gain nothing.
     let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
     Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
@@ -162,12 +167,12 @@ fn have_vectors(list: &[Submission], group: &Group, granted: &[Granted]) -> bool
     members.iter().all(starts) && members.iter().zip(&group.forms).all(stores)
 }
 
-/// Whether it makes no difference which invocation does an item.
-fn is_free(one: &Submission) -> bool {
-    let Ok(normal) = &one.kernel.normal else { return false };
+/// The conditions on a member's path for several items, if it has one, and it makes no difference which invocation does an item.
+fn conditions(one: &Submission) -> Option<u32> {
+    let normal = one.kernel.normal.as_ref().ok()?;
     let bindings = &one.kernel.interface.bindings;
-    one.base == [0; 3]
+    let is_free = one.base == [0; 3]
         && rewrite::why_not_free(&one.kernel).is_none()
-        && one.kernel.variants.has_path(|| superword::has_path(&normal.module))
-        && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)))
+        && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)));
+    is_free.then(|| one.kernel.variants.path(|| superword::conditions(&normal.module))).flatten()
 }

@@ -106,6 +106,8 @@ pub struct ShapeLimits {
     pub superword: u32,
     /// Fewest invocations that are to be left of a work-group for that.
     pub lanes: u32,
+    /// Most conditions of all its items, where these are in registers of which there are few.
+    pub conditions: Option<u32>,
 }
 
 /// What a device gains from block coarsening.
