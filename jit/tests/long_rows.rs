@@ -43,6 +43,7 @@ fn limits() -> Limits {
             subgroup: 32,
             shuffles: true,
             packed: 4,
+            side_by_side: 4,
             uniform: true,
         },
         unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },

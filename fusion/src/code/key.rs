@@ -168,6 +168,7 @@ fn device(limits: &Limits) -> Part {
         subgroup: narrow_subgroup,
         shuffles,
         packed,
+        side_by_side,
         uniform,
     } = thread_coarsening;
     let UnrollLimits { rounds, at_once, private_bytes: kept_private } = unroll;
@@ -203,6 +204,7 @@ fn device(limits: &Limits) -> Part {
         .u32("narrow: sub-group size", *narrow_subgroup)
         .bool("narrow: shuffles", *shuffles)
         .u32("narrow: packed", *packed)
+        .u32("narrow: side by side", *side_by_side)
         .bool("narrow: uniform", *uniform)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
@@ -232,10 +234,11 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 37] = [
+        let changes: [fn(&mut Limits); 39] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
+            |l| l.shape.conditions = Some(48),
             |l| l.block_coarsening.work_groups += 2,
             |l| l.block_coarsening.least += 1,
             |l| l.block_coarsening.private_bytes += 4,
@@ -247,6 +250,7 @@ mod tests {
             |l| l.thread_coarsening.subgroup = 32,
             |l| l.thread_coarsening.shuffles = !l.thread_coarsening.shuffles,
             |l| l.thread_coarsening.packed += 2,
+            |l| l.thread_coarsening.side_by_side += 2,
             |l| l.thread_coarsening.uniform = !l.thread_coarsening.uniform,
             |l| l.unroll.rounds += 1,
             |l| l.unroll.at_once += 1,

@@ -33,6 +33,11 @@ impl DeviceProfile {
             thread_coarsening: ThreadCoarseningLimits {
                 subgroup: if takes_subgroups { self.subgroup_size } else { 0 },
                 packed: tuning.packed.unwrap_or(if shuffles { vendor.packed } else { 1 }),
+                side_by_side: tuning.block_coarsening.unwrap_or(if shuffles {
+                    vendor.side_by_side
+                } else {
+                    1
+                }),
                 shuffles,
                 uniform: self.uniform_subgroups,
                 ..tuning.narrow(vendor.threads(self.subgroup_size))

@@ -37,6 +37,8 @@ pub(crate) struct Vendor {
     /// [`ThreadCoarseningLimits::packed`], where it shuffles. Measured (`performance.md`): four and eight are as good where shared memory is
     /// in registers, and slower than one where it is not.
     pub(crate) packed: u32,
+    /// [`ThreadCoarseningLimits::side_by_side`], where it shuffles.
+    pub(crate) side_by_side: u32,
     /// Which loops of fused kernels are unrolled.
     pub(crate) unroll: UnrollLimits,
     /// [`Limits::late_stores`](crate::jit::Limits::late_stores): as many as rounds of a long loop stand one after another.
@@ -80,6 +82,7 @@ const GPU: Vendor = Vendor {
     narrow_least: 8192,
     shuffles: false,
     packed: 1,
+    side_by_side: 1,
     unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
     late_stores: 16,
     kept_result_bytes: 512,
@@ -130,7 +133,15 @@ const ROWS: &[(&[DriverId], Option<u32>, Vendor)] = &[
     (
         &[DriverId::NvidiaProprietary],
         None,
-        Vendor { name: "NVIDIA", narrows: true, shuffles: true, packed: 4, plain_halves: true, ..GPU },
+        Vendor {
+            name: "NVIDIA",
+            narrows: true,
+            shuffles: true,
+            packed: 4,
+            side_by_side: 4,
+            plain_halves: true,
+            ..GPU
+        },
     ),
     (AMD, Some(32), RDNA),
     (AMD, None, GCN),

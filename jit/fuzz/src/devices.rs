@@ -68,6 +68,7 @@ pub fn nvidia() -> Limits {
         subgroup: 32,
         shuffles: true,
         packed: 4,
+        side_by_side: 4,
         uniform: true,
     };
     Limits { thread_coarsening, max_subgroups: 32, ..gpu() }

@@ -110,6 +110,7 @@ const NARROW: [ThreadCoarseningLimits; 8] = {
             subgroup: invocations,
             shuffles: true,
             packed: 4,
+            side_by_side: if invocations == 4 { 1 } else { 4 },
             uniform: true,
         }
     }

@@ -150,18 +150,18 @@ impl<'a> Group<'a> {
         }
         let accesses = members.iter().map(accesses).collect();
         let mut group = Self { step, groups: step.groups, recipe, members, accesses };
-        if let Some(how) = recipe.schedule.block_coarsening() {
-            let axis = usize::from(how.axis);
-            group.groups[axis] = match how.total {
-                Some(total) => group.pushed(total),
-                None => step.groups[axis].saturating_mul(how.groups),
-            };
-        }
         // Each sub-group of a work-group is one of these; there are no more.
         if let Some(how) = recipe.schedule.packing() {
             group.groups[0] = match how.total {
                 Some(total) => group.pushed(total),
                 None => step.groups[0].saturating_mul(how.groups),
+            };
+        }
+        if let Some(how) = recipe.schedule.block_coarsening() {
+            let axis = usize::from(how.axis);
+            group.groups[axis] = match how.total {
+                Some(total) => group.pushed(total),
+                None => group.groups[axis].saturating_mul(how.groups),
             };
         }
         Ok(group)
@@ -338,8 +338,8 @@ impl<'a> Group<'a> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
         if let Some(how) = self.recipe.schedule.block_coarsening() {
             let axis = usize::from(how.axis);
-            // Work-group `w` does those from `G w` to `G w + G - 1`, as far as they exist.
-            if how.groups == 0 || self.step.groups[axis] != self.groups[axis].div_ceil(how.groups) {
+            // Work-group `w`, or sub-group, does those from `G w` to `G w + G - 1`, as far as they exist.
+            if how.groups == 0 || self.step.groups[axis] != self.recipe.schedule.dispatch(self.groups)[axis] {
                 return Err("does not do all of its work-groups side by side".to_owned());
             }
         }

@@ -7,6 +7,7 @@
 //! | --- | --- | --- |
 //! | grid | items by number keep the grid as it is | they have no work-groups of members that could be coarsened or packed |
 //! | grid | one digit under the grid, in one dimension | the number that the tail compares is that of one dimension |
+//! | grid | … or work-groups side by side in lanes, of which several sub-groups are in one work-group; no remainder | sub-groups that do nothing are whole ones |
 //! | work-group | the digits of a local axis make up its size | else some local ids would have no invocation, or several |
 //! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
 //! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |
@@ -16,6 +17,7 @@
 //! | lane | as many as the full sub-group has | the work-group is one sub-group, and each lane has one of its local ids |
 //! | serial | exactly where vectors are peeled, in work-groups with an invocation for each item behind the last vector | these items are those of the first invocations |
 //! | unrolled | one digit has copies | unroll-and-jam, straight lines and superword code are each written from the functions of the members |
+//! | unrolled | … or work-groups side by side, whose invocations become lanes | the second is written from the functions of the first |
 //! | unrolled | copies of items by number have a test | the last of them may have no work |
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
 //! | unrolled | superword code has no push constants in a buffer | its path is found by ids and arguments alone |
@@ -25,6 +27,8 @@
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
 
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::view::VECTOR;
 use super::{Axis, Domain, Level, Schedule, Split, Tail};
@@ -116,12 +120,20 @@ impl Schedule {
     }
 
     fn grid(&self) -> Result<(), Illegal> {
-        let under =
-            self.splits.iter().filter(|one| one.axis == Axis::Group && one.level != Level::Grid).count();
-        if under > 0 && !self.domain.keeps_work_groups() {
+        let under = self.splits.iter().filter(|one| one.axis == Axis::Group && one.level != Level::Grid);
+        let under: SmallVec<[&Split; 2]> = under.collect();
+        if !under.is_empty() && !self.domain.keeps_work_groups() {
             return Err(Illegal::GroupsOfItems);
         }
-        if under > 1 { Err(Illegal::GroupsTwice) } else { Ok(()) }
+        let is_one = match under.as_slice() {
+            [] | [_] => true,
+            [first, second] => {
+                first.dim == second.dim
+                    && matches!((first.level, second.level), (Level::Subgroup(_), Level::Unrolled(_)))
+            }
+            _ => false,
+        };
+        if is_one { Ok(()) } else { Err(Illegal::GroupsTwice) }
     }
 
     fn work_groups(&self) -> Result<(), Illegal> {
@@ -176,7 +188,10 @@ impl Schedule {
 
     fn unrolled(&self, demands: Demands) -> Result<(), Illegal> {
         let is_copied = |split: &&Split| matches!(split.level, Level::Unrolled(_) | Level::Vector(_));
-        if self.splits.iter().filter(is_copied).count() > 1 {
+        let in_lanes = self.full_subgroups.is_some()
+            && self.thread_coarsening().is_some()
+            && self.block_coarsening().is_some_and(|how| how.total.is_none());
+        if self.splits.iter().filter(is_copied).count() > if in_lanes { 2 } else { 1 } {
             return Err(Illegal::CopiesOfCopies);
         }
         let by_number = self.domain == Domain::LinearItems;

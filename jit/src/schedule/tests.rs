@@ -69,6 +69,18 @@ fn all() -> Vec<(Schedule, &'static str)> {
             line(256).coarsen_threads(32).in_subgroup(32).pack(packing(Some(3))),
             "x: grid / 4 sub-groups | 8 unrolled / 32 lanes, tail masked",
         ),
+        (
+            line(256).coarsen_threads(32).in_subgroup(32).coarsen_blocks(blocks(0, None)),
+            "x: grid / 8 unrolled | 8 unrolled / 32 lanes",
+        ),
+        (
+            line(256)
+                .coarsen_threads(32)
+                .in_subgroup(32)
+                .coarsen_blocks(blocks(0, None))
+                .pack(packing(Some(3))),
+            "x: grid / 4 sub-groups / 8 unrolled | 8 unrolled / 32 lanes, tail masked",
+        ),
         (line(256).superwords(APART), "x: grid | 2 unrolled / 128 invocations, tail guarded"),
         (
             grid.clone().superwords(ROWS),
@@ -208,6 +220,8 @@ fn legal_schedules_are_bijections() {
         let sizes = sizes.iter().filter(move |size| domain != Domain::LinearItems || size[1] == 1);
         sizes.flat_map(move |&size| [true, false].map(|line| Schedule::new(domain, size, line)))
     });
+    let lanes = [2, 4].map(|left| line(8).coarsen_threads(left).in_subgroup(left));
+    let bases = bases.chain(lanes);
     let two = |tail| ItemCoarsening { items: 2, tail, ..STRIDED };
     let ways: Vec<Box<dyn Fn(Schedule) -> Schedule>> = vec![
         Box::new(move |one| one.coarsen_items(two(Tail::Guarded))),
@@ -239,6 +253,8 @@ fn legal_schedules_are_bijections() {
     let mut seen = ahash::AHashSet::new();
     for schedule in legal.filter(|one| seen.insert((*one).clone())) {
         let has_end = matches!(schedule.tail, Tail::Remainder(_) | Tail::Masked(_));
+        // Sub-groups do nothing or all of their work-groups.
+        let side_by_side = schedule.packing().and(schedule.block_coarsening()).map_or(1, |how| how.groups);
         for most in [[4, 6, 1], [2, 3, 2], [5, 4, 1]] {
             let groups = if schedule.is_line() { [most[0], 1, 1] } else { most };
             let counts = schedule.dispatch(groups);
@@ -256,7 +272,7 @@ fn legal_schedules_are_bijections() {
                 continue;
             }
             // Without a tail, the planner passes numbers of work-groups that are multiples.
-            if digits != groups && !has_end {
+            if digits != groups && !has_end || !groups[0].is_multiple_of(side_by_side) {
                 continue;
             }
             let mut works = done(schedule, groups);
@@ -301,6 +317,12 @@ fn passes_read_what_was_asked_for() {
     assert_eq!((schedule.work_group(), schedule.local_size()), ([128, 1, 1], [128, 1, 1]));
     assert_eq!((schedule.dispatch([9, 2, 1]), schedule.groups_per_work_group()), ([3, 2, 1], 4));
     assert_eq!(schedule.full_subgroups(), Some(32));
+    let schedule = schedule.coarsen_blocks(blocks(0, None));
+    assert_eq!(
+        (schedule.packing(), schedule.block_coarsening()),
+        (Some(packing(Some(1))), Some(blocks(0, None)))
+    );
+    assert_eq!((schedule.dispatch([64, 2, 1]), schedule.groups_per_work_group()), ([2, 2, 1], 32));
     assert!(items(1).is_line() && !line(1).is_line());
 }
 
@@ -312,6 +334,8 @@ fn each_clause_can_fail() {
         (items(64).coarsen_blocks(blocks(0, None)), Illegal::GroupsOfItems),
         (items(64).pack(packing(None)), Illegal::GroupsOfItems),
         (line(64).coarsen_blocks(blocks(0, None)).coarsen_blocks(blocks(1, None)), Illegal::GroupsTwice),
+        (line(64).in_subgroup(32).pack(packing(None)).coarsen_blocks(blocks(1, None)), Illegal::GroupsTwice),
+        (line(64).coarsen_blocks(blocks(0, None)).coarsen_blocks(blocks(0, None)), Illegal::GroupsTwice),
         (line(100).coarsen_threads(3), Illegal::Size { dim: 0, made: 99, size: 100 }),
         (
             square.clone().superwords(Superword { items: 3, ..ROWS }),
@@ -330,6 +354,10 @@ fn each_clause_can_fail() {
         (items(64).coarsen_items(ItemCoarsening { tail: Tail::Guarded, ..PEELED }), Illegal::Loop),
         (items(2).coarsen_items(PEELED), Illegal::TooFewToPeel { invocations: 2, items: 3 }),
         (line(64).coarsen_threads(2).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
+        (
+            line(64).coarsen_threads(32).in_subgroup(32).coarsen_blocks(blocks(0, Some(1))),
+            Illegal::CopiesOfCopies,
+        ),
         (line(64).superwords(APART).coarsen_blocks(blocks(0, None)), Illegal::CopiesOfCopies),
         (line(64).coarsen_items(WHOLE), Illegal::TailOfItems),
         (items(64).coarsen_threads(2), Illegal::NoTest),
@@ -382,7 +410,10 @@ fn each_term_can_decide() {
     in_order(Demands::default(), &without);
     let threads = line(256).coarsen_threads(32);
     let lanes = threads.clone().in_subgroup(32);
+    let several = lanes.clone().coarsen_blocks(blocks(0, None));
     let with = [
+        several.clone().pack(packing(None)),
+        several,
         lanes.clone().pack(packing(None)),
         lanes,
         threads,

@@ -55,9 +55,11 @@ impl Schedule {
         self
     }
 
-    /// A sub-group per work-group.
+    /// A sub-group per work-group, or for several that each of its lanes does.
     pub(crate) fn pack(mut self, how: Packing) -> Self {
-        self.split_grid(0, Level::Subgroup(how.groups));
+        let grid = self.splits.partition_point(|split| split.level == Level::Grid && split.dim == 0);
+        let digit = Split { dim: 0, axis: Axis::Group, level: Level::Subgroup(how.groups) };
+        self.splits.insert(grid, digit);
         self.tail = how.total.map_or(self.tail, Tail::Masked);
         self
     }

@@ -31,7 +31,7 @@ pub(crate) struct BlockCoarsening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packing {
     pub(crate) groups: u32,
-    /// Slot of their number; `None`: it is a multiple.
+    /// Slot of the number of those that a sub-group does; `None`: it is a multiple.
     pub(crate) total: Option<Slot>,
 }
 
@@ -81,7 +81,11 @@ impl Schedule {
     pub(crate) fn block_coarsening(&self) -> Option<BlockCoarsening> {
         self.splits.iter().find_map(|split| match (split.axis, split.level) {
             (Axis::Group, Level::Unrolled(groups)) => {
-                Some(BlockCoarsening { groups, axis: split.dim, total: self.total() })
+                let total = match self.tail {
+                    Tail::Remainder(slot) => Some(slot),
+                    _ => None,
+                };
+                Some(BlockCoarsening { groups, axis: split.dim, total })
             }
             _ => None,
         })
@@ -98,7 +102,7 @@ impl Schedule {
         })
     }
 
-    /// Block or thread coarsening: one of the two.
+    /// Block or thread coarsening, or both.
     pub(crate) fn is_jammed(&self) -> bool {
         self.block_coarsening().is_some() || self.thread_coarsening().is_some()
     }
@@ -126,16 +130,14 @@ impl Schedule {
     /// A sub-group per work-group.
     pub(crate) fn packing(&self) -> Option<Packing> {
         self.splits.iter().find_map(|split| match (split.axis, split.level) {
-            (Axis::Group, Level::Subgroup(groups)) => Some(Packing { groups, total: self.total() }),
+            (Axis::Group, Level::Subgroup(groups)) => {
+                let total = match self.tail {
+                    Tail::Masked(slot) => Some(slot),
+                    _ => None,
+                };
+                Some(Packing { groups, total })
+            }
             _ => None,
         })
-    }
-
-    /// Slot of the number of work-groups, where that is no multiple.
-    fn total(&self) -> Option<Slot> {
-        match self.tail {
-            Tail::Remainder(slot) | Tail::Masked(slot) => Some(slot),
-            Tail::Exact | Tail::Guarded | Tail::Whole | Tail::Peeled => None,
-        }
     }
 }

@@ -10,6 +10,7 @@ use super::rows::{Random, exchange, reduce, softmax, with_flat, with_part, with_
 
 trait Packed {
     fn packed(self, left: u32, most: u32, shuffles: bool) -> Self;
+    fn side_by_side(self, most: u32) -> Self;
     fn written_out(self) -> Self;
 }
 
@@ -24,8 +25,15 @@ impl Packed for Lab {
             subgroup: left,
             shuffles,
             packed: most,
+            side_by_side: 1,
             uniform: true,
         };
+        self
+    }
+
+    /// Each of these does at most this many work-groups of the kernels side by side.
+    fn side_by_side(mut self, most: u32) -> Self {
+        self.limits.thread_coarsening.side_by_side = most;
         self
     }
 
@@ -52,8 +60,15 @@ impl Checked {
     /// Demands one dispatch in which a work-group does the work of `several`, with `left` invocations for each.
     #[track_caller]
     fn of(self, several: u32, left: u32) -> Self {
+        self.each_of(several, 1, left)
+    }
+
+    /// The same, where each `left` invocations do `side_by_side` of them.
+    #[track_caller]
+    fn each_of(self, several: u32, side_by_side: u32, left: u32) -> Self {
         let group = &self.plan.report.groups[0];
-        assert_eq!((group.work_groups, group.work_group), (several, [left * several, 1, 1]), "{group:#?}");
+        let wanted = (several * side_by_side, [left * several, 1, 1]);
+        assert_eq!((group.work_groups, group.work_group), wanted, "{group:#?}");
         self
     }
 }
@@ -82,6 +97,32 @@ probes! {
         }
         softmax(8, 16, Promote::Auto).packed(4, 3, false).check().of(2, 4);
         softmax(8, 16, Promote::Auto).packed(4, 0, false).check().of(1, 4);
+    }
+
+    /// Rows side by side in each sub-group, if they are a multiple; sub-groups in one work-group need not be.
+    fn sub_groups_do_several_work_groups_each() {
+        for (rows, several, each) in [(8, 2, 4), (16, 4, 4), (6, 2, 2), (4, 1, 4), (5, 4, 1), (20, 4, 4), (28, 4, 4), (2, 1, 2)] {
+            for w in [3, 16, 20] {
+                for shuffles in [false, true] {
+                    for promote in [Promote::None, Promote::Auto] {
+                        softmax(rows, w, promote).packed(4, 4, shuffles).side_by_side(4).check().each_of(several, each, 4);
+                        softmax(rows, w, promote).written_out().packed(4, 4, shuffles).side_by_side(4).check().each_of(several, each, 4);
+                    }
+                }
+            }
+        }
+        // As many registers as there are, and work-groups.
+        let lab = |rows| softmax(rows, 16, Promote::Auto).written_out().packed(4, 4, true).side_by_side(4);
+        for (bytes, each) in [(1 << 12, 4), (32, 2), (16, 1)] {
+            let mut lab = lab(16);
+            lab.limits.thread_coarsening.private_bytes = bytes;
+            lab.check().each_of(4, each, 4);
+        }
+        for (least, several, each) in [(4, 4, 4), (5, 4, 2), (9, 4, 1)] {
+            let mut lab = lab(16);
+            lab.limits.thread_coarsening.least = least;
+            lab.check().each_of(several, each, 4);
+        }
     }
 
     /// Rows in which some invocations have no element, or one fewer, where no barriers of a tree wait for them.

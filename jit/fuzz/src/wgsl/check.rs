@@ -85,6 +85,7 @@ pub fn limits(case: &Case) -> Limits {
             subgroup: [LEFT[turn % LEFT.len()], 8, 0][turn / 3 % 3],
             shuffles: !(turn / 9).is_multiple_of(4),
             packed: [4, 0, 2, 8, 1][turn / 5 % 5],
+            side_by_side: [1, 4, 2][turn / 2 % 3],
             uniform: turn % 4 < 3,
         },
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],

@@ -8,7 +8,7 @@
 //!
 //! *Thread coarsening*: the same for invocations of a work-group, which share its shared memory. Where a single sub-group of invocations is left, barriers become
 //! those of the sub-group, which cost next to nothing: a tree in shared memory runs without waiting. Kernels that this cannot be done to keep all of their
-//! invocations.
+//! invocations. Both at once are block coarsening, and thread coarsening of what that made.
 //!
 //! # Requires
 //! - functions without parameters, for which `analysis::uniformity` has found a manner; for thread coarsening, work-groups that are lines
@@ -24,57 +24,74 @@ mod ids;
 mod jam;
 mod ranges;
 
+use ahash::AHashMap;
 use rspirv::spirv::{Capability, Scope};
 
 use super::bindings;
 use crate::analysis::uniformity::{Alone, Globals, Manner, Sides, join_ends, manners};
 use crate::emit::JitError;
 use crate::frontend::fold_selections;
+use crate::ir::entity::Func;
 use crate::ir::{Module, Operation};
 use crate::plan::recipe::Recipe;
+use crate::schedule::BlockCoarsening;
 use jam::{Jam, One, Several, Version, Ways, error};
 
-/// Coarsens work-groups, or invocations.
+/// Coarsens work-groups, invocations, or both: invocations of work-groups that already do several.
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
-    let Some(entry) = module.entry_points.first().map(|entry| entry.function) else { return Ok(()) };
-    let schedule = &recipe.schedule;
-    let main = if let Some(how) = schedule.block_coarsening() {
-        let known = ways(module, recipe, Several::Groups(how)).map_err(|alone| error(&alone.to_string()))?;
-        let mut jam = Jam::new(module, recipe, Several::Groups(how), how.groups, known)?;
-        let together = jam.version(entry, Version::Together)?;
-        match how.total {
-            None => together,
-            Some(_) => {
-                let rest = jam.version(entry, Version::Alone(One::Rest))?;
-                jam.choose(together, rest)
-            }
-        }
-    } else if let Some(several) = schedule.thread_coarsening() {
-        let [x, y, z] = schedule.local_size();
-        let left = x / several;
-        module.defined.iter().for_each(|&func| join_ends(&mut module.functions[func]));
-        let known = ways(module, recipe, Several::Invocations { left });
-        let Some(known) =
-            known.ok().filter(|(_, of)| matches!(of.get(&entry), Some(Manner::Together { .. })))
-        else {
-            return match schedule.packing() {
-                Some(_) => Err(error("there is no way for work-groups that are to be in one")),
-                None => Ok(()),
-            };
-        };
-        let mut jam = Jam::new(module, recipe, Several::Invocations { left }, several, known)?;
-        let main = jam.version(entry, Version::Together)?;
-        if schedule.full_subgroups().is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
-            weaken(module);
-        }
-        module.set_local_size([left, y, z]);
-        module.defined.clone().into_iter().for_each(|func| fold_selections(module, func));
-        main
-    } else {
-        return Ok(());
-    };
+    if let Some(how) = recipe.schedule.block_coarsening() {
+        blocks(module, recipe, how)?;
+    }
+    match recipe.schedule.thread_coarsening() {
+        Some(several) => threads(module, recipe, several),
+        None => Ok(()),
+    }
+}
+
+/// Makes another function the entry point.
+fn enter(module: &mut Module, main: Func) {
     module.entry_points.iter_mut().for_each(|one| one.function = main);
     module.modes.iter_mut().for_each(|mode| mode.function = main);
+}
+
+fn blocks(module: &mut Module, recipe: &Recipe, how: BlockCoarsening) -> Result<(), JitError> {
+    let Some(entry) = module.entry_points.first().map(|entry| entry.function) else { return Ok(()) };
+    let known = ways(module, recipe, Several::Groups(how)).map_err(|alone| error(&alone.to_string()))?;
+    let mut jam = Jam::new(module, recipe, Several::Groups(how), how.groups, known)?;
+    let together = jam.version(entry, Version::Together)?;
+    let main = match how.total {
+        None => together,
+        Some(_) => {
+            let rest = jam.version(entry, Version::Alone(One::Rest))?;
+            jam.choose(together, rest)
+        }
+    };
+    enter(module, main);
+    Ok(())
+}
+
+fn threads(module: &mut Module, recipe: &Recipe, several: u32) -> Result<(), JitError> {
+    let Some(entry) = module.entry_points.first().map(|entry| entry.function) else { return Ok(()) };
+    let schedule = &recipe.schedule;
+    let [x, y, z] = schedule.local_size();
+    let left = x / several;
+    module.defined.iter().for_each(|&func| join_ends(&mut module.functions[func]));
+    let known = ways(module, recipe, Several::Invocations { left });
+    let is_together = |of: &AHashMap<Func, Manner>| matches!(of.get(&entry), Some(Manner::Together { .. }));
+    let Some(known) = known.ok().filter(|(_, of)| is_together(of)) else {
+        return match schedule.packing() {
+            Some(_) => Err(error("there is no way for work-groups that are to be in one")),
+            None => Ok(()),
+        };
+    };
+    let mut jam = Jam::new(module, recipe, Several::Invocations { left }, several, known)?;
+    let main = jam.version(entry, Version::Together)?;
+    if schedule.full_subgroups().is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
+        weaken(module);
+    }
+    module.set_local_size([left, y, z]);
+    module.defined.clone().into_iter().for_each(|func| fold_selections(module, func));
+    enter(module, main);
     Ok(())
 }
 

@@ -33,32 +33,11 @@ pub(crate) struct CoarsenedBlocks {
 ///
 /// `Ok(None)`: nothing is gained by it on the device, or by this group.
 pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, AloneReason> {
-    let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
+    let Context { finished, kept, unrolled, .. } = *context;
     let Finished { group, granted, limits, .. } = finished;
     let (facts, members) = (limits.block_coarsening, finished.members());
-    if facts.work_groups <= 1 || !group.layout.domain.keeps_work_groups() {
+    if facts.work_groups <= 1 || !waits_together(context)? {
         return Ok(None);
-    }
-    let mut waits = barriers;
-    for (submission, member) in (group.start..).zip(members) {
-        let why = |why| AloneReason::Member { submission, why };
-        let Ok(normal) = &member.kernel.normal else { return Ok(None) };
-        let branches = resolved.get(submission - group.start).map_or(&[][..], Vec::as_slice);
-        let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
-            [] => Err(alone),
-            _ => normal.waits_without(branches),
-        });
-        let own = own.map_err(why)?;
-        if own && is_guarded(&group.layout, member) && !mutant!(BarriersMayPart) {
-            return Err(AloneReason::Guarded { submission });
-        }
-        waits |= own;
-    }
-    if !waits {
-        return Ok(None);
-    }
-    if !group.trusted.is_empty() {
-        return Err(AloneReason::Trusted);
     }
     let counts = group.layout.shape.groups;
     let kernels = members.iter().filter_map(|member| member.kernel.normal.as_ref().ok());
@@ -99,6 +78,38 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
         groups = groups.next_power_of_two() / 2;
     }
     Err(why)
+}
+
+/// Whether several work-groups can be done side by side, which then wait at the same barriers, or why not. `false`: there are none, or some work-groups
+/// are not the members'.
+pub(in crate::plan) fn waits_together(context: &Context<'_>) -> Result<bool, AloneReason> {
+    let Context { finished, resolved, barriers, .. } = *context;
+    let Finished { group, .. } = finished;
+    if !group.layout.domain.keeps_work_groups() {
+        return Ok(false);
+    }
+    let mut waits = barriers;
+    for (submission, member) in (group.start..).zip(finished.members()) {
+        let why = |why| AloneReason::Member { submission, why };
+        let Ok(normal) = &member.kernel.normal else { return Ok(false) };
+        let branches = resolved.get(submission - group.start).map_or(&[][..], Vec::as_slice);
+        let own = normal.waits_in_coarsened_blocks().or_else(|alone| match branches {
+            [] => Err(alone),
+            _ => normal.waits_without(branches),
+        });
+        let own = own.map_err(why)?;
+        if own && is_guarded(&group.layout, member) && !mutant!(BarriersMayPart) {
+            return Err(AloneReason::Guarded { submission });
+        }
+        waits |= own;
+    }
+    if !waits {
+        return Ok(false);
+    }
+    if !group.trusted.is_empty() {
+        return Err(AloneReason::Trusted);
+    }
+    Ok(true)
 }
 
 /// Whether the loops stay within the driver's limit of iterations when they run for `groups` work-groups, one after another, as serialized constructs

@@ -66,14 +66,20 @@ fn cheapest(finished: &Finished<'_>, candidates: Vec<Candidate>) -> Option<Candi
     legal.min_by_key(|one| one.cost(finished))
 }
 
-/// Thread coarsening of work-groups: several of them in one, each a sub-group; work-groups of one sub-group; work-groups of fewer invocations.
+/// Thread coarsening of work-groups: several of them in one, each a sub-group, or several in each sub-group; work-groups of one sub-group; work-groups of
+/// fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
     let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
     let Finished { float, limits, .. } = context.finished;
     let size = Some(limits.thread_coarsening.subgroup).filter(|&size| size > 1);
-    let lanes = size.map(|size| threads.clone().in_subgroup(size));
+    let lanes = size.map(|size| threads.schedule.clone().in_subgroup(size));
     let mut candidates = Vec::new();
-    if let Some(lanes) = lanes.filter(|lanes| context.finished.allows(lanes)) {
+    let lanes = lanes.filter(|lanes| context.finished.allows(lanes));
+    let several = lanes.as_ref().and_then(|lanes| {
+        let groups = thread_coarsening::side_by_side(context, &threads)?;
+        Some(lanes.clone().coarsen_blocks(BlockCoarsening { groups, axis: 0, total: None }))
+    });
+    for lanes in [several, lanes].into_iter().flatten() {
         let mut push = context.push.clone();
         let shuffles = limits.thread_coarsening.shuffles;
         // No compiler saw through what went through shared memory.
@@ -83,16 +89,15 @@ fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReaso
         candidates.extend(packed(context, &alone));
         candidates.push(alone);
     }
-    candidates.push(Candidate::of_group(context, threads));
+    candidates.push(Candidate::of_group(context, threads.schedule));
     Ok(candidates)
 }
 
 /// A sub-group per work-group.
 fn packed(context: &Context<'_>, alone: &Candidate) -> Option<Candidate> {
     let mut push = alone.push.clone()?;
-    let several = alone.schedule.thread_coarsening()?;
-    let groups = thread_coarsening::packing(context, several, context.has_room(&push))?;
-    let count = alone.groups[0];
+    let groups = thread_coarsening::packing(context, &alone.schedule, context.has_room(&push))?;
+    let [count, ..] = alone.schedule.dispatch(alone.groups);
     let total = (!count.is_multiple_of(groups)).then(|| push.add_total(count));
     let schedule = alone.schedule.clone().pack(Packing { groups, total });
     Some(Candidate {

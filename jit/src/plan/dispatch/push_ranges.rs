@@ -15,7 +15,7 @@
 
 use crate::analysis::access::PushUse;
 use crate::plan::input::submission::Submission;
-use crate::plan::output::recipe::{Member, PushRange, Recipe, Unroll};
+use crate::plan::output::recipe::{PushRange, Recipe, Unroll};
 
 /// The ranges for a recipe.
 pub(crate) fn of(recipe: &Recipe, members: &[Submission]) -> Vec<PushRange> {
@@ -27,7 +27,8 @@ pub(crate) fn of(recipe: &Recipe, members: &[Submission]) -> Vec<PushRange> {
         if !member.unroll.iter().any(is_done_by_some) {
             continue;
         }
-        for (slot, number) in planned(member, submission) {
+        for (at, number) in planned(submission) {
+            let Some(&slot) = member.push.get(at) else { continue };
             let is_known = found.iter().any(|range| range.slot == slot);
             if !is_known && (1..invocations).contains(&number) {
                 let greatest = match mutant!(RowsEndAtMultiples) {
@@ -46,20 +47,27 @@ fn is_done_by_some(how: &Unroll) -> bool {
     matches!(how, Unroll::Whole { sure: 0, most: 1, .. })
 }
 
-/// The slots of push constants that a plan depends on, and their numbers.
-fn planned<'a>(member: &'a Member, submission: &'a Submission) -> impl Iterator<Item = (u16, u32)> + 'a {
+/// The longest row of a member that is shorter than its work-groups of `invocations`, by the numbers of the call.
+pub(crate) fn short_row(submission: &Submission, loops: &[Unroll], invocations: u32) -> Option<u32> {
+    let numbers = planned(submission).map(|(_, number)| number);
+    let rows = numbers.filter(|number| (1..invocations).contains(number));
+    if loops.iter().any(is_done_by_some) { rows.max() } else { None }
+}
+
+/// Push constants that a plan depends on, by their places among those of the kernel, and their numbers.
+fn planned(submission: &Submission) -> impl Iterator<Item = (usize, u32)> {
     let kernel = &submission.kernel;
     let leaves = match kernel.normal.as_ref().map(|normal| &normal.analysis.push) {
         Ok(PushUse::Leaves(leaves)) => leaves.as_slice(),
         _ => &[],
     };
-    let words = leaves.iter().zip(&member.push).filter(|(leaf, _)| {
+    let words = leaves.iter().enumerate().filter(|(_, leaf)| {
         leaf.size == 4
             && !kernel.zeros.contains(&leaf.offset)
             && kernel.planned_push().contains(&(leaf.offset, 32))
     });
-    words.filter_map(|(leaf, &slot)| {
+    words.filter_map(|(at, leaf)| {
         let bytes = submission.push.get(leaf.offset as usize..)?.first_chunk()?;
-        Some((slot, u32::from_le_bytes(*bytes)))
+        Some((at, u32::from_le_bytes(*bytes)))
     })
 }

@@ -15,8 +15,8 @@ use crate::analysis::affine::Atom;
 use crate::analysis::evaluate::AccessForm;
 use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::NormalKernel;
-use crate::plan::dispatch::block_coarsening;
 use crate::plan::dispatch::context::{Context, Finished};
+use crate::plan::dispatch::{block_coarsening, push_ranges};
 use crate::plan::grouping::group::Group;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::{Internalization, Submission};
@@ -27,8 +27,17 @@ use crate::schedule::Schedule;
 /// Most invocations of the kernels that one does: the code grows with them.
 const MOST: u32 = 32;
 
+/// Work-groups of fewer invocations.
+pub(crate) struct CoarsenedThreads {
+    pub(crate) schedule: Schedule,
+    /// Invocations that one does.
+    pub(crate) several: u32,
+    /// Bytes of private variables of all of these, and of what their loads have in flight.
+    private: u64,
+}
+
 /// The schedule in which work-groups have fewer invocations, each doing the work of several, if that gains anything.
-pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
+pub(crate) fn choose(context: &Context<'_>) -> Option<CoarsenedThreads> {
     let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
     let Finished { group, granted, limits, .. } = finished;
     let (facts, members) = (limits.thread_coarsening, finished.members());
@@ -68,29 +77,77 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<Schedule> {
         waits |= own;
     }
     let private = block_coarsening::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
-    let fits = private.max(loaded) * u64::from(several) <= u64::from(facts.private_bytes)
+    let private = private.max(loaded) * u64::from(several);
+    let fits = private <= u64::from(facts.private_bytes)
         && limits.max_loop_rounds.is_none_or(|limit| block_coarsening::fits(group, several, limit));
-    (waits && group.trusted.is_empty() && fits).then_some(schedule)
+    (waits && group.trusted.is_empty() && fits).then_some(CoarsenedThreads { schedule, several, private })
 }
 
-/// How many of the kernels' work-groups, of one sub-group each, are in one; `has_room` says whether there is room for a number to pass: that of the
-/// work-groups, where it is no multiple.
-pub(crate) fn packing(context: &Context<'_>, several: u32, has_room: bool) -> Option<u32> {
+/// Most elements of a row for each lane of a sub-group that does several of them: those of longer ones are enough to have in flight.
+const FEW: u32 = 2;
+
+/// How many work-groups a sub-group does side by side, if that is more than one. Trees of short rows wait for each step, and what is loaded for one row
+/// is too little to have in flight. Measured (`docs/journal.md`).
+pub(crate) fn side_by_side(context: &Context<'_>, threads: &CoarsenedThreads) -> Option<u32> {
+    let Context { finished, unrolled, .. } = *context;
+    let Finished { group, limits, .. } = finished;
+    let facts = limits.thread_coarsening;
+    let size = group.layout.shape.local[0];
+    let loops = (0..).map(|number: usize| unrolled.get(number).map_or(&[][..], Vec::as_slice));
+    let rows = { finished.members().iter().zip(loops) }
+        .filter_map(|(member, loops)| push_ranges::short_row(member, loops, size));
+    let are_short = rows.max().is_some_and(|row| row.div_ceil(facts.invocations) <= FEW);
+    if !facts.any_loops && (!are_short || gathers(&finished)) {
+        return None;
+    }
+    let groups = group.layout.shape.groups;
+    let all = groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    let fits = |&several: &u32| {
+        groups[0].is_multiple_of(several)
+            && all / u64::from(several) >= u64::from(facts.least)
+            && threads.several * several <= MOST
+            && threads.private * u64::from(several) <= u64::from(facts.private_bytes)
+            && limits.max_loop_rounds.is_none_or(|limit| {
+                block_coarsening::fits(group, threads.several.saturating_mul(several), limit)
+            })
+    };
+    let powers = (1..MOST.ilog2()).rev().map(|n| 1 << n).filter(|&several| several <= facts.side_by_side);
+    let several = powers.into_iter().find(fits)?;
+    block_coarsening::waits_together(context).is_ok_and(|waits| waits).then_some(several)
+}
+
+/// Whether a member loads at an index that it loads, which it then waits for, one row after another.
+fn gathers(finished: &Finished<'_>) -> bool {
+    let Finished { group, granted, .. } = *finished;
+    let is_inside = |buffer| granted.iter().any(|g| g.buffer == buffer);
+    finished.members().iter().zip(&group.forms).any(|(one, forms)| {
+        let Ok(analysis) = analysis_of(one) else { return true };
+        analysis.accesses.iter().zip(forms).any(|(access, form)| {
+            let is_load = access.kind != AccessKind::Write && !form.never;
+            is_load && form.unknown && !is_inside(one.args[access.binding].buffer)
+        })
+    })
+}
+
+/// How many sub-groups, which do a work-group of the kernels each, or several, are in one work-group; `has_room` says whether there is room for a number
+/// to pass: theirs, where it is no multiple.
+pub(crate) fn packing(context: &Context<'_>, lanes: &Schedule, has_room: bool) -> Option<u32> {
     let Finished { group, granted, limits, .. } = context.finished;
     let facts = limits.thread_coarsening;
-    let shape = group.layout.shape;
+    let each = lanes.groups_per_work_group();
     let shared = block_coarsening::shared_bytes(context.finished.members(), granted);
-    let left = shape.local[0] / several;
+    let shared = shared.saturating_mul(each.into());
+    let (left, groups) = (lanes.work_group()[0], lanes.dispatch(group.layout.shape.groups));
     let most = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
-    let all = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    let all = groups.iter().map(|&n| u64::from(n)).product::<u64>();
     let mut packed = facts.packed.min(MOST).next_power_of_two();
     while packed > 1 {
         let fits = packed <= facts.packed.min(limits.max_subgroups)
             && left.saturating_mul(packed) <= most
             && shared.saturating_mul(packed.into()) <= u64::from(limits.max_shared_bytes)
             && all >= u64::from(facts.least)
-            && packed <= shape.groups[0]
-            && (has_room && facts.uniform || shape.groups[0].is_multiple_of(packed));
+            && packed <= groups[0]
+            && (has_room && facts.uniform || groups[0].is_multiple_of(packed));
         if fits {
             return Some(packed);
         }

@@ -142,6 +142,8 @@ pub struct ThreadCoarseningLimits {
     pub shuffles: bool,
     /// Most of such work-groups in one, a sub-group for each; 0 and 1: each is one.
     pub packed: u32,
+    /// Most work-groups that such a sub-group does side by side; 0 and 1: each does one.
+    pub side_by_side: u32,
     /// Invocations of a sub-group that take the same way stay together (`VK_KHR_shader_subgroup_uniform_control_flow`), so some sub-groups may have
     /// nothing to do: the number of work-groups need not be a multiple of `packed`.
     pub uniform: bool,
