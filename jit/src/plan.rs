@@ -31,6 +31,7 @@ pub use input::options::{FloatMode, FuseOptions, Policy};
 pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
+pub use input::uses::with_settled_numbers;
 pub use output::changed::CodeChange;
 pub use output::ingredients::Ingredients;
 pub use output::members::Members;

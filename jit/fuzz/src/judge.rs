@@ -8,7 +8,7 @@ use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
     BlockCoarseningLimits, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote,
     ShapeLimits, Step, Submission, ThreadCoarseningLimits, UnrollLimits, closed, overwrites, plan,
-    plan_unfused,
+    plan_unfused, with_settled_numbers,
 };
 
 use crate::again;
@@ -426,7 +426,7 @@ impl Reference {
 
     /// Judges what is said about overwriting: every byte of the range has to be written.
     fn overwritten(&self) -> Result<(), Failure> {
-        for (number, submission) in self.case.submissions.iter().enumerate() {
+        for (number, submission) in with_settled_numbers(&self.case.submissions).iter().enumerate() {
             for (at, arg) in submission.args.iter().enumerate() {
                 if !overwrites(submission, at, &self.case.limits) {
                     continue;

@@ -15,7 +15,7 @@ use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions};
 use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
-use crate::plan::input::uses::Uses;
+use crate::plan::input::uses::{Uses, with_settled_numbers};
 use crate::plan::output::plan::{Plan, PlanError};
 use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
@@ -67,6 +67,7 @@ fn plan_any(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Resu
 /// # Errors
 /// As [`plan`].
 fn plan_all(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let list = &*with_settled_numbers(list);
     let mut best = plan_in_any_order(list, options, limits)?;
     if options.no_rewrites || options.apart {
         return Ok(best);

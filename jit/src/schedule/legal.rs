@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | grid | items by number keep the grid as it is | they have no work-groups of members that could be coarsened or packed |
 //! | grid | one digit under the grid, in one dimension | the number that the tail compares is that of one dimension |
-//! | grid | … or work-groups side by side in lanes, of which several sub-groups are in one work-group; no remainder | sub-groups that do nothing are whole ones |
+//! | grid | … or work-groups side by side in lanes, with several sub-groups in one work-group; no remainder | sub-groups that do nothing are whole ones |
 //! | work-group | the digits of a local axis make up its size | else some local ids would have no invocation, or several |
 //! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
 //! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |

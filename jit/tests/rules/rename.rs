@@ -75,6 +75,20 @@ fn value(behind: impl FnOnce(Lab) -> Lab) -> Lab {
 }
 
 probes! {
+    /// What the host wrote says which branch is taken, as long as the list does not write there.
+    fn numbers_that_the_list_writes_do_not_say_what_is_overwritten() {
+        let guarded = kernel("a z", "16", "if (a[0] >= 8u) { return; } z[gid.x] = a[1];");
+        let set = kernel("z", "16", "z[gid.x] = 100u;");
+        let list = |is_set: bool| {
+            let lab = Lab::rewriting(64).known(3, &[1, 2]).submit(&mirrored(), WHOLE, &[0, 1], &[]);
+            let lab = lab.submit(&mirrored_back(), WHOLE, &[1, 2], &[]);
+            let lab = if is_set { lab.submit(&set, [1, 1, 1], &[3], &[]) } else { lab };
+            lab.submit(&guarded, WHOLE, &[3, 1], &[]).check()
+        };
+        list(false).renamed(&[(1, &[0, 1], &[2])]);
+        list(true).renamed(&[]);
+    }
+
     fn of_two_buffers_by_turns_only_the_last_values_are_written() {
         Lab::rewriting(64)
             .submit(&flat(), WHOLE, &[0, 1], &[])

@@ -106,7 +106,7 @@ pub struct ShapeLimits {
     pub superword: u32,
     /// Fewest invocations that are to be left of a work-group for that.
     pub lanes: u32,
-    /// Most conditions of all its items, where these are in registers of which there are few.
+    /// Most conditions of all its items, where these take scarce registers.
     pub conditions: Option<u32>,
 }
 

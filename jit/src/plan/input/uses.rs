@@ -1,5 +1,7 @@
 //! The uses of each buffer of a list, gathered once, so that a list of n submissions is not searched n times.
 
+use std::borrow::Cow;
+
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
@@ -21,6 +23,24 @@ pub(crate) struct Uses {
     addressed: bool,
     /// Some kernel follows device addresses.
     follows_addresses: bool,
+}
+
+/// The list without numbers of buffers that it writes: what a submission finds there may be another number, also where it is looked at by itself.
+#[must_use]
+pub fn with_settled_numbers(list: &[Submission]) -> Cow<'_, [Submission]> {
+    let uses = Uses::of(list);
+    let is_settled = |arg: &Arg| {
+        let is_written = uses.written.contains(&arg.buffer) && !mutant!(CellsNeverChange);
+        let may_be_reached = uses.follows_addresses && !mutant!(AddressesWriteNoNumbers);
+        arg.numbers.is_none() || !is_written && !may_be_reached
+    };
+    if list.iter().flat_map(|one| &one.args).all(is_settled) {
+        return Cow::Borrowed(list);
+    }
+    let mut settled = list.to_vec();
+    let args = settled.iter_mut().flat_map(|one| &mut one.args);
+    args.filter(|arg| !is_settled(arg)).for_each(|arg| arg.numbers = None);
+    Cow::Owned(settled)
 }
 
 impl Uses {
