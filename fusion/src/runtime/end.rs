@@ -20,7 +20,7 @@ use crate::{
     },
     report::{
         list::{FusionReport, Reported, Summary},
-        outcome::{CancelCause, Outcome},
+        outcome::CancelCause,
         stats::Stats,
     },
     runtime::{
@@ -137,7 +137,7 @@ impl QueueState {
     fn completed(&mut self, submitted: Submitted, summary: Arc<Summary>) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
         let mut followed = list.followed?;
-        list.completion.settle_run(submitted, summary);
+        list.completion.settle(|| Settled::of_run(submitted, summary));
         self.completion = Some(list.completion.clone());
         let buffers = followed.starts_over();
         Some((list.completion, (self.predicted.replace(followed), buffers)))
@@ -154,9 +154,17 @@ impl ContextInner {
         })
     }
 
-    /// Ends the list that an event is of, unless it has ended.
-    pub(crate) fn end_list_of(&self, event: &EventInner, end: &End) -> Result<(), Error> {
-        self.end(&event.origin, end, Some(event)).map(drop)
+    /// Cancels the list that an event is of, unless it has ended. What fails in it is an affair of its events, and of anyone who reads what
+    /// it should have written; an error is that this thread builds that list.
+    pub(crate) fn cancel_list_of(&self, event: &EventInner, cause: CancelCause) -> Result<(), Error> {
+        match self.end(&event.origin, &End::Cancel(cause), Some(event)) {
+            Err(Error::OwnList) => Err(Error::OwnList),
+            Err(error) => {
+                tracing::debug!(%error, %cause, "a list that was in the way failed");
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+        }
     }
 
     pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
@@ -284,8 +292,7 @@ impl ContextInner {
         let ending = Ending { context: self, queue, list };
         let result = match end {
             End::Unrun => {
-                let result = Err(Arc::new(Error::from(FusionError::NotRun)));
-                list.settle(Settled::new(result, Outcome::Failed, None));
+                list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
                 Ok(())
             }
             _ => self.run_list(&ending, end, kept),
@@ -389,7 +396,7 @@ impl ContextInner {
     fn fail_list(&self, list: &List, error: &Error) {
         tracing::error!(%error, submissions = list.entries.len(), "a fusion list could not be run");
         list.entries.iter().for_each(Entry::lose);
-        list.settle(Settled::new(Err(Arc::new(error.clone())), Outcome::Failed, None));
+        list.completion.settle(|| Settled::failed(error.clone()));
     }
 }
 
@@ -424,10 +431,6 @@ impl List {
         self.entries.iter().flat_map(|entry| &entry.buffers)
     }
 
-    pub(crate) fn settle(&self, settled: Settled) {
-        self.completion.settle(settled);
-    }
-
     /// Says of a list what became of it, and counts it.
     pub(crate) fn settle_ran(
         &self,
@@ -439,7 +442,7 @@ impl List {
         let outcome = report.outcome.clone();
         counts.list(&outcome);
         let report = (report.dispatches > 0 || failed.is_empty()).then(|| Reported::Made(Arc::new(report)));
-        self.settle(Settled { failed, ..Settled::new(result, outcome, report) });
+        self.completion.settle(|| Settled { failed, ..Settled::new(result, outcome, report) });
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    event::{Event, EventInner},
+    event::Event,
     queues::QueueCell,
     schedule::{List, Mode, QueueState, Schedule},
 };
@@ -91,14 +91,14 @@ impl List {
 
     /// Counts a request that agrees, and holds its buffers.
     #[inline]
-    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<(Arc<EventInner>, u32)> {
+    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let followed = self.followed.as_mut()?;
         let at = followed.at;
         if !after.is_empty() {
             followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
         }
         followed.count(request);
-        Some((self.completion.clone(), at as u32))
+        Some(Event::of_some(self.completion.clone(), at..at + 1))
     }
 
     /// Makes entries of the requests that were only counted. Afterwards the list follows no graph.
@@ -111,13 +111,13 @@ impl List {
 
 impl QueueCell {
     /// As [`Schedule::follow`], of the list that is followed or predicted on memory that the queue owns. Nothing but the queue is
-    /// locked. Returns the event of the list, and the place of the submission in it.
+    /// locked.
     pub(crate) fn follow(
         &self,
         contents: &AtomicU64,
         request: &mut Request<'_>,
         after: &[Event],
-    ) -> Option<(Arc<EventInner>, u32)> {
+    ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
         let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
@@ -155,8 +155,7 @@ impl Schedule {
         if !self.is_free(queue.id, given, || cached.touches(*at, buffers, request)) {
             return None;
         }
-        let (completion, at) = list.count(request, after)?;
-        Some(Event::of_one(completion, at))
+        list.count(request, after)
     }
 
     /// The graph of a request outside fusion mode, if there is one that can be launched now; with its buffers, and other push constants.

@@ -26,7 +26,6 @@ use crate::{
     report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
-        end::End,
         event::{EventInner, HostDone},
         queues::QueueCell,
     },
@@ -301,12 +300,7 @@ impl ContextInner {
             schedule.revoke(buffers.clone().filter(others));
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                // What fails in that list is an affair of its events, and of anyone who reads what it should have written.
-                match self.end_list_of(&event, &End::Cancel(cause)) {
-                    Err(Error::OwnList) => return Err(Error::OwnList),
-                    Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),
-                    Ok(()) => {}
-                }
+                self.cancel_list_of(&event, cause)?;
                 schedule = self.lock();
                 continue;
             }

@@ -15,7 +15,7 @@ use crate::{
     runtime::{
         check::{Checked, check, readable},
         commit::Piece,
-        end::{End, Keep},
+        end::Keep,
         event::{Done, Event, EventInner, Settled},
         schedule::{Mode, Rule, Tasks},
     },
@@ -61,10 +61,10 @@ impl Queue {
         }
         let origin = &self.inner.origin;
         if handler.is_plain()
-            && let Some((list, at)) =
+            && let Some(event) =
                 origin.follow(&self.inner.context.contents, &mut handler.request, &handler.after)
         {
-            return Ok(Event::of_one(list, at));
+            return Ok(event);
         }
         if let Some(event) = self.again(&mut handler) {
             return Ok(event);
@@ -109,9 +109,8 @@ impl Queue {
         loop {
             // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
             for event in after.iter().filter(|event| event.inner.origin.id != self.inner.id) {
-                if let Err(error) = context.end_list_of(&event.inner, &End::Cancel(CancelCause::OtherQueue)) {
-                    tracing::debug!(%error, "a list that has to come first failed");
-                }
+                // A list that this thread builds itself is found below.
+                let _ = context.cancel_list_of(&event.inner, CancelCause::OtherQueue);
             }
             let mut schedule = context.observe(
                 &entry.touches,
