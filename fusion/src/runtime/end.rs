@@ -8,7 +8,7 @@ use std::{
 
 use super::prepare::{Goal, Prepared};
 use crate::{
-    code::build::{builder, caught},
+    code::build::{attempted, builder},
     error::{BuildError, Error, FusionError, Unreadable},
     jit::{Reason, Way},
     options::fusion::FusionProperties,
@@ -74,47 +74,33 @@ pub(crate) enum Keep<'a> {
     Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Escapes),
 }
 
-/// The graph of what is about to run.
-#[derive(Debug)]
-pub(crate) enum Made {
-    Cached(Box<CachedGraph>, Buffers),
-    Pinned(Box<Graph>),
-}
-
 impl Keep<'_> {
-    /// The graph of what is about to run, if it is worth one.
-    pub(crate) fn make(&self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<Made> {
-        match self {
-            Keep::Cached(properties) => {
-                let (signature, buffers) = Signature::of(ran.entries, *properties)?;
-                if !schedule.cache.seen(&signature, ran.flow?) {
-                    return None;
+    /// Keeps the graph of what is about to run, if it is worth one. Should it fail to run, it is the graph of the list even so.
+    pub(crate) fn keep(self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<()> {
+        let properties = match self {
+            Keep::No => return None,
+            Keep::Pinned((slot, nodes), buffers, escapes) => {
+                if slot.get().is_none() {
+                    let on = (nodes.clone(), buffers);
+                    // Another thread may be faster.
+                    let _ = slot.set(Graph::of(context, ran, on, (escapes, Vec::new()))?);
                 }
-                let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
-                let views = signature.views.clone();
-                let escapes = views.iter().map(|view| view.escapes).collect();
-                let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
-                let choice = ran.report.and_then(|report| report.choice.as_ref());
-                let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
-                let cached = CachedGraph::new(context.token, signature, graph, is_watched);
-                Some(Made::Cached(Box::new(cached), buffers))
+                return None;
             }
-            Keep::Pinned((slot, nodes), buffers, escapes) if slot.get().is_none() => {
-                let (on, planned_for) = (((*nodes).clone(), *buffers), (escapes.clone(), Vec::new()));
-                Graph::of(context, ran, on, planned_for).map(|graph| Made::Pinned(Box::new(graph)))
-            }
-            Keep::No | Keep::Pinned(..) => None,
+            Keep::Cached(properties) => properties,
+        };
+        let (signature, buffers) = Signature::of(ran.entries, properties)?;
+        if !schedule.cache.seen(&signature, ran.flow?) {
+            return None;
         }
-    }
-
-    /// Keeps it, now that it has run.
-    pub(crate) fn keep(self, schedule: &mut Schedule, made: Made) {
-        match (made, self) {
-            (Made::Cached(cached, buffers), _) => schedule.cache.put(*cached, &buffers),
-            // Another thread may have been faster.
-            (Made::Pinned(graph), Keep::Pinned((slot, _), ..)) => drop(slot.set(*graph)),
-            (Made::Pinned(_), _) => {}
-        }
+        let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
+        let views = signature.views.clone();
+        let escapes = views.iter().map(|view| view.escapes).collect();
+        let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
+        let choice = ran.report.and_then(|report| report.choice.as_ref());
+        let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
+        schedule.cache.put(CachedGraph::new(context.token, signature, graph, is_watched), &buffers);
+        Some(())
     }
 }
 
@@ -170,7 +156,7 @@ impl ContextInner {
     pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
         if let End::Complete(properties) = end {
             // What is left is dropped where the state is not locked any more.
-            let ended = self.relaunch_list(queue, &mut queue.state(), properties);
+            let ended = self.launch_list(None, (queue, &mut queue.state()), properties);
             if let Some((completion, _)) = ended {
                 return Ok(Ended::Already(completion));
             }
@@ -188,7 +174,7 @@ impl ContextInner {
             }
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
-                    self.launch_list(&mut schedule, (queue, &mut state), properties)
+                    self.launch_list(Some(&mut schedule), (queue, &mut state), properties)
             {
                 // These may be the last handles.
                 drop((state, schedule));
@@ -215,42 +201,33 @@ impl ContextInner {
             }
         };
         drop(schedule);
-        self.plan_and_launch(queue, &list, end, None)?;
+        let keep = match end {
+            End::Complete(properties) => Keep::Cached(Some(properties)),
+            _ => Keep::No,
+        };
+        self.plan_and_launch(queue, &list, end, keep)?;
         Ok(Ended::Now(list))
     }
 
-    /// Launches the graph that a list follows, without the schedule, if it repeats what was launched before and nothing came between.
-    #[inline]
-    fn relaunch_list(
-        &self,
-        queue: &QueueCell,
-        state: &mut QueueState,
-        properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(List { followed, .. }) = &state.mode else { return None };
-        let followed = followed.as_ref()?;
-        let changes = self.contents.load(Acquire);
-        let is_it = followed.pushes.is_empty()
-            && followed.is_in_force(changes)
-            && followed.ends(properties)
-            && !self.judged.any_dropped();
-        if !is_it {
-            return None;
-        }
-        let of = (&followed.cached.graph, &**followed.exec.as_ref()?);
-        let (submitted, summary) = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
-        state.completed(submitted, summary)
-    }
-
-    /// Launches the graph that a list follows, if it is the whole of one. What is left is to be dropped where no lock is held.
+    /// Launches the graph that a list follows, if it is the whole of one. Without the schedule, only where it repeats what was launched before
+    /// and nothing came between. What is left is to be dropped where no lock is held.
     fn launch_list(
         &self,
-        schedule: &mut Schedule,
+        schedule: Option<&mut Schedule>,
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
         let followed = followed.as_mut()?;
+        let Some(schedule) = schedule else {
+            let is_it = followed.pushes.is_empty()
+                && followed.is_in_force(self.contents.load(Acquire))
+                && followed.ends(properties)
+                && !self.judged.any_dropped();
+            let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
+            let (submitted, summary) = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
+            return state.completed(submitted, summary);
+        };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
         if !followed.ends(properties) {
             followed.follow(schedule.cache.completed_with(properties, followed)?);
@@ -279,34 +256,22 @@ impl ContextInner {
         state.completed(submitted, summary)
     }
 
-    /// Plans and launches a list that its queue holds as ending, and makes the queue usable again.
-    ///
-    /// A list that is kept has a place for its graph.
+    /// Plans and launches a list that its queue holds as ending, and makes the queue usable again: prepares it outside the lock, then
+    /// submits it and settles its events under it.
     pub(crate) fn plan_and_launch(
         &self,
         queue: &QueueCell,
-        list: &Arc<List>,
+        list: &List,
         end: &End,
-        kept: Option<Keep<'_>>,
+        keep: Keep<'_>,
     ) -> Result<(), Error> {
-        let ending = Ending { context: self, queue, list };
-        let result = match end {
-            End::Unrun => {
-                list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
-                Ok(())
-            }
-            _ => self.run_list(&ending, end, kept),
-        };
-        drop(ending);
-        result
-    }
-
-    /// Prepares the list outside the lock, then submits it and settles its events under it.
-    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Keep<'_>>) -> Result<(), Error> {
-        let (queue, list) = (ending.queue, ending.list);
-        let prepared =
-            caught(|| self.prepare(list, end, if kept.is_some() { Goal::Kept } else { Goal::Run }))
-                .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
+        let _ending = Ending { context: self, queue, list };
+        if matches!(end, End::Unrun) {
+            list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
+            return Ok(());
+        }
+        let goal = if matches!(keep, Keep::Pinned(..)) { Goal::Kept } else { Goal::Run };
+        let prepared = attempted(|| list.label(), || self.prepare(list, end, goal));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end.properties()) {
             (Err(error), Some(_)) => {
@@ -319,11 +284,6 @@ impl ContextInner {
             if let Some(first) = prepared.verify.take() {
                 return self.run_first(queue, list, prepared, first);
             }
-            let keep = match (kept, end) {
-                (Some(kept), _) => kept,
-                (None, End::Complete(properties)) => Keep::Cached(Some(properties)),
-                _ => Keep::No,
-            };
             self.submit_list(&mut self.lock(), queue, list, prepared, keep)
         });
         match ran {
@@ -349,17 +309,20 @@ impl ContextInner {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
             let writes = list.kept_inside(&pieces, &report.plan);
-            let readies = self.ready(schedule, pieces, list.buffers(), &list.entries)?;
+            let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
-            let is_recorded = waits.is_empty() && !readies.is_empty() && self.programs.keeps();
-            // What follows from numbers that the plan does not depend on would not hold with others.
-            let entries =
-                if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };
-            let made = planned.filter(|_| is_recorded).and_then(|flow| {
-                let (entries, report) = (&**entries, Some(&report));
-                let ran = Ran { entries, writes: &writes, readies: &readies, report, flow: Some(&flow) };
-                keep.make(self, schedule, ran)
-            });
+            if let Some(flow) = &planned
+                && waits.is_empty()
+                && !readies.is_empty()
+                && self.programs.keeps()
+            {
+                let (writes, report, flow) = (&*writes, Some(&report), Some(flow));
+                // What follows from numbers that the plan does not depend on would not hold with others.
+                let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
+                let entries: Cow<'_, [Entry]> =
+                    if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
+                keep.keep(self, schedule, Ran { entries: &entries, writes, readies: &readies, report, flow });
+            }
             let profile = is_profiled || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
             if let Some(turn) = turn {
@@ -367,9 +330,6 @@ impl ContextInner {
                 submitted.profile.take_if(|_| !is_profiled);
             }
             self.note_writes(list, &writes, true);
-            if let Some(made) = made {
-                keep.keep(schedule, made);
-            }
             Done::Gpu(submitted)
         };
         tracing::info!(
@@ -422,10 +382,6 @@ impl Drop for Ending<'_> {
 }
 
 impl List {
-    fn without_numbers(&self) -> Vec<Entry> {
-        self.entries.iter().cloned().map(Entry::without_numbers).collect()
-    }
-
     /// The buffers of all submissions.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &Arc<BufferInner>> + Clone {
         self.entries.iter().flat_map(|entry| &entry.buffers)

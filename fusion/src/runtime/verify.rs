@@ -81,7 +81,7 @@ impl ContextInner {
         // The results, whatever became of that.
         let submitted = {
             let mut schedule = self.lock();
-            let readies = self.ready(&mut schedule, plain.pieces, list.buffers(), &list.entries)?;
+            let readies = self.ready(&mut schedule, plain.pieces, &list.entries)?;
             self.commit(&mut schedule, queue, readies, &[], queue.profiling || self.profiling)?
         };
         let compared = ran.and_then(|(copies, point)| {
@@ -179,7 +179,7 @@ impl ContextInner {
             }
             self.transfer(&mut schedule.deps, lane, &Arc::from("first run"), &commands, &touches)?;
         }
-        let mut readies = self.ready(&mut schedule, pieces, list.buffers(), &list.entries)?;
+        let mut readies = self.ready(&mut schedule, pieces, &list.entries)?;
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {

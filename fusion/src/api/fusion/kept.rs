@@ -426,7 +426,7 @@ impl ContextInner {
             }
         };
         let end = End::Complete(kept.properties.clone());
-        self.plan_and_launch(origin, &list, &end, Some(keep))?;
+        self.plan_and_launch(origin, &list, &end, keep)?;
         Ok(Event::of_all(list.completion.clone()))
     }
 

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::Queue;
 use crate::{
     api::buffer::Buffer,
-    code::build::caught,
+    code::build::attempted,
     error::{BufferError, Error},
     report::outcome::CancelCause,
     runtime::{
@@ -232,5 +232,5 @@ fn run(
         gpu.wait_all(&points, None)?;
         task(&scope)
     };
-    caught(work).unwrap_or_else(|source| Err(Error::Build { kernel: "host task".to_owned(), source }))
+    attempted(|| "host task".to_owned(), work)
 }

@@ -157,25 +157,18 @@ impl Queue {
             let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
-                let step = context.plain_step(&entry, context.float)?;
-                let (program, _) = context.programs.program(&entry.label, &step)?;
-                let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-                let one = Piece::of(entry.label.clone(), &step, program, reaches, apart);
-                made = Some((one, Arc::new(PushFlow::of_one(&entry.submission, &step))));
+                let (step, piece, _) = context.plain_piece(&entry, context.float)?;
+                made = Some((piece, Arc::new(PushFlow::of_one(&entry.submission, &step))));
                 continue;
             };
-            let readies =
-                context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
-            let (keep, entries, writes) = (Keep::Cached(None), slice::from_ref(&entry), &*entry.writes());
-            let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
-            let is_kept = entry.after.points.is_empty() && context.programs.keeps();
-            let made = is_kept.then(|| keep.make(context, &mut schedule, ran)).flatten();
-            let waits = &entry.after.points;
+            let (entries, writes, waits) = (slice::from_ref(&entry), &*entry.writes(), &entry.after.points);
+            let readies = context.ready(&mut schedule, vec![piece], entries)?;
+            if waits.is_empty() && context.programs.keeps() {
+                let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
+                Keep::Cached(None).keep(context, &mut schedule, ran);
+            }
             let submitted = context.commit(&mut schedule, &self.inner, readies, waits, profile)?;
             entry.note_written(context);
-            if let Some(made) = made {
-                keep.keep(&mut schedule, made);
-            }
             return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
         }
     }

@@ -163,7 +163,7 @@ impl ContextInner {
         let (report, planned) = (prepared.report, prepared.planned);
         let writes = list.kept_inside(&prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
-        let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
+        let readies = self.ready(&mut schedule, prepared.pieces, &entries)?;
         let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
         let ran = Ran { entries, writes: &writes, readies: &readies, report, flow };
         let on = (kept.list.nodes.clone(), &kept.buffers);
