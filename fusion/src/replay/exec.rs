@@ -3,7 +3,7 @@
 //! | condition | kept as | who ends it | under |
 //! | --- | --- | --- | --- |
 //! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
-//! | no list of another queue and no host is on its memory | `owned` | what takes memory from its owner | the schedule |
+//! | no list of another queue and no host is on its memory | memory's [`Owner`](crate::submission::identity::Owner) | what takes memory from its owner | the schedule |
 //! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
 //! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
 //! | all of these, and no one has looked since | `relaunch` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
@@ -34,7 +34,7 @@ use crate::{
     submission::{
         dependencies::{Dependencies, Mark},
         device::Device,
-        identity::{HandleId, QueueId},
+        identity::HandleId,
         signature::Buffers,
     },
     sync::{Token, TokenCell, TokenId},
@@ -80,8 +80,6 @@ pub(crate) struct ExecState {
     pub(super) mark: Option<Mark>,
     /// What events of its launches report.
     pub(super) summary: Option<Arc<Summary>>,
-    /// A queue that had all of its memory to itself when this many memories had been taken from their owners.
-    pub(crate) owned: Option<(QueueId, u64)>,
 }
 
 /// What a launch counts as.

@@ -54,8 +54,6 @@ pub(crate) struct Schedule {
     /// Host tasks of queues that are gone, which may not be done yet, or failed and no one was notified.
     pub(crate) orphans: Tasks,
     next: u64,
-    /// How often a memory was taken from its owner.
-    pub(crate) revoked: u64,
     /// Executables that may have been launched without it.
     pub(crate) relaunched: Vec<Arc<GraphExec>>,
 }
@@ -158,7 +156,7 @@ impl Schedule {
     /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
     /// host. Only where others may have used the memory does it matter what is touched.
     pub(crate) fn is_free<'a>(
-        &mut self,
+        &self,
         queue: QueueId,
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl FnOnce() -> Touches,
@@ -167,33 +165,19 @@ impl Schedule {
             return true;
         }
         let touches = touches();
-        if Schedule::has_to_itself(queue, buffers.clone(), &touches) {
+        let is_allowed = |buffer: &&Arc<BufferInner>| {
+            buffer.shared.owner.allows(queue, is_written(buffer.shared.id, &touches))
+        };
+        if buffers.clone().all(|buffer| is_allowed(&buffer)) {
             return true;
         }
-        self.revoke(buffers.clone().filter(|buffer| !is_allowed(queue, buffer, &touches)));
+        buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
         let is_free =
             self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
         if is_free {
             self.give(queue, &touches, buffers);
         }
         is_free
-    }
-
-    /// Whether a queue may use memory without a look at what others list, as its only user or as one of several that read it.
-    pub(crate) fn has_to_itself<'a>(
-        queue: QueueId,
-        mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
-        touches: &[Touch],
-    ) -> bool {
-        buffers.all(|buffer| is_allowed(queue, buffer, touches))
-    }
-
-    /// Takes memory from its owner.
-    fn revoke<'a>(&mut self, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
-        for buffer in buffers {
-            buffer.shared.owner.revoke();
-            self.revoked += 1;
-        }
     }
 
     /// Lets a queue use memory that was taken from others: as the only one, or as one of several that read it.
@@ -237,11 +221,6 @@ impl Schedule {
     pub(crate) fn release(&mut self, id: u64) {
         self.holds.retain(|hold| hold.id != id);
     }
-}
-
-/// Whether a queue may use a buffer so without a look at what others do.
-fn is_allowed(queue: QueueId, buffer: &BufferInner, touches: &[Touch]) -> bool {
-    buffer.shared.owner.allows(queue, is_written(buffer.shared.id, touches))
 }
 
 /// Whether accesses write any of a memory.
@@ -297,7 +276,7 @@ impl ContextInner {
         loop {
             let others =
                 |buffer: &&Arc<BufferInner>| !except.is_some_and(|queue| buffer.shared.owner.is(queue));
-            schedule.revoke(buffers.clone().filter(others));
+            buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
                 self.cancel_list_of(&event, cause)?;

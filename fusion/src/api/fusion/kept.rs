@@ -472,24 +472,16 @@ impl ContextInner {
         if !origin.is_direct() {
             return None;
         }
+        let touches = || graph.nodes.all_touches(buffers).collect();
+        if !schedule.is_free(origin.id, buffers.iter(), touches) {
+            return None;
+        }
         let in_force = exec.filter(|exec| exec.is_in_force(self.contents.load(Acquire)));
-        let Schedule { deps, token, revoked, .. } = &mut *schedule;
-        // Where it had all of the memory to itself at an earlier launch and none was taken from its owner since, it still has.
-        let is_owned = exec.is_some_and(|exec| exec.state(token).owned == Some((origin.id, *revoked)));
-        let may_repeat = is_owned && !graph.has_numbers();
-        let repeats = in_force.is_some_and(|exec| may_repeat && exec.repeats(deps, token, origin.lane));
+        let Schedule { deps, token, .. } = &mut *schedule;
+        let may_repeat = in_force.filter(|_| !graph.has_numbers());
+        let repeats = may_repeat.is_some_and(|exec| exec.repeats(deps, token, origin.lane));
         if !repeats {
             schedule.settle_relaunches();
-        }
-        if !is_owned {
-            let touches = || graph.nodes.all_touches(buffers).collect();
-            if !schedule.is_free(origin.id, buffers.iter(), touches) {
-                return None;
-            }
-            if let Some(exec) = exec {
-                let is_owned = Schedule::has_to_itself(origin.id, buffers.iter(), &touches());
-                exec.state(&mut schedule.token).owned = is_owned.then_some((origin.id, schedule.revoked));
-            }
         }
         if !graph.finds_its_numbers(buffers, &schedule.deps) {
             return None;
