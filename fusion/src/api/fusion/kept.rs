@@ -433,14 +433,15 @@ impl ContextInner {
     /// Launches a kept list on its buffers. `None` where it has no graph, or something is in the way.
     fn launch_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let graph = kept.list.graph.get().filter(|_| !self.judged.any_dropped())?;
-        // If it enters fusion mode now, that is after this.
         let may = |summary: &Arc<Summary>| {
-            let may = origin.is_direct() && kept.exec.is_in_force(self.contents.load(Acquire));
+            let may = kept.exec.is_in_force(self.contents.load(Acquire));
             kept.event.get().filter(|event| may && event.is_of_launches(origin, summary)).cloned()
         };
+        let direct = origin.direct()?;
         if let Some((submitted, event)) = self.relaunch(origin, (graph, &kept.exec), may) {
             return Some(Event::of_run(event, submitted));
         }
+        drop(direct);
         let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
         let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, summary.clone()));
@@ -469,9 +470,8 @@ impl ContextInner {
     fn launch_kept(&self, origin: &Origin, launch: &Launch<'_>) -> Option<(Submitted, Arc<Summary>)> {
         let Launch { graph, buffers, exec, .. } = *launch;
         let mut schedule = self.lock_as_it_is();
-        if !origin.is_direct() {
-            return None;
-        }
+        // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
+        let _direct = origin.direct()?;
         let touches = || graph.nodes.all_touches(buffers).collect();
         if !schedule.is_free(origin.id, buffers.iter(), touches) {
             return None;
@@ -483,13 +483,8 @@ impl ContextInner {
         if !repeats {
             schedule.settle_relaunches();
         }
-        if !graph.finds_its_numbers(buffers, &schedule.deps) {
-            return None;
-        }
-        // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
-        let state = in_force.is_none().then(|| origin.state());
         let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
-        if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct) || !is_as_before()) {
+        if !graph.finds_its_numbers(buffers, &schedule.deps) || !(in_force.is_some() || is_as_before()) {
             return None;
         }
         self.launch(&mut schedule, origin, launch, repeats)

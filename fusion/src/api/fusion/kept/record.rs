@@ -3,7 +3,7 @@
 //! The program submits, and so it orders: nothing that it runs is in the dependency graph. What happens to contents happens when the
 //! list is recorded.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
 use ash::vk;
 use smallvec::SmallVec;
@@ -26,8 +26,7 @@ use crate::{
         end::End,
         event::EventInner,
         prepare::Goal,
-        queues::StateGuard,
-        schedule::{List, Mode, Rule, Schedule},
+        schedule::{List, QueueState, Rule, Schedule},
     },
     submission::{dependencies::Dependencies, entry::Entry},
     vk::{Point, RawCommandBuffer, Written},
@@ -123,15 +122,14 @@ impl ContextInner {
     fn locked_for<'a>(
         &'a self,
         kept: &'a Kept,
-    ) -> Result<(std::sync::MutexGuard<'a, Schedule>, Option<StateGuard<'a>>), Error> {
+    ) -> Result<(MutexGuard<'a, Schedule>, Option<MutexGuard<'a, QueueState>>), Error> {
         let id = kept.queue.inner.id;
-        let mut schedule = self.lock();
-        if kept.queue.inner.is_direct() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
-            let state = kept.queue.inner.state();
-            if matches!(state.mode, Mode::Direct) {
-                return Ok((schedule, Some(state)));
-            }
+        let schedule = self.lock();
+        let direct = kept.queue.inner.direct();
+        if direct.is_some() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
+            return Ok((schedule, direct));
         }
+        drop(direct);
         drop(schedule);
         let (touches, buffers) = (kept.touches(), kept.buffers.iter());
         Ok((self.observe(&touches, buffers, None, Rule::Conflict, CancelCause::Recorded)?, None))
