@@ -41,15 +41,6 @@ use crate::{
     vk::{CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
 
-/// Relaunches that make them worth allowing, which costs about as much as a launch.
-const WORTH: u64 = 16;
-
-/// Most launches for which an executable rests that was relaunched fewer times.
-const MOST_REST: u32 = 1 << 10;
-
-/// Where things are checked, executables are relaunched as often as they can be.
-const RESTS: bool = !cfg!(debug_assertions);
-
 /// A graph on certain buffers; in lines of memory of its own.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -60,7 +51,8 @@ pub(crate) struct GraphExec {
     /// for none.
     epoch: AtomicU64,
     state: TokenCell<ExecState>,
-    relaunch: Mutex<Relaunch>,
+    /// What it is launched with when it is launched without the schedule, where that is allowed.
+    relaunch: Mutex<Option<Allowed>>,
 }
 
 /// What is under the schedule's lock.
@@ -117,14 +109,6 @@ impl Past {
             counts.lists(outcome, times);
         }
     }
-}
-
-#[derive(Debug, Default)]
-struct Relaunch {
-    allowed: Option<Allowed>,
-    /// Launches with the schedule before it is tried again, and how many there were to be.
-    rest: u32,
-    rests: u32,
 }
 
 /// Launches without the schedule.
@@ -188,7 +172,7 @@ impl GraphExec {
         self.state.get(token)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Relaunch> {
+    fn lock(&self) -> MutexGuard<'_, Option<Allowed>> {
         self.relaunch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,7 +186,7 @@ impl GraphExec {
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
         let mut relaunch = self.lock();
-        let allowed = relaunch.allowed.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
+        let allowed = relaunch.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
         let result = may(&allowed.summary)?;
         let waits = allowed.in_order && device.gpu.done(allowed.lane) < allowed.point.value;
         let point = device.gpu.play_alone(allowed.lane, allowed.reusables[usize::from(waits)].as_ref()?)?;
@@ -212,7 +196,7 @@ impl GraphExec {
 
     /// Whether the schedule may not know of all its launches.
     pub(crate) fn is_relaunched(&self) -> bool {
-        self.lock().allowed.is_some()
+        self.lock().is_some()
     }
 
     /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
@@ -224,40 +208,32 @@ impl GraphExec {
             && !self.is_relaunched()
     }
 
-    /// Allows relaunches after a launch at a point, unless it rests. Whether it does.
+    /// Allows relaunches after a launch at a point. Whether it does.
     pub(crate) fn allow(
         &self,
         graph: &Graph,
         state: &ExecState,
         (past, point): (&Arc<TokenCell<Past>>, Point),
     ) -> bool {
-        let mut relaunch = self.lock();
-        if relaunch.rest > 0 {
-            relaunch.rest -= 1;
-            return false;
-        }
-        debug_assert!(relaunch.allowed.is_none(), "the schedule knows of its launches");
         let (Some(lane), Some(mark), Some(summary)) = (state.lane, state.mark, &state.summary) else {
             return false;
         };
         let reusables = [state.reusables[0].clone(), state.reusables[1].clone()];
         let (summary, tally, past) = (summary.clone(), graph.tally.clone(), past.clone());
         let in_order = graph.in_order;
-        relaunch.allowed =
-            Some(Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 });
+        let allowed = Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 };
+        let before = self.lock().replace(allowed);
+        debug_assert!(before.is_none(), "the schedule knows of its launches");
         true
     }
 
     /// Accounts for its launches without the schedule: afterwards there are none.
     pub(crate) fn settle(&self, deps: &mut Dependencies, token: &mut Token) {
-        let mut relaunch = self.lock();
-        let Some(Allowed { mark, tally, past, point, count, .. }) = relaunch.allowed.take() else { return };
+        let Some(Allowed { mark, tally, past, point, count, .. }) = self.lock().take() else { return };
         if count > 0 {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
             past.get(token).launched(&tally, count, point);
         }
-        relaunch.rests = if RESTS && count < WORTH { (2 * relaunch.rests + 1).min(MOST_REST) } else { 0 };
-        relaunch.rest = relaunch.rests;
     }
 }
