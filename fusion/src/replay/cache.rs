@@ -90,19 +90,6 @@ impl CachedGraph {
         self.signature.calls[at].push.len() == push.len() && self.graph.takes(at, push)
     }
 
-    /// Whether it is that of a list that has this many submissions of another, with these properties and push constants.
-    fn is_of<'a>(
-        &self,
-        properties: Option<&FusionProperties>,
-        (other, count): (&Signature, usize),
-        push: impl Fn(usize) -> &'a [u8],
-    ) -> bool {
-        let mut calls = self.signature.calls.iter().enumerate();
-        self.signature.is_of(properties, other, count)
-            && calls.all(|(at, call)| call.push.len() == push(at).len())
-            && self.graph.holds_with(push)
-    }
-
     /// Whether it goes on as the request does, after those before with these buffers.
     pub(super) fn goes_on(
         &self,
@@ -193,19 +180,18 @@ impl GraphCache {
         })
     }
 
-    /// Another one that agrees with the first submissions of a list that follows one, and goes on with the request.
-    pub(super) fn departing(
+    /// Another one that agrees with a list that follows one, so far, and is it.
+    pub(super) fn agreeing(
         &self,
-        from: &Prediction,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
+        with: &Prediction,
+        is_it: impl Fn(&CachedGraph) -> bool,
     ) -> Option<Arc<CachedGraph>> {
-        let Prediction { at, buffers, cached: own, .. } = from;
+        let Prediction { at, cached: own, .. } = with;
         self.find(self.hash_of(&own.signature)?, |cached| {
             cached.signature.properties.is_some()
                 && cached.signature.begins_as(&own.signature, *at)
-                && (0..*at).all(|at| cached.takes(at, from.push(at)))
-                && cached.goes_on(*at, buffers, request, deps)
+                && (0..*at).all(|at| cached.takes(at, with.push(at)))
+                && is_it(cached)
         })
     }
 
@@ -215,10 +201,10 @@ impl GraphCache {
         properties: &FusionProperties,
         of: &Prediction,
     ) -> Option<Arc<CachedGraph>> {
-        let signature = &of.cached.signature;
-        let is_it =
-            |cached: &CachedGraph| cached.is_of(Some(properties), (signature, of.at), |at| of.push(at));
-        self.find(self.hash_of(signature)?, is_it)
+        let push = |at| of.push(at);
+        self.agreeing(of, |cached| {
+            cached.signature.ends(of.at, Some(properties)) && cached.graph.holds_with(push)
+        })
     }
 
     fn find(&self, hash: u64, is_it: impl Fn(&CachedGraph) -> bool) -> Option<Arc<CachedGraph>> {
@@ -268,8 +254,13 @@ impl GraphCache {
         let Some(hash) = self.hash_of(signature) else { return };
         let all = self.graphs.entry(hash).or_default();
         let before = all.len();
-        let (properties, list) = (signature.properties.as_ref(), (signature, signature.calls.len()));
-        all.retain(|other| !other.is_of(properties, list, |at| &signature.calls[at].push));
+        let (calls, properties) = (&signature.calls, signature.properties.as_ref());
+        all.retain(|other| {
+            !(other.signature.ends(calls.len(), properties)
+                && other.signature.begins_as(signature, calls.len())
+                && (0..calls.len()).all(|at| other.takes(at, &calls[at].push))
+                && other.graph.holds_with(|at| &calls[at].push))
+        });
         self.count -= before - all.len();
         self.now += 1;
         cached.used.store(self.now, Relaxed);

@@ -68,7 +68,7 @@ impl List {
             let exec = cached.exec_in_force(token, changes, request, deps);
             Box::new(Prediction::new(cached, exec))
         });
-        self.followed.as_ref().is_some_and(|followed| followed.exec.is_some() || followed.readable(request))
+        self.followed.as_mut().is_some_and(|followed| followed.meets(request))
     }
 
     /// Whether it repeats a launch that is predicted or followed, without a look at what buffers hold: what [`List::agrees`] says first,
@@ -85,11 +85,11 @@ impl List {
             self.followed = predicted.take();
         }
         // One that follows has no entries.
-        let Some(followed) = &self.followed else { return false };
+        let Some(followed) = &mut self.followed else { return false };
         after.is_empty() && !followed.cached.graph.has_numbers() && followed.repeats(changes, request, None)
     }
 
-    /// Counts a request that agrees, and holds its buffers.
+    /// Counts a request that agrees, whose buffers it holds.
     #[inline]
     fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let followed = self.followed.as_mut()?;
@@ -150,9 +150,13 @@ impl Schedule {
         if !list.agrees(predicted, Some(cache), changes, request, after) {
             return None;
         }
-        let Prediction { cached, at, buffers, .. } = &**list.followed.as_ref()?;
+        let followed = list.followed.as_mut()?;
+        let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        if !self.is_free(queue.id, given, || cached.touches(*at, buffers, request)) {
+        let touches = || nodes.touches(at, |slot| &*followed.buffers[slot]).collect();
+        if !self.is_free(queue.id, given, touches) {
+            followed.falls_behind();
+            followed.goes_back();
             return None;
         }
         list.count(request, after)
@@ -169,13 +173,12 @@ impl Schedule {
             return None;
         }
         let cached = self.cache.starting(request, false, Some(&self.deps))?;
-        let mut buffers = Buffers::new();
-        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        let is_free = self.is_free(queue.id, given, || cached.touches(0, &buffers, request));
-        if !is_free || !cached.readable(0, &buffers, request) {
+        let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
+        cached.signature.meet(0, &mut buffers, request);
+        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());
+        if !is_free || !nodes.all_readable(&buffers) {
             return None;
         }
-        cached.signature.meet(0, &mut buffers, request.args.iter().cloned());
         let (is_own, push) = (request.push == cached.signature.calls[0].push, |_| &*request.push);
         if !is_own && !cached.graph.holds_with(push) {
             return None;
