@@ -149,9 +149,6 @@ impl CachedGraph {
     }
 }
 
-/// What was taken out, to be dropped where no lock is held.
-pub(crate) type Gone = (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>, Vec<Prediction>);
-
 /// The graphs of a context.
 #[derive(Debug, Default)]
 pub(crate) struct GraphCache {
@@ -280,24 +277,30 @@ impl GraphCache {
         }
     }
 
-    /// Takes out everything.
+    /// Takes out all graphs.
     #[must_use]
-    pub(crate) fn clear(&mut self) -> Gone {
+    pub(crate) fn clear(&mut self) -> Vec<Arc<CachedGraph>> {
         self.seen.clear();
-        (self.keep(|_| false), Vec::new(), Vec::new())
+        self.keep(|_| false)
     }
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(&mut self, token: &mut Token, buffer: HandleId) -> Gone {
+    pub(crate) fn forget(
+        &mut self,
+        token: &mut Token,
+        buffer: HandleId,
+    ) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            let all = &mut cached.execs.get(token).all;
-            execs.extend(all.iter().filter(|exec| exec.slots.contains(&buffer)).cloned());
-            all.retain(|exec| !exec.slots.contains(&buffer));
+            cached.execs.get(token).all.retain(|exec| {
+                let stays = !exec.slots.contains(&buffer);
+                execs.extend((!stays).then(|| exec.clone()));
+                stays
+            });
         }
-        (graphs, execs, Vec::new())
+        (graphs, execs)
     }
 
     fn keep(&mut self, mut stays: impl FnMut(&CachedGraph) -> bool) -> Vec<Arc<CachedGraph>> {

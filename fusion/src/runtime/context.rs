@@ -9,7 +9,7 @@ use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
     jit::FloatMode,
     report::stats::Counters,
-    runtime::{queues::QueueCell, schedule::Schedule},
+    runtime::schedule::Schedule,
     submission::{
         device::{BufferGone, Device},
         identity::HandleId,
@@ -57,21 +57,11 @@ impl Drop for ContextInner {
 }
 
 impl BufferGone for ContextInner {
+    /// Drops what is about it now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
-        self.let_go(buffer, |schedule| schedule.forget(buffer));
-    }
-
-    fn handles_gone(&self, buffer: HandleId) {
-        self.let_go(buffer, |schedule| schedule.predict_no_more(buffer));
-    }
-}
-
-impl ContextInner {
-    /// Drops what is taken out for a buffer now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
-    fn let_go<T>(&self, buffer: HandleId, take_out: impl FnOnce(&mut Schedule) -> (T, bool)) {
         if let Ok(mut schedule) = self.schedule.try_lock() {
             schedule.settle_relaunches();
-            let (taken, is_all) = take_out(&mut schedule);
+            let (taken, is_all) = schedule.forget(buffer);
             drop(schedule);
             drop(taken);
             if is_all {
@@ -80,21 +70,9 @@ impl ContextInner {
         }
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
+}
 
-    /// Has the schedule account for launches that were made without it. While the schedule is locked, perhaps by the caller, nothing is done
-    /// here: the next one to lock it does the same.
-    pub(crate) fn settle_relaunches(&self) {
-        if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.settle_relaunches();
-        }
-    }
-
-    /// Waits until a queue has not too much pending, before anything is locked.
-    #[inline]
-    pub(crate) fn room(&self, queue: &QueueCell) {
-        self.gpu.wait_for_room(queue.lane);
-    }
-
+impl ContextInner {
     /// Drops what was recorded with buffers that have gone meanwhile.
     pub(crate) fn bury(&self) {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     jit::SetBinding,
     replay::{
-        cache::{CachedGraph, Gone, GraphCache},
+        cache::{CachedGraph, GraphCache},
         predicted::Prediction,
     },
     submission::{
@@ -189,36 +189,25 @@ impl Schedule {
 
     /// Takes out all graphs, to be dropped where no lock is held.
     #[must_use]
-    pub(crate) fn forget_all(&mut self) -> Gone {
-        let (graphs, execs, _) = self.cache.clear();
+    pub(crate) fn forget_all(&mut self) -> impl Sized + use<> {
         let predicted = self.queues.iter().filter_map(|queue| queue.state().predicted.take());
-        (graphs, execs, predicted.map(|predicted| *predicted).collect())
+        (predicted.collect::<Vec<_>>(), self.cache.clear())
     }
 
     /// Takes out what refers to a buffer, to be dropped where no lock is held. Also returns whether that is all: a queue whose state is locked,
     /// perhaps by the caller, keeps its prediction.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let (graphs, execs, _) = self.cache.forget(&mut self.token, buffer);
-        let (predicted, is_all) = self.predict_no_more(buffer);
-        ((graphs, execs, predicted), is_all)
-    }
-
-    /// Takes out the predictions of queues that use a buffer; also returns whether that is all, as [`forget`](Schedule::forget) does.
-    #[must_use]
-    pub(crate) fn predict_no_more(&self, buffer: HandleId) -> (Vec<Prediction>, bool) {
-        let (mut gone, mut is_all) = (Vec::new(), true);
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> (impl Sized + use<>, bool) {
+        let (mut predicted, mut is_all) = (Vec::new(), true);
+        let is_on = |predicted: &mut Box<Prediction>| {
+            predicted.exec.as_ref().is_some_and(|exec| exec.slots.contains(&buffer))
+        };
         for queue in &self.queues {
             match queue.try_state() {
-                Some(mut state) => {
-                    let is_on = |predicted: &mut Box<Prediction>| {
-                        predicted.exec.as_ref().is_some_and(|exec| exec.slots.contains(&buffer))
-                    };
-                    gone.extend(state.predicted.take_if(is_on).map(|predicted| *predicted));
-                }
+                Some(mut state) => predicted.extend(state.predicted.take_if(is_on)),
                 None => is_all = false,
             }
         }
-        (gone, is_all)
+        ((predicted, self.cache.forget(&mut self.token, buffer)), is_all)
     }
 }

@@ -220,7 +220,7 @@ impl Drop for Kept {
     /// What its launches use goes with it, and not when the schedule is next asked for.
     fn drop(&mut self) {
         if self.exec.is_relaunched() {
-            self.family.queue.inner.context.settle_relaunches();
+            drop(self.family.queue.inner.context.lock());
         }
     }
 }
@@ -394,7 +394,7 @@ impl ContextInner {
     /// Runs a kept list on a queue, or lists it there.
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
         let (origin, id) = (&queue.inner.origin, queue.inner.id);
-        self.room(origin);
+        self.gpu.wait_for_room(origin.lane);
         if let Some(event) = self.launch_again(origin, kept) {
             return Ok(event);
         }
@@ -460,7 +460,7 @@ impl ContextInner {
     ) -> Option<Event> {
         let graph = list.graph.get().filter(|_| !self.judged.any_dropped())?;
         let (origin, passed) = (&kept.queue.inner.origin, list.passes(others));
-        self.room(origin);
+        self.gpu.wait_for_room(origin.lane);
         let launch = Launch { graph, buffers: with, pushes: passed.as_ref(), exec: None };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
         Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))

@@ -194,7 +194,7 @@ impl Queue {
     ) -> Result<Event, Error> {
         let context = &self.inner.context;
         let buffers = reads.iter().copied().chain([dst]).map(|part| &part.buffer);
-        context.room(&self.inner);
+        context.gpu.wait_for_room(self.inner.lane);
         let mut schedule = context.observe(touches, buffers, None, Rule::Overlap, CancelCause::Command)?;
         for part in reads {
             part.buffer.check_readable(&part.range())?;

@@ -53,7 +53,7 @@ impl Queue {
         &self,
         describe: impl FnOnce(&mut Handler<'a>) -> R,
     ) -> Result<Event, Error> {
-        self.inner.context.room(&self.inner);
+        self.inner.context.gpu.wait_for_room(self.inner.lane);
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
