@@ -240,7 +240,7 @@ impl ContextInner {
     }
 
     /// One submission by itself.
-    fn plain_step(&self, entry: &Entry, float: FloatMode) -> Result<Step, Error> {
+    pub(crate) fn plain_step(&self, entry: &Entry, float: FloatMode) -> Result<Step, Error> {
         jit::plan_unfused(&entry.submission, float, &self.limits).map_err(|error| Error::Build {
             kernel: entry.label.to_string(),
             source: BuildError::Plan(error),

@@ -9,11 +9,11 @@ use super::Queue;
 use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
-    jit::{self, PushFlow},
+    jit::PushFlow,
     replay::{graph::Ran, launch::Launch},
     report::outcome::CancelCause,
     runtime::{
-        check::{Checked, check, readable},
+        check::{check, readable},
         commit::Piece,
         end::Keep,
         event::{Done, Event, EventInner, Settled},
@@ -22,7 +22,6 @@ use crate::{
     submission::{
         entry::{After, Entry},
         ready::Readies,
-        request::Request,
         signature::Given,
     },
 };
@@ -74,8 +73,7 @@ impl Queue {
         let request = &handler.request;
         // Before anything is checked: a property that changes meanwhile makes it another request.
         let given = Given::of(request);
-        let entry = entry(check(context, request)?, given, request);
-        self.place(entry, &handler.after)
+        self.place(check(context, request, given)?, &handler.after)
     }
 
     /// Lists or runs what was listed or run before in the same way, where the queue's own list does not know that. `None` where that is not known or not possible now.
@@ -171,21 +169,6 @@ impl Queue {
             entry.note_written(context);
             return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
         }
-    }
-}
-
-fn entry(checked: Checked, given: Option<Given>, request: &Request<'_>) -> Entry {
-    let declared = |arg: &jit::Arg| request.args.iter().any(|(at, given)| *at == arg.at && given.constant);
-    Entry {
-        declared: checked.submission.args.iter().map(declared).collect(),
-        label: Arc::from(checked.submission.kernel.name.as_str()),
-        submission: checked.submission,
-        touches: checked.touches,
-        buffers: checked.buffers,
-        asked: checked.asked,
-        ignored: checked.ignored,
-        after: After::default(),
-        given,
     }
 }
 
