@@ -7,14 +7,14 @@
 //! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
 //! no other's.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::exec::{ExecState, Tally};
 use crate::{
     error::{Error, Unreadable},
-    jit::{self, BufferId, Numbers, PushFlow},
+    jit::{self, BufferId, Numbers, Promote, PushFlow},
     report::{
         list::{Elsewhere, FusionReport, Reported, Summary, Tier},
         outcome::Outcome,
@@ -36,10 +36,7 @@ pub(crate) type Escapes = SmallVec<[u64; 8]>;
 
 /// The submissions of a list, over slots.
 #[derive(Debug)]
-pub(crate) struct Nodes {
-    nodes: Vec<Node>,
-    reads: Vec<Read>,
-}
+pub(crate) struct Nodes(Vec<Node>);
 
 /// A submission.
 #[derive(Debug)]
@@ -48,8 +45,8 @@ struct Node {
     entry: Entry,
     /// The slot of each touch.
     slots: SmallVec<[u32; 8]>,
-    /// What it reads, except for what submissions before it certainly write: its part of all.
-    reads: Range<usize>,
+    /// What it reads, except for what submissions before it certainly write.
+    reads: Vec<Read>,
 }
 
 /// An access that reads.
@@ -120,35 +117,38 @@ pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
 impl Nodes {
     /// The submissions of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
-        let mut reads = Vec::new();
         let nodes = entries.iter().enumerate().map(|(at, entry)| {
             let slots: SmallVec<[u32; 8]> =
                 entry.buffers.iter().map(|buffer| slot_of(buffers, buffer)).collect();
-            let before = reads.len();
-            reads.extend(Read::of(device, &entries[..at], entry, &slots));
-            let reads = before..reads.len();
+            let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        Nodes { nodes: nodes.collect(), reads }
+        Nodes(nodes.collect())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.0.len()
     }
 
     /// The push constants of a submission, as its kernel takes them.
     pub(crate) fn push(&self, at: usize) -> &[u8] {
-        &self.nodes[at].entry.submission.push
+        &self.0[at].entry.submission.push
+    }
+
+    /// The promotions that buffers asked for at a slot as the submissions were listed.
+    pub(crate) fn asked(&self, slot: usize) -> impl Iterator<Item = Promote> + '_ {
+        let asked = self.0.iter().flat_map(|node| node.slots.iter().zip(&node.entry.asked));
+        asked.filter_map(move |(of, asked)| (*of as usize == slot).then_some(*asked))
     }
 
     /// A submission, without its buffers.
     pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
-        self.nodes.get(at).map(|node| &node.entry)
+        self.0.get(at).map(|node| &node.entry)
     }
 
     /// A submission, on buffers.
     pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
-        let Node { entry, slots, .. } = &self.nodes[at];
+        let Node { entry, slots, .. } = &self.0[at];
         let mut entry = entry.clone();
         for (position, slot) in slots.iter().enumerate() {
             let buffer = &buffers[*slot as usize];
@@ -167,7 +167,7 @@ impl Nodes {
         at: usize,
         buffer: impl Fn(usize) -> &'a BufferInner + 'a,
     ) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.nodes[at];
+        let Node { entry, slots, .. } = &self.0[at];
         let memory = move |slot: &u32| buffer(*slot as usize).shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
@@ -179,20 +179,19 @@ impl Nodes {
 
     /// Whether all submissions find something readable.
     pub(crate) fn all_readable(&self, buffers: &Buffers) -> bool {
-        self.reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+        (0..self.len()).all(|at| self.readable(at, |slot| &buffers[slot]))
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
     pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
-        let reads = &self.reads[self.nodes[at].reads.clone()];
-        reads.iter().all(|read| read.is_readable(buffer(read.slot as usize)))
+        self.0[at].reads.iter().all(|read| read.is_readable(buffer(read.slot as usize)))
     }
 }
 
 impl Read {
     /// Every read of a submission that may find something unreadable, with what those before it write.
-    fn of(device: &Device, earlier: &[Entry], entry: &Entry, slots: &[u32]) -> SmallVec<[Read; 4]> {
+    fn of(device: &Device, earlier: &[Entry], entry: &Entry, slots: &[u32]) -> Vec<Read> {
         let reads = entry.touches.iter().zip(slots).enumerate().filter(|(_, (touch, _))| touch.reads);
         let read = |(position, (touch, slot)): (usize, (&Touch, &u32))| {
             let written = earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory));

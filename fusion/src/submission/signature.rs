@@ -33,6 +33,17 @@ use crate::{
 /// The buffers of a list, in order of first use.
 pub(crate) type Buffers = SmallVec<[Arc<BufferInner>; 8]>;
 
+/// The buffers of submissions.
+pub(crate) fn buffers_of(entries: &[Entry]) -> Buffers {
+    let mut buffers = Buffers::new();
+    for buffer in entries.iter().flat_map(|entry| &entry.buffers) {
+        if !buffers.iter().any(|known| Arc::ptr_eq(known, buffer)) {
+            buffers.push(buffer.clone());
+        }
+    }
+    buffers
+}
+
 /// What makes two lists the same, whatever buffers they are on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {

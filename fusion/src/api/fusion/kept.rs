@@ -29,13 +29,13 @@ use crate::{
         end::{End, Ended, Keep},
         event::{Event, EventInner, Settled},
         queues::Origin,
-        rebind::{Changes, Shape, checked_push},
+        rebind::{self, Changes, checked_push},
         schedule::{List, Mode, Rule, Schedule},
     },
     submission::{
         dependencies::{Dependencies, Touches},
         entry::Entry,
-        signature::Buffers,
+        signature::{Buffers, buffers_of},
     },
     vk::{Pushes, Submitted},
 };
@@ -97,6 +97,9 @@ pub(crate) struct Kept {
 /// Push constants, as kernels take them, by place.
 type OtherPushes = SmallVec<[(usize, SmallVec<[u8; 32]>); 1]>;
 
+/// Push constants that submissions are to have, by place.
+type Pushed<'a> = Vec<(usize, &'a [u8])>;
+
 /// What lists share that were rebound from one another.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -111,7 +114,6 @@ pub(crate) struct Family {
 #[derive(Debug)]
 struct KeptList {
     nodes: Arc<Nodes>,
-    shape: Shape,
     /// Once it ran as planned.
     graph: OnceLock<Graph>,
 }
@@ -151,9 +153,9 @@ impl Kept {
     }
 
     /// The push constants that changes give to submissions; the last of each.
-    fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Vec<(usize, &'a [u8])>, Error> {
+    fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Pushed<'a>, Error> {
         let (context, nodes) = (&self.queue.inner.context, &self.list.nodes);
-        let mut pushed: Vec<(usize, &[u8])> = Vec::new();
+        let mut pushed = Pushed::new();
         for (submission, bytes) in &changes.pushes {
             let at = (*submission, nodes.len());
             let push = checked_push(context, nodes.unbound(*submission), at, bytes)?;
@@ -195,7 +197,7 @@ impl Kept {
             return Ok(FusedList::on(family.clone(), as_list, with));
         }
         let mut entries = self.entries();
-        Shape::apply(&self.queue.inner.context, (buffers, &with), &mut entries, pushed)?;
+        rebind::apply(&self.queue.inner.context, (buffers, &with), &mut entries, pushed)?;
         let mut planned = FusedList::new(&self.queue, self.properties.clone(), &entries);
         if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
@@ -203,6 +205,12 @@ impl Kept {
             *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
         }
         Ok(planned)
+    }
+
+    /// Its graph, where nothing is left to plan or build whatever its buffers hold.
+    fn planned(&self) -> Option<&Graph> {
+        let judged = &self.queue.inner.context.judged;
+        self.list.graph.get().filter(|graph| !judged.any_dropped() && !graph.has_numbers())
     }
 
     fn touches(&self) -> Touches {
@@ -251,11 +259,11 @@ impl FusionWrapper {
 
 impl FusedList {
     pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
-        let (shape, buffers) = Shape::of(entries);
+        let buffers = buffers_of(entries);
         // What its buffers hold when it is run is asked then.
         let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
         let nodes = Arc::new(Nodes::of(&queue.inner.context, &entries, &buffers));
-        let list = Arc::new(KeptList { nodes, shape, graph: OnceLock::new() });
+        let list = Arc::new(KeptList { nodes, graph: OnceLock::new() });
         let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
         FusedList::on(Arc::new(family), (list, OtherPushes::new()), buffers)
     }
@@ -365,10 +373,16 @@ impl<'a> Rebind<'a> {
     /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
+        let (with, pushed, is_simple) = self.exchanged()?;
+        self.list.inner.with(with, &pushed, is_simple)
+    }
+
+    /// Its buffers and the push constants in place of its own; and whether everything else stays as it is.
+    fn exchanged(&self) -> Result<(Buffers, Pushed<'_>, bool), Error> {
         let kept = &*self.list.inner;
-        let context = &kept.queue.inner.context;
-        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
-        kept.with(with, &kept.pushed(&self.changes)?, is_simple)
+        let on = (&*kept.list.nodes, &kept.buffers);
+        let (with, is_simple) = rebind::exchange(&kept.queue.inner.context, on, &self.changes)?;
+        Ok((with, kept.pushed(&self.changes)?, is_simple))
     }
 
     /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
@@ -378,11 +392,10 @@ impl<'a> Rebind<'a> {
     ///
     /// Those of both.
     pub fn run(self) -> Result<Event, Error> {
+        let (with, pushed, is_simple) = self.exchanged()?;
         let kept = &*self.list.inner;
-        let context = &kept.queue.inner.context;
-        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
-        let pushed = kept.pushed(&self.changes)?;
         let as_list = if is_simple { kept.run_as(&pushed) } else { None };
+        let context = &kept.queue.inner.context;
         match as_list.and_then(|(list, others)| context.launch_once(kept, &list, &others, &with)) {
             Some(event) => Ok(event),
             None => kept.with(with, &pushed, is_simple)?.run(),

@@ -96,15 +96,13 @@ impl FusedList {
     /// it was rebound from, with push constants that come to the same plan.
     #[must_use]
     pub fn is_planned(&self) -> bool {
-        let judged = &self.inner.queue.inner.context.judged;
-        self.inner.list.graph.get().is_some_and(|graph| !judged.any_dropped() && !graph.has_numbers())
+        self.inner.planned().is_some()
     }
 }
 
 impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        let graph = kept.list.graph.get().filter(|graph| !self.judged.any_dropped() && !graph.has_numbers());
-        if let Some(graph) = graph {
+        if let Some(graph) = kept.planned() {
             let (mut schedule, _direct) = self.locked_for(kept)?;
             let Schedule { deps, token, .. } = &mut *schedule;
             let (buffers, exec) = (&kept.buffers, Some(&kept.exec));
