@@ -54,7 +54,7 @@ pub(crate) struct CachedGraph {
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
     /// Launches since it was timed, where it is to be timed now and then.
-    watched: Option<AtomicU32>,
+    pub(crate) watched: Option<AtomicU32>,
 }
 
 /// The executables of a graph.
@@ -78,11 +78,6 @@ impl CachedGraph {
     /// Whether the next run is to be planned, and timed.
     pub(crate) fn is_due(&self) -> bool {
         self.watched.as_ref().is_some_and(|runs| runs.fetch_add(1, Relaxed) % UNWATCHED == UNWATCHED - 1)
-    }
-
-    /// Whether no run of it is ever to be timed.
-    pub(crate) fn is_never_due(&self) -> bool {
-        self.watched.is_none()
     }
 
     /// Whether push constants of the submission at a place will do as its own.
@@ -127,7 +122,7 @@ impl CachedGraph {
             return None;
         }
         all.truncate(EXECS - 1);
-        all.insert(0, Arc::new(GraphExec::of(self.token, buffers, true)));
+        all.insert(0, Arc::new(GraphExec::new(self.token, buffers, true, None)));
         Some(all[0].clone())
     }
 

@@ -20,10 +20,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Release},
-    },
+    atomic::{AtomicU64, Ordering::Acquire},
 };
 
 use smallvec::SmallVec;
@@ -38,19 +35,19 @@ use crate::{
         signature::Buffers,
     },
     sync::{Token, TokenCell, TokenId},
-    vk::{CallerWork, Point, Pushes, ReusableCommands, Submitted},
+    vk::{Barrier, CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
 
 /// A graph on certain buffers; in lines of memory of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct GraphExec {
-    /// What it is looked for by; of a kept list, which has it at hand, none.
+    /// What it is looked for by.
     pub(crate) slots: SmallVec<[HandleId; 8]>,
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
-    epoch: AtomicU64,
-    state: TokenCell<ExecState>,
+    pub(super) epoch: AtomicU64,
+    pub(crate) state: TokenCell<ExecState>,
     /// What it is launched with when it is launched without the schedule, where that is allowed.
     relaunch: Mutex<Option<Allowed>>,
 }
@@ -65,13 +62,21 @@ pub(crate) struct ExecState {
     /// The hardware queue of the reusable command buffers.
     pub(super) lane: Option<u32>,
     /// By the barrier that comes first.
-    pub(super) reusables: [Option<Arc<ReusableCommands>>; 4],
+    pub(super) reusables: SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>,
     /// The template on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
     pub(super) mark: Option<Mark>,
     /// What events of its launches report.
     pub(super) summary: Option<Arc<Summary>>,
+}
+
+impl ExecState {
+    /// The reusable command buffer that starts with a barrier.
+    #[inline]
+    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+    }
 }
 
 /// What a launch counts as.
@@ -130,26 +135,13 @@ struct Allowed {
 }
 
 impl GraphExec {
-    /// Nothing is known but whether there was a run on these buffers.
-    pub(crate) fn of(token: TokenId, buffers: &Buffers, ran: bool) -> GraphExec {
-        let slots = buffers.iter().map(|buffer| buffer.handle).collect();
-        GraphExec::with(token, buffers, slots, ExecState { ran, ..ExecState::default() })
-    }
-
-    /// That of a kept list, whose dispatches all are passed this instead of the graph's push constants.
-    pub(crate) fn passing(token: TokenId, buffers: &Buffers, own: Option<Pushes>) -> GraphExec {
-        GraphExec::with(token, buffers, SmallVec::new(), ExecState { own, ..ExecState::default() })
-    }
-
-    fn with(
-        token: TokenId,
-        buffers: &Buffers,
-        slots: SmallVec<[HandleId; 8]>,
-        state: ExecState,
-    ) -> GraphExec {
+    /// On these buffers, on which it ran or did not. The dispatches of a kept list may all be passed something `own` instead of the graph's push
+    /// constants.
+    pub(crate) fn new(token: TokenId, buffers: &Buffers, ran: bool, own: Option<Pushes>) -> GraphExec {
         buffers.iter().for_each(|buffer| buffer.make_known());
-        let (epoch, relaunch) = Default::default();
-        GraphExec { slots, epoch, state: TokenCell::new(token, state), relaunch }
+        let slots = buffers.iter().map(|buffer| buffer.handle).collect();
+        let state = TokenCell::new(token, ExecState { ran, own, ..ExecState::default() });
+        GraphExec { slots, epoch: AtomicU64::new(0), state, relaunch: Mutex::new(None) }
     }
 
     /// Whether a launch is in force: nothing that it rests on, and none of what it did, has changed up to this count.
@@ -158,18 +150,8 @@ impl GraphExec {
         self.epoch.load(Acquire) == changes
     }
 
-    /// Notes up to which count a launch is in force.
-    pub(super) fn comes_into_force(&self, changes: u64) {
-        self.epoch.store(changes, Release);
-    }
-
     pub(crate) fn is_of(&self, buffers: &Buffers) -> bool {
         self.slots.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
-    }
-
-    #[inline]
-    pub(crate) fn state<'a>(&'a self, token: &'a mut Token) -> &'a mut ExecState {
-        self.state.get(token)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Allowed>> {
@@ -201,7 +183,7 @@ impl GraphExec {
 
     /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
     pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
-        let state = self.state(token);
+        let state = self.state.get(token);
         state.lane == Some(lane)
             && state.ran
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
@@ -218,7 +200,7 @@ impl GraphExec {
         let (Some(lane), Some(mark), Some(summary)) = (state.lane, state.mark, &state.summary) else {
             return false;
         };
-        let reusables = [state.reusables[0].clone(), state.reusables[1].clone()];
+        let reusables = [None, Some(Barrier::ComputeToCompute)].map(|first| state.reusable(first).cloned());
         let (summary, tally, past) = (summary.clone(), graph.tally.clone(), past.clone());
         let in_order = graph.in_order;
         let allowed = Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 };

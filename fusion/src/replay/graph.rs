@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::exec::{ExecState, Tally};
+use super::exec::Tally;
 use crate::{
     error::{Error, Unreadable},
     jit::{self, BufferId, Numbers, Promote, PushFlow},
@@ -28,7 +28,7 @@ use crate::{
         ready::Readies,
         signature::{Buffers, View},
     },
-    vk::{CallerWork, CommandTemplate, Pushes, Resource, Resources},
+    vk::{CommandTemplate, Pushes, Resource, Resources},
 };
 
 /// How often an address in each buffer of a list was exposed.
@@ -69,7 +69,7 @@ pub(crate) struct Graph {
     /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
     pub(super) views: Vec<View>,
     pub(super) label: Arc<str>,
-    pub(super) template: Arc<CommandTemplate>,
+    pub(crate) template: Arc<CommandTemplate>,
     /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
     bound: SmallVec<[(u32, bool); 8]>,
     /// What all of it touches, by slot.
@@ -146,46 +146,44 @@ impl Nodes {
         self.0.get(at).map(|node| &node.entry)
     }
 
-    /// A submission, on buffers.
-    pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
+    /// A submission on buffers, in place of those that it was on before.
+    pub(crate) fn entry(&self, at: usize, before: &Buffers, on: &Buffers) -> Entry {
         let Node { entry, slots, .. } = &self.0[at];
         let mut entry = entry.clone();
         for (position, slot) in slots.iter().enumerate() {
-            let buffer = &buffers[*slot as usize];
-            entry.touches[position].memory = buffer.shared.id;
+            let (old, new) = (&before[*slot as usize], &on[*slot as usize]);
+            let touch = &mut entry.touches[position];
+            let range = old.within(touch.span).unwrap_or(0..old.size);
+            *touch = new.touch(range, touch.reads, touch.writes);
             if let Some(arg) = entry.submission.args.get_mut(position) {
-                arg.buffer = buffer.shared.id.planned();
+                (arg.buffer, arg.offset) = (new.shared.id.planned(), touch.span.start);
             }
-            entry.buffers.push(buffer.clone());
+            entry.buffers.push(new.clone());
         }
         entry
     }
 
     /// What a submission touches, on buffers.
-    pub(crate) fn touches<'a>(
-        &'a self,
-        at: usize,
-        buffer: impl Fn(usize) -> &'a BufferInner + 'a,
-    ) -> impl Iterator<Item = Touch> + 'a {
+    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
         let Node { entry, slots, .. } = &self.0[at];
-        let memory = move |slot: &u32| buffer(*slot as usize).shared.id;
+        let memory = |slot: &u32| on[*slot as usize].shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
 
     /// What all of them touch, on buffers.
     pub(crate) fn all_touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        (0..self.len()).flat_map(|at| self.touches(at, |slot| &*buffers[slot]))
+        (0..self.len()).flat_map(|at| self.touches(at, buffers))
     }
 
     /// Whether all submissions find something readable.
     pub(crate) fn all_readable(&self, buffers: &Buffers) -> bool {
-        (0..self.len()).all(|at| self.readable(at, |slot| &buffers[slot]))
+        (0..self.len()).all(|at| self.readable(at, buffers))
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
-    pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
-        self.0[at].reads.iter().all(|read| read.is_readable(buffer(read.slot as usize)))
+    pub(crate) fn readable(&self, at: usize, buffers: &Buffers) -> bool {
+        self.0[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
     }
 }
 
@@ -340,7 +338,7 @@ impl Graph {
 
     /// The memories of the template, allocated now if they were not yet, and filled with zeros where that can make a difference. It
     /// always can where the program executes the recorded commands, at a time of its own.
-    pub(super) fn memories(
+    pub(crate) fn memories(
         &self,
         buffers: &Buffers,
         deps: &mut Dependencies,
@@ -363,17 +361,6 @@ impl Graph {
     pub(crate) fn touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
         let memory = |slot: u32| buffers[slot as usize].shared.id;
         self.touches.iter().map(move |(slot, touch)| Touch { memory: memory(*slot), ..*touch })
-    }
-
-    /// The template on buffers, to be recorded for the program.
-    pub(crate) fn for_caller(
-        &self,
-        device: &Device,
-        deps: &mut Dependencies,
-        (buffers, state): (&Buffers, &ExecState),
-    ) -> Result<Arc<CallerWork>, Error> {
-        let on = self.memories(buffers, deps, true)?;
-        Ok(device.gpu.caller_work(&self.template, state.own.as_ref(), on)?)
     }
 
     /// Notes that what is certainly written as a whole needs no zeros any more.

@@ -132,7 +132,7 @@ impl Prediction {
     pub(crate) fn meets(&mut self, request: &Request<'_>) -> bool {
         let Prediction { cached, exec, at, buffers, .. } = self;
         cached.signature.meet(*at, buffers, request);
-        let is_readable = exec.is_some() || cached.graph.nodes.readable(*at, |slot| &buffers[slot]);
+        let is_readable = exec.is_some() || cached.graph.nodes.readable(*at, buffers);
         if !is_readable {
             self.goes_back();
         }
@@ -164,7 +164,7 @@ impl Prediction {
     /// What the submissions so far touch.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
         let Prediction { cached, at, buffers, .. } = self;
-        (0..*at).flat_map(move |at| cached.graph.nodes.touches(at, move |slot| &*buffers[slot]))
+        (0..*at).flat_map(|at| cached.graph.nodes.touches(at, buffers))
     }
 
     /// The submissions so far, built as for any other list.
@@ -172,7 +172,11 @@ impl Prediction {
         let entry = |at: usize| {
             let (CachedGraph { signature, graph, .. }, push) = (&*self.cached, self.push(at));
             let given = Some(signature.given(at, push));
-            let mut entry = Entry { after: After::default(), given, ..graph.nodes.entry(at, &self.buffers) };
+            let mut entry = Entry {
+                after: After::default(),
+                given,
+                ..graph.nodes.entry(at, &self.buffers, &self.buffers)
+            };
             let used = entry.submission.push.len();
             entry.submission.push.copy_from_slice(&push[..used]);
             // No one has changed what its buffers hold: that would have ended the list.

@@ -95,7 +95,7 @@ pub(crate) struct HostHold {
 
 impl Drop for HostHold {
     fn drop(&mut self) {
-        self.context.lock().release(self.id);
+        self.context.lock().holds.retain(|hold| hold.id != self.id);
         self.context.changed.notify_all();
     }
 }

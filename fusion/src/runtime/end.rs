@@ -30,7 +30,6 @@ use crate::{
         schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
-        buffer::BufferInner,
         entry::Entry,
         signature::{Buffers, Signature},
     },
@@ -123,7 +122,7 @@ impl QueueState {
     fn completed(&mut self, submitted: Submitted, summary: Arc<Summary>) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
         let mut followed = list.followed?;
-        list.completion.settle(|| Settled::of_run(submitted, summary));
+        list.completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
         self.completion = Some(list.completion.clone());
         let buffers = followed.starts_over();
         Some((list.completion, (self.predicted.replace(followed), buffers)))
@@ -239,7 +238,7 @@ impl ContextInner {
         {
             return None;
         }
-        let may_repeat = in_force && pushes.is_empty() && cached.is_never_due();
+        let may_repeat = in_force && pushes.is_empty() && cached.watched.is_none();
         let Schedule { deps, token, .. } = &mut *schedule;
         let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, token, queue.lane));
         if !repeats {
@@ -351,13 +350,6 @@ impl ContextInner {
             }
         }
     }
-
-    /// Nothing of the list ran: its events say so, and what it should have written cannot be read.
-    fn fail_list(&self, list: &List, error: &Error) {
-        tracing::error!(%error, submissions = list.entries.len(), "a fusion list could not be run");
-        list.entries.iter().for_each(Entry::lose);
-        list.completion.settle(|| Settled::failed(error.clone()));
-    }
 }
 
 /// A list on its way out of the queue. However that ends, the queue is usable again afterwards.
@@ -370,9 +362,12 @@ struct Ending<'a> {
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if self.list.completion.settled().is_none() {
-            // Only a panic leads here.
+            // Only a panic leads here. Nothing of the list ran, and what it should have written cannot be read.
             let source = BuildError::Panic("the list's execution was interrupted".to_owned());
-            self.context.fail_list(self.list, &Error::Build { kernel: self.list.label(), source });
+            let error = Error::Build { kernel: self.list.label(), source };
+            tracing::error!(%error, submissions = self.list.entries.len(), "a fusion list could not be run");
+            self.list.entries.iter().for_each(Entry::lose);
+            self.list.completion.settle(|| Settled::failed(error));
         }
         let schedule = self.context.lock();
         self.queue.state().mode = Mode::Direct;
@@ -382,11 +377,6 @@ impl Drop for Ending<'_> {
 }
 
 impl List {
-    /// The buffers of all submissions.
-    pub(crate) fn buffers(&self) -> impl Iterator<Item = &Arc<BufferInner>> + Clone {
-        self.entries.iter().flat_map(|entry| &entry.buffers)
-    }
-
     /// Says of a list what became of it, and counts it.
     pub(crate) fn settle_ran(
         &self,

@@ -59,9 +59,9 @@ impl Settled {
         Settled::new(Err(Arc::new(error)), Outcome::Failed, None)
     }
 
-    /// What became of a run.
-    pub(crate) fn of_run(submitted: Submitted, summary: Arc<Summary>) -> Settled {
-        Settled { result: Ok(Done::Gpu(submitted)), summary, failed: Vec::new() }
+    /// What became of a launch.
+    pub(crate) fn of_launch(done: Done, summary: Arc<Summary>) -> Settled {
+        Settled { result: Ok(done), summary, failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -118,19 +118,9 @@ impl HostDone {
             return Some(Err(Arc::new(Error::OwnTask)));
         }
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        match timeout {
-            None => self
-                .changed
-                .wait_while(result, |r| r.is_none())
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-            Some(timeout) => self
-                .changed
-                .wait_timeout_while(result, timeout, |r| r.is_none())
-                .unwrap_or_else(PoisonError::into_inner)
-                .0
-                .clone(),
-        }
+        let timeout = timeout.unwrap_or(Duration::MAX);
+        let waited = self.changed.wait_timeout_while(result, timeout, |result| result.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }
 
@@ -151,14 +141,8 @@ impl EventInner {
         EventInner::listed(origin)
     }
 
-    /// An event of work that is known in full.
-    pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
-        Event::of_all(Arc::new(EventInner { origin: origin.clone(), settled: settled.into() }))
-    }
-
-    /// What events of launches with the same summary share.
-    pub(crate) fn of_launches(origin: &Arc<Origin>, summary: Arc<Summary>) -> Arc<EventInner> {
-        let settled = Settled { result: Ok(Done::Nothing), summary, failed: Vec::new() };
+    /// Of work that is known in full.
+    pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Arc<EventInner> {
         Arc::new(EventInner { origin: origin.clone(), settled: settled.into() })
     }
 
@@ -171,7 +155,7 @@ impl EventInner {
 
     /// An event of work that was handed over.
     pub(crate) fn done(origin: &Arc<Origin>, done: Done) -> Event {
-        EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None))
+        Event::of_all(EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None)))
     }
 
     /// Says what became of it. The first word counts.

@@ -15,7 +15,7 @@ use crate::{
     runtime::{
         check::readable, context::ContextInner, end::End, event::Done, queues::QueueCell, schedule::List,
     },
-    submission::{entry::Entry, ready::Readies},
+    submission::entry::Entry,
     vk::Submitted,
 };
 
@@ -79,16 +79,13 @@ impl ContextInner {
             return Err(Error::Earlier(error.clone()));
         }
         let (waits, profile) = (&entry.after.points, queue.profiling || self.profiling);
-        if !entry.runs() {
-            let submitted = self.commit(&mut self.lock(), queue, Readies::new(), waits, profile)?;
-            return Ok((submitted, None));
-        }
-        let (_, piece, report) = self.plain_piece(entry, float)?;
+        let alone = entry.runs().then(|| self.plain_piece(entry, float)).transpose()?;
+        let (piece, report) = alone.map(|(_, piece, report)| (piece, report)).unzip();
         let mut schedule = self.lock();
         readable(entry, None)?;
-        let readies = self.ready(&mut schedule, vec![piece], slice::from_ref(entry))?;
+        let readies = self.ready(&mut schedule, piece.into_iter().collect(), slice::from_ref(entry))?;
         let submitted = self.commit(&mut schedule, queue, readies, waits, profile)?;
         entry.note_written(self);
-        Ok((submitted, Some(report)))
+        Ok((submitted, report))
     }
 }

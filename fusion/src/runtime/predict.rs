@@ -153,7 +153,7 @@ impl Schedule {
         let followed = list.followed.as_mut()?;
         let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        let touches = || nodes.touches(at, |slot| &*followed.buffers[slot]).collect();
+        let touches = || nodes.touches(at, &followed.buffers).collect();
         if !self.is_free(queue.id, given, touches) {
             followed.falls_behind();
             followed.goes_back();

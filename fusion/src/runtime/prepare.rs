@@ -27,7 +27,7 @@ use crate::{
     runtime::{
         commit::{Piece, label, touched},
         context::ContextInner,
-        end::End,
+        end::{End, error_source},
         schedule::List,
     },
     submission::entry::Entry,
@@ -205,15 +205,12 @@ impl ContextInner {
 
     /// The same list after its fused code could not be built.
     pub(crate) fn prepare_refused(&self, list: &List, end: &End, error: &Error) -> Result<Prepared, Error> {
-        let what = match std::error::Error::source(error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        };
-        let reason = match error {
-            Error::Build { source: BuildError::Died { how }, .. } => {
+        let reason = match (error, error_source(error)) {
+            (Error::Build { source: BuildError::Died { how }, .. }, _) => {
                 Reason::CompilerDies { how: how.clone() }
             }
-            _ => Reason::Internal { what },
+            (_, source) if source.is_empty() => Reason::Internal { what: error.to_string() },
+            (_, source) => Reason::Internal { what: format!("{error}: {source}") },
         };
         self.prepare_for(list, end, reason)
     }

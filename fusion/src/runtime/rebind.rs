@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 use crate::{
     error::{Error, FusionError},
     replay::graph::Nodes,
-    runtime::{check, context::ContextInner},
-    submission::{buffer::BufferInner, entry::Entry, signature::Buffers},
+    runtime::context::ContextInner,
+    submission::{buffer::BufferInner, signature::Buffers},
 };
 
 /// What is to be different.
@@ -62,26 +62,6 @@ pub(crate) fn exchange(
     Ok((with, is_simple))
 }
 
-/// Applies changes to a list: other buffers, and other push constants.
-pub(crate) fn apply(
-    context: &ContextInner,
-    (buffers, with): (&Buffers, &Buffers),
-    entries: &mut [Entry],
-    pushed: &[(usize, &[u8])],
-) -> Result<(), Error> {
-    for (at, push) in pushed {
-        entries[*at].submission.push = SmallVec::from_slice(push);
-    }
-    same_overlaps(buffers, with)?;
-    for entry in entries {
-        // It is not what was asked for any more.
-        entry.given = None;
-        rebind(entry, buffers, with);
-        check::rebound(context, entry)?;
-    }
-    Ok(())
-}
-
 /// Whether one buffer fits in the place of another.
 fn check_fit(
     context: &ContextInner,
@@ -116,7 +96,8 @@ fn place(buffers: &Buffers, buffer: &Arc<BufferInner>) -> Option<usize> {
     buffers.iter().position(|known| Arc::ptr_eq(known, buffer))
 }
 
-fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
+/// Whether buffers have bytes in common as those had that they replace.
+pub(crate) fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
     for (j, (old_b, new_b)) in buffers.iter().zip(with).enumerate() {
         for (old_a, new_a) in buffers.iter().zip(with).take(j) {
             if share(old_a, old_b) != share(new_a, new_b) {
@@ -132,21 +113,6 @@ fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
     Ok(())
 }
 
-fn rebind(entry: &mut Entry, buffers: &Buffers, with: &Buffers) {
-    for (position, buffer) in entry.buffers.iter_mut().enumerate() {
-        let Some(place) = place(buffers, buffer) else { continue };
-        let (old, new) = (&buffers[place], &with[place]);
-        let touch = &mut entry.touches[position];
-        let Some(range) = old.within(touch.span) else { continue };
-        *touch = new.touch(range, touch.reads, touch.writes);
-        if let Some(arg) = entry.submission.args.get_mut(position) {
-            arg.buffer = new.shared.id.planned();
-            arg.offset = touch.span.start;
-        }
-        *buffer = new.clone();
-    }
-}
-
 /// Which bytes two buffers have in common: the distance between their starts, if any.
 fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     let (whole_a, whole_b) = (a.touch(0..a.size, true, true), b.touch(0..b.size, true, true));
@@ -154,21 +120,6 @@ fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     whole_a.overlaps(&whole_b).then_some(distance)
 }
 
-/// Of bytes for a submission, those that its kernel takes. It is the one `at` a place of a list of this many.
-pub(crate) fn checked_push<'a>(
-    context: &ContextInner,
-    entry: Option<&Entry>,
-    (at, count): (usize, usize),
-    bytes: &'a [u8],
-) -> Result<&'a [u8], Error> {
-    let Some(entry) = entry else {
-        return refuse(format!("there is no submission {at} in a list of {count}"));
-    };
-    let pushed = check::push(context, &entry.submission.kernel, bytes.len())
-        .map_err(|problem| Error::submit(&entry.label, problem))?;
-    Ok(&bytes[..pushed])
-}
-
-fn refuse<T>(problem: String) -> Result<T, Error> {
+pub(crate) fn refuse<T>(problem: String) -> Result<T, Error> {
     Err(FusionError::Rebind { problem }.into())
 }

@@ -45,7 +45,7 @@ use crate::{
 pub(crate) struct Schedule {
     pub(crate) deps: Dependencies,
     pub(crate) queues: Vec<Arc<QueueCell>>,
-    holds: Vec<Hold>,
+    pub(crate) holds: Vec<Hold>,
     pub(crate) cache: GraphCache,
     /// What is known of executables is under this.
     pub(crate) token: Token,
@@ -105,8 +105,8 @@ pub(crate) enum Rule {
 
 /// Bytes that the host (a closure or a host task) has for itself.
 #[derive(Debug)]
-struct Hold {
-    id: u64,
+pub(crate) struct Hold {
+    pub(crate) id: u64,
     touches: Touches,
     thread: ThreadId,
     /// The name of the buffer, of the first if there are several.
@@ -216,10 +216,6 @@ impl Schedule {
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
-    }
-
-    pub(crate) fn release(&mut self, id: u64) {
-        self.holds.retain(|hold| hold.id != id);
     }
 }
 

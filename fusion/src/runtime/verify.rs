@@ -147,7 +147,8 @@ impl ContextInner {
             let buffer = BufferInner::new(&self.device, span.end - span.start);
             buffer.allocate()?;
             let parts = spans().filter_map(|part| {
-                let mut of_memory = list.buffers().filter(|buffer| buffer.shared.id == memory);
+                let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+                let mut of_memory = buffers.filter(|buffer| buffer.shared.id == memory);
                 let (of, local) = of_memory.find_map(|of| Some((of, of.within(part)?)))?;
                 Some((part.start - span.start, of.clone(), local))
             });

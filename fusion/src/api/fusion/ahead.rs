@@ -150,7 +150,7 @@ impl FusedList {
     /// A submission that cannot run on this device; code that cannot be built.
     pub fn plan(&self) -> Result<PlannedList, Error> {
         let (context, entries) = self.entries();
-        let properties = &self.inner.properties;
+        let properties = &self.inner.family.properties;
         let names = names(&entries);
         let kernels = entries.iter().map(Entry::report).collect();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
@@ -169,13 +169,14 @@ impl FusedList {
     fn planned(&self) -> Result<(&Arc<ContextInner>, jit::Plan, Vec<Labelled>), Error> {
         let (context, entries) = self.entries();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
-        let (plan, steps) = plan_only(&submissions, &self.inner.properties.options(), &context.limits)?;
+        let (plan, steps) =
+            plan_only(&submissions, &self.inner.family.properties.options(), &context.limits)?;
         Ok((context, plan, steps))
     }
 
     fn entries(&self) -> (&Arc<ContextInner>, Vec<Entry>) {
         let kept = &*self.inner;
-        let context = &kept.queue.inner.context;
+        let context = &kept.family.queue.inner.context;
         let mut entries = kept.entries();
         let schedule = context.lock();
         entries.iter_mut().for_each(|entry| entry.learn(&schedule.deps));

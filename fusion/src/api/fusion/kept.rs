@@ -1,7 +1,7 @@
 //! Lists that are kept, to be run again without being recorded again.
 
 use std::{
-    ops::{Deref, Range},
+    ops::Range,
     sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering::Acquire},
 };
 
@@ -24,12 +24,12 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        check::readable,
+        check::{self, readable},
         context::ContextInner,
         end::{End, Ended, Keep},
-        event::{Event, EventInner, Settled},
+        event::{Done, Event, EventInner, Settled},
         queues::Origin,
-        rebind::{self, Changes, checked_push},
+        rebind::{self, Changes},
         schedule::{List, Mode, Rule, Schedule},
     },
     submission::{
@@ -84,7 +84,7 @@ pub struct FusedList {
 
 #[derive(Debug)]
 pub(crate) struct Kept {
-    family: Arc<Family>,
+    pub(crate) family: Arc<Family>,
     list: Arc<KeptList>,
     buffers: Buffers,
     /// The push constants of submissions that have others than the list.
@@ -132,18 +132,16 @@ impl KeptList {
     }
 }
 
-impl Deref for Kept {
-    type Target = Family;
-
-    fn deref(&self) -> &Family {
-        &self.family
-    }
-}
-
 impl Kept {
     pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.entries_on(&self.buffers)
+    }
+
+    /// Its submissions, on buffers in place of its own.
+    fn entries_on(&self, on: &Buffers) -> Vec<Entry> {
         let nodes = &self.list.nodes;
-        let mut entries: Vec<Entry> = (0..nodes.len()).map(|at| nodes.entry(at, &self.buffers)).collect();
+        let entry = |at| nodes.entry(at, &self.buffers, on);
+        let mut entries: Vec<Entry> = (0..nodes.len()).map(entry).collect();
         for (at, push) in &self.pushes {
             // It is not what was asked for any more.
             entries[*at].given = None;
@@ -152,17 +150,19 @@ impl Kept {
         entries
     }
 
-    /// The push constants that changes give to submissions; the last of each.
+    /// The push constants that changes give to submissions; of several for one the last counts.
     fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Pushed<'a>, Error> {
-        let (context, nodes) = (&self.queue.inner.context, &self.list.nodes);
-        let mut pushed = Pushed::new();
-        for (submission, bytes) in &changes.pushes {
-            let at = (*submission, nodes.len());
-            let push = checked_push(context, nodes.unbound(*submission), at, bytes)?;
-            pushed.retain(|(place, _)| place != submission);
-            pushed.push((*submission, push));
-        }
-        Ok(pushed)
+        let (context, nodes) = (&self.family.queue.inner.context, &self.list.nodes);
+        let pushed = changes.pushes.iter().map(|(at, bytes)| {
+            let Some(entry) = nodes.unbound(*at) else {
+                let count = nodes.len();
+                return rebind::refuse(format!("there is no submission {at} in a list of {count}"));
+            };
+            let used = check::push(context, &entry.submission.kernel, bytes.len());
+            let used = used.map_err(|problem| Error::submit(&entry.label, problem))?;
+            Ok((*at, &bytes[..used]))
+        });
+        pushed.collect()
     }
 
     /// A list that is run in the same way with these push constants in place of its own, and which of that one's they are in
@@ -173,10 +173,10 @@ impl Kept {
             return Some((self.list.clone(), self.pushes.clone()));
         }
         let now = |at: usize| {
-            let other = pushed.iter().find(|(place, _)| *place == at);
+            let other = pushed.iter().rev().find(|(place, _)| *place == at);
             other.map_or_else(|| self.list.push(&self.pushes, at), |(_, push)| push)
         };
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let latest = self.family.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         [Some(self.list.clone()), latest].into_iter().flatten().find_map(|list| {
             let differs = |at: &usize| list.nodes.push(*at) != now(*at);
             let others = (0..list.nodes.len()).filter(differs);
@@ -196,9 +196,17 @@ impl Kept {
         if is_simple && let Some(as_list) = self.run_as(pushed) {
             return Ok(FusedList::on(family.clone(), as_list, with));
         }
-        let mut entries = self.entries();
-        rebind::apply(&self.queue.inner.context, (buffers, &with), &mut entries, pushed)?;
-        let mut planned = FusedList::new(&self.queue, self.properties.clone(), &entries);
+        rebind::same_overlaps(buffers, &with)?;
+        let mut entries = self.entries_on(&with);
+        for (at, push) in pushed {
+            entries[*at].submission.push = SmallVec::from_slice(push);
+        }
+        for entry in &mut entries {
+            // It is not what was asked for any more.
+            entry.given = None;
+            check::rebound(&family.queue.inner.context, entry)?;
+        }
+        let mut planned = FusedList::new(&family.queue, family.properties.clone(), &entries);
         if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
             kept.family = family.clone();
@@ -209,7 +217,7 @@ impl Kept {
 
     /// Its graph, where nothing is left to plan or build whatever its buffers hold.
     fn planned(&self) -> Option<&Graph> {
-        let judged = &self.queue.inner.context.judged;
+        let judged = &self.family.queue.inner.context.judged;
         self.list.graph.get().filter(|graph| !judged.any_dropped() && !graph.has_numbers())
     }
 
@@ -269,7 +277,7 @@ impl FusedList {
     }
 
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
-        let exec = GraphExec::passing(family.queue.inner.context.token, &buffers, list.passes(&pushes));
+        let exec = GraphExec::new(family.queue.inner.context.token, &buffers, false, list.passes(&pushes));
         let (exec, event) = (Arc::new(exec), OnceLock::new());
         FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, exec, event }) }
     }
@@ -289,7 +297,7 @@ impl FusedList {
     /// The queue it was recorded on.
     #[must_use]
     pub fn queue(&self) -> &Queue {
-        &self.inner.queue
+        &self.inner.family.queue
     }
 
     /// Runs it again, on the queue it was recorded on. The event stands for the whole list; its outcome and report are
@@ -302,7 +310,7 @@ impl FusedList {
     ///
     /// A buffer that it reads holds nothing readable; and those of `complete_fusion`.
     pub fn run(&self) -> Result<Event, Error> {
-        self.inner.queue.inner.context.run_kept(&self.inner.queue, &self.inner)
+        self.inner.family.queue.inner.context.run_kept(&self.inner.family.queue, &self.inner)
     }
 
     /// Runs it on a queue of the same context. In fusion mode its submissions join the list being recorded, under that
@@ -312,7 +320,7 @@ impl FusedList {
     ///
     /// A queue of another context, or one made without fusion; and those of [`run`](FusedList::run).
     pub fn run_on(&self, queue: &Queue) -> Result<Event, Error> {
-        let context = &self.inner.queue.inner.context;
+        let context = &self.inner.family.queue.inner.context;
         if !Arc::ptr_eq(&queue.inner.context, context) {
             return Err(FusionError::ForeignQueue.into());
         }
@@ -381,7 +389,7 @@ impl<'a> Rebind<'a> {
     fn exchanged(&self) -> Result<(Buffers, Pushed<'_>, bool), Error> {
         let kept = &*self.list.inner;
         let on = (&*kept.list.nodes, &kept.buffers);
-        let (with, is_simple) = rebind::exchange(&kept.queue.inner.context, on, &self.changes)?;
+        let (with, is_simple) = rebind::exchange(&kept.family.queue.inner.context, on, &self.changes)?;
         Ok((with, kept.pushed(&self.changes)?, is_simple))
     }
 
@@ -395,7 +403,7 @@ impl<'a> Rebind<'a> {
         let (with, pushed, is_simple) = self.exchanged()?;
         let kept = &*self.list.inner;
         let as_list = if is_simple { kept.run_as(&pushed) } else { None };
-        let context = &kept.queue.inner.context;
+        let context = &kept.family.queue.inner.context;
         match as_list.and_then(|(list, others)| context.launch_once(kept, &list, &others, &with)) {
             Some(event) => Ok(event),
             None => kept.with(with, &pushed, is_simple)?.run(),
@@ -438,7 +446,7 @@ impl ContextInner {
                 }
             }
         };
-        let end = End::Complete(kept.properties.clone());
+        let end = End::Complete(kept.family.properties.clone());
         self.plan_and_launch(origin, &list, &end, keep)?;
         Ok(Event::of_all(list.completion.clone()))
     }
@@ -457,10 +465,10 @@ impl ContextInner {
         drop(direct);
         let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
-        let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, summary.clone()));
+        let make = || EventInner::at_once(origin, Settled::of_launch(Done::Nothing, summary.clone()));
+        let shared = kept.event.get_or_init(make);
         let is_it = shared.is_of_launches(origin, &summary);
-        let event = if is_it { shared.clone() } else { EventInner::of_launches(origin, summary) };
-        Some(Event::of_run(event, submitted))
+        Some(Event::of_run(if is_it { shared.clone() } else { make() }, submitted))
     }
 
     /// Launches a kept list with other push constants, on other buffers. `None` as above.
@@ -472,11 +480,12 @@ impl ContextInner {
         with: &Buffers,
     ) -> Option<Event> {
         let graph = list.graph.get().filter(|_| !self.judged.any_dropped())?;
-        let (origin, passed) = (&kept.queue.inner.origin, list.passes(others));
+        let (origin, passed) = (&kept.family.queue.inner.origin, list.passes(others));
         self.gpu.wait_for_room(origin.lane);
         let launch = Launch { graph, buffers: with, pushes: passed.as_ref(), exec: None };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
+        let settled = Settled::of_launch(Done::Gpu(submitted), summary);
+        Some(Event::of_all(EventInner::at_once(origin, settled)))
     }
 
     /// Launches the graph of a kept list, if nothing is in the way.

@@ -94,7 +94,8 @@ impl Queue {
         let (exec, pushes) = (cached.exec(&mut schedule.token, &buffers), pushes.as_ref());
         let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
         let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
+        let settled = Settled::of_launch(Done::Gpu(submitted), summary);
+        Some(Event::of_all(EventInner::at_once(origin, settled)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.

@@ -89,7 +89,7 @@ impl FusedList {
     /// follow device addresses, or whose first run is to be compared with the unfused one and is yet to come; code that could not
     /// be built; the device. Nothing was recorded then.
     pub fn record(&self, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        self.inner.queue.inner.context.record_kept(&self.inner, into)
+        self.inner.family.queue.inner.context.record_kept(&self.inner, into)
     }
 
     /// Whether [`record`](FusedList::record) has nothing to plan and nothing to build: the list was recorded or run before, or one that
@@ -109,7 +109,7 @@ impl ContextInner {
             let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
             if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
                 let launch = Launch { graph, buffers, pushes: None, exec };
-                return self.write_down(deps, launch, kept.exec.state(token), into);
+                return self.write_down(deps, launch, kept.exec.state.get(token), into);
             }
         }
         self.record_first(kept, into)
@@ -121,9 +121,9 @@ impl ContextInner {
         &'a self,
         kept: &'a Kept,
     ) -> Result<(MutexGuard<'a, Schedule>, Option<MutexGuard<'a, QueueState>>), Error> {
-        let id = kept.queue.inner.id;
+        let id = kept.family.queue.inner.id;
         let schedule = self.lock();
-        let direct = kept.queue.inner.direct();
+        let direct = kept.family.queue.inner.direct();
         if direct.is_some() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
             return Ok((schedule, direct));
         }
@@ -138,7 +138,7 @@ impl ContextInner {
         // Before anything is planned: what changes later makes it another list.
         let exposed: Escapes = escapes(&kept.buffers).collect();
         let mut entries = kept.entries();
-        let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
+        let mut list = List::new(EventInner::listed(&kept.family.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed no one knows.
         entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.deps));
@@ -147,7 +147,7 @@ impl ContextInner {
             readable(entry, Some(&list))?;
             list.entries.push(entry.clone());
         }
-        let prepared = self.prepare(&list, &End::Complete(kept.properties.clone()), Goal::Recorded)?;
+        let prepared = self.prepare(&list, &End::Complete(kept.family.properties.clone()), Goal::Recorded)?;
         if prepared.verify.is_some() {
             return Err(not_recordable(
                 "its first run is to be compared with the unfused one; run it once, and record it then",
@@ -201,7 +201,8 @@ impl ContextInner {
         let work = match &state.for_caller {
             Some(work) => work.clone(),
             None => {
-                let work = graph.for_caller(self, deps, (buffers, state))?;
+                let memories = graph.memories(buffers, deps, true)?;
+                let work = self.gpu.caller_work(&graph.template, state.own.as_ref(), memories)?;
                 state.for_caller.insert(work).clone()
             }
         };
