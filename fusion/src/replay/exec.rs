@@ -185,7 +185,6 @@ impl GraphExec {
     pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
         let state = self.state.get(token);
         state.lane == Some(lane)
-            && state.ran
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
             && !self.is_relaunched()
     }

@@ -65,10 +65,7 @@ impl Launch<'_> {
         lane: u32,
         state: &ExecState,
     ) -> Option<Submitted> {
-        if state.lane != Some(lane) || !state.ran {
-            return None;
-        }
-        let mark = state.mark?;
+        let mark = state.mark.filter(|_| state.lane == Some(lane))?;
         // Whether it is pending itself is all that matters of what is.
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)? && self.graph.in_order;

@@ -181,23 +181,19 @@ impl ContextInner {
                 return Ok(Ended::Already(completion));
             }
             schedule.settle_relaunches();
-            match mem::replace(&mut state.mode, Mode::Direct) {
-                Mode::Direct => {
-                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
-                }
-                Mode::Recording(mut list) => {
-                    list.materialize(&schedule.deps);
-                    state.completion = Some(list.completion.clone());
-                    let list = Arc::new(list);
-                    state.mode = Mode::Ending(list.clone(), builder());
-                    break list;
-                }
-                Mode::Ending(list, thread) => {
-                    state.mode = Mode::Ending(list, thread);
-                    drop(state);
-                    schedule = self.wait_for_list(schedule, thread)?;
-                }
+            if let Mode::Ending(_, thread) = state.mode {
+                drop(state);
+                schedule = self.wait_for_list(schedule, thread)?;
+                continue;
             }
+            let Mode::Recording(mut list) = mem::take(&mut state.mode) else {
+                return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
+            };
+            list.materialize(&schedule.deps);
+            state.completion = Some(list.completion.clone());
+            let list = Arc::new(list);
+            state.mode = Mode::Ending(list.clone(), builder());
+            break list;
         };
         drop(schedule);
         let keep = match end {

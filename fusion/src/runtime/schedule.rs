@@ -94,14 +94,9 @@ pub(crate) struct List {
     pub(crate) followed: Option<Box<Prediction>>,
 }
 
-/// When an access observes a listed submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// Where their order matters: at least one writes.
-    Conflict,
-    /// Where they have a byte in common.
-    Overlap,
-}
+/// When an access observes a listed submission: where their order matters ([`Touch::conflicts`]), or wherever they have a byte in
+/// common ([`Touch::overlaps`]).
+pub(crate) type Rule = fn(&Touch, &Touch) -> bool;
 
 /// Bytes that the host (a closure or a host task) has for itself.
 #[derive(Debug)]
@@ -121,12 +116,7 @@ impl List {
 
     /// Whether an access observes something in the list.
     fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
-        let observed = |listed: &Touch| {
-            touches.iter().any(|touch| match rule {
-                Rule::Conflict => touch.conflicts(listed),
-                Rule::Overlap => touch.overlaps(listed),
-            })
-        };
+        let observed = |listed: &Touch| touches.iter().any(|touch| rule(touch, listed));
         self.entries.iter().flat_map(|entry| &entry.touches).any(observed)
             || self.followed.iter().flat_map(|followed| followed.touches()).any(|listed| observed(&listed))
     }
@@ -172,12 +162,16 @@ impl Schedule {
             return true;
         }
         buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
-        let is_free =
-            self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
+        let is_free = self.is_clear(queue, &touches);
         if is_free {
             self.give(queue, &touches, buffers);
         }
         is_free
+    }
+
+    /// Whether neither what other queues list nor a hold is in conflict with accesses.
+    fn is_clear(&self, queue: QueueId, touches: &[Touch]) -> bool {
+        self.observed(touches, Some(queue), Touch::conflicts).is_none() && self.held(touches).is_none()
     }
 
     /// Lets a queue use memory that was taken from others: as the only one, or as one of several that read it.
@@ -193,13 +187,9 @@ impl Schedule {
                 continue;
             }
             let all = |writes| Touch { memory: shared.id, span: Span::new(0, u64::MAX), reads: true, writes };
-            let is_free_for = |touch: &Touch| {
-                let touches = std::slice::from_ref(touch);
-                self.observed(touches, Some(queue), Rule::Conflict).is_none() && self.held(touches).is_none()
-            };
-            if self.queues.len() > 1 && !is_written && is_free_for(&all(false)) {
+            if self.queues.len() > 1 && !is_written && self.is_clear(queue, &[all(false)]) {
                 shared.owner.share();
-            } else if is_free_for(&all(true)) {
+            } else if self.is_clear(queue, &[all(true)]) {
                 shared.owner.give(queue);
             }
         }
@@ -302,7 +292,7 @@ impl ContextInner {
         cause: CancelCause,
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let (touches, buffers) = (std::slice::from_ref(&touch), std::iter::once(buffer));
-        let mut schedule = self.observe(touches, buffers, None, Rule::Conflict, cause)?;
+        let mut schedule = self.observe(touches, buffers, None, Touch::conflicts, cause)?;
         buffer.memory(&mut schedule.deps)?;
         self.refresh(&mut schedule.deps);
         let points = schedule.deps.conflicts(&touch);

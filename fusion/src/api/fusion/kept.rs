@@ -30,10 +30,10 @@ use crate::{
         event::{Done, Event, EventInner, Settled},
         queues::Origin,
         rebind::{self, Changes},
-        schedule::{List, Mode, Rule, Schedule},
+        schedule::{List, Mode, Schedule},
     },
     submission::{
-        dependencies::{Dependencies, Touches},
+        dependencies::{Dependencies, Touch, Touches},
         entry::Entry,
         signature::{Buffers, buffers_of},
     },
@@ -423,7 +423,7 @@ impl ContextInner {
         let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
-            let schedule = self.observe(&touches, buffers, Some(id), Rule::Conflict, cause)?;
+            let schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
             let (deps, mut state) = (&schedule.deps, origin.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {

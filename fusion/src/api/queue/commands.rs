@@ -12,10 +12,7 @@ use crate::{
     api::buffer::repeated_word,
     error::{BufferError, Error},
     report::outcome::CancelCause,
-    runtime::{
-        event::{Done, Event, EventInner},
-        schedule::Rule,
-    },
+    runtime::event::{Done, Event, EventInner},
     submission::{
         accessor::Accessor,
         buffer::BufferInner,
@@ -195,7 +192,7 @@ impl Queue {
         let context = &self.inner.context;
         let buffers = reads.iter().copied().chain([dst]).map(|part| &part.buffer);
         context.gpu.wait_for_room(self.inner.lane);
-        let mut schedule = context.observe(touches, buffers, None, Rule::Overlap, CancelCause::Command)?;
+        let mut schedule = context.observe(touches, buffers, None, Touch::overlaps, CancelCause::Command)?;
         for part in reads {
             part.buffer.check_readable(&part.range())?;
         }

@@ -18,11 +18,10 @@ use crate::{
     runtime::{
         context::HostHold,
         event::{Done, Event, EventInner, HostDone},
-        schedule::Rule,
     },
     submission::{
         accessor::{Access, Accessor},
-        dependencies::Touches,
+        dependencies::{Touch, Touches},
     },
     vk::{Gpu, Point},
 };
@@ -199,7 +198,8 @@ impl Queue {
 
         let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
         let buffers = parts.iter().map(|part| &*part.buffer);
-        let mut schedule = context.observe(&touches, buffers, None, Rule::Conflict, CancelCause::HostTask)?;
+        let mut schedule =
+            context.observe(&touches, buffers, None, Touch::conflicts, CancelCause::HostTask)?;
         for part in &parts {
             part.buffer.memory(&mut schedule.deps)?;
         }

@@ -17,9 +17,10 @@ use crate::{
         commit::Piece,
         end::Keep,
         event::{Done, Event, EventInner, Settled},
-        schedule::{Mode, Rule, Tasks},
+        schedule::{Mode, Tasks},
     },
     submission::{
+        dependencies::Touch,
         entry::{After, Entry},
         ready::Readies,
         signature::Given,
@@ -115,7 +116,7 @@ impl Queue {
                 &entry.touches,
                 entry.buffers.iter(),
                 Some(self.inner.id),
-                Rule::Conflict,
+                Touch::conflicts,
                 CancelCause::OtherQueue,
             )?;
             let settled = settled(after)?;

@@ -26,11 +26,16 @@ use crate::{
         end::End,
         event::EventInner,
         prepare::Goal,
-        schedule::{List, QueueState, Rule, Schedule},
+        schedule::{List, QueueState, Schedule},
     },
-    submission::{dependencies::Dependencies, entry::Entry},
+    submission::{
+        dependencies::{Dependencies, Touch},
+        entry::Entry,
+    },
     vk::{Point, RawCommandBuffer, Written},
 };
+
+type Points = SmallVec<[Point; 2]>;
 
 /// What a list left in a command buffer. It keeps everything alive that the commands use, except for memory of the program's
 /// own: see [`RawCommandBuffer::recording`] for how long it has to live.
@@ -109,7 +114,7 @@ impl ContextInner {
             let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
             if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
                 let launch = Launch { graph, buffers, pushes: None, exec };
-                return self.write_down(deps, launch, kept.exec.state.get(token), into);
+                return self.write_down(deps, launch, (kept.exec.state.get(token), Points::new()), into);
             }
         }
         self.record_first(kept, into)
@@ -130,7 +135,7 @@ impl ContextInner {
         drop(direct);
         drop(schedule);
         let (touches, buffers) = (kept.touches(), kept.buffers.iter());
-        Ok((self.observe(&touches, buffers, None, Rule::Conflict, CancelCause::Recorded)?, None))
+        Ok((self.observe(&touches, buffers, None, Touch::conflicts, CancelCause::Recorded)?, None))
     }
 
     /// Plans and builds the list, records it, and remembers how where that may be done again.
@@ -166,13 +171,11 @@ impl ContextInner {
         let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
-        let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
-        let points: SmallVec<[Point; 2]> = points.collect();
+        let points: Points = entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
         // Push constants are those that were planned with; an executable goes with what is kept.
         let (mut once, buffers) = (ExecState::default(), &kept.buffers);
         let launch = Launch { graph: &graph, buffers, pushes: None, exec: None };
-        let mut recorded = self.write_down(&mut schedule.deps, launch, &mut once, into)?;
-        recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
+        let recorded = self.write_down(&mut schedule.deps, launch, (&mut once, points.clone()), into)?;
         // A run might plan with what buffers hold, where a kernel depends on it.
         let depends = |entry: &Entry| {
             let mut places = 0..entry.submission.args.len();
@@ -194,7 +197,7 @@ impl ContextInner {
         &self,
         deps: &mut Dependencies,
         launch: Launch<'_>,
-        state: &mut ExecState,
+        (state, mut points): (&mut ExecState, Points),
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
         let Launch { graph, buffers, .. } = launch;
@@ -207,15 +210,10 @@ impl ContextInner {
             }
         };
         self.refresh(deps);
-        let mut points: SmallVec<[Point; 2]> = SmallVec::new();
-        for touch in graph.touches(buffers) {
-            for point in deps.conflicts(&touch) {
-                match points.iter_mut().find(|known| known.queue == point.queue) {
-                    Some(known) => known.value = known.value.max(point.value),
-                    None => points.push(point),
-                }
-            }
-        }
+        points.extend(graph.touches(buffers).flat_map(|touch| deps.conflicts(&touch)));
+        // Of each queue the latest.
+        points.sort_unstable_by(|a, b| b.cmp(a));
+        points.dedup_by_key(|point| point.queue);
         let written = self.gpu.record_for_caller(&work, into)?;
         let summary = launch.come_into_force(&self.device, state).clone();
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
