@@ -149,7 +149,6 @@ impl CachedGraph {
 pub(crate) struct GraphCache {
     /// By the hash of their first submission.
     graphs: AHashMap<u64, SmallVec<[Arc<CachedGraph>; 2]>>,
-    count: usize,
     seen: AHashSet<u64>,
     now: u64,
     hasher: RandomState,
@@ -245,7 +244,6 @@ impl GraphCache {
         let signature = &cached.signature;
         let Some(hash) = self.hash_of(signature) else { return };
         let all = self.graphs.entry(hash).or_default();
-        let before = all.len();
         let (calls, properties) = (&signature.calls, signature.properties.as_ref());
         all.retain(|other| {
             !(other.signature.ends(calls.len(), properties)
@@ -253,14 +251,13 @@ impl GraphCache {
                 && (0..calls.len()).all(|at| other.takes(at, &calls[at].push))
                 && other.graph.holds_with(|at| &calls[at].push))
         });
-        self.count -= before - all.len();
         self.now += 1;
         cached.used.store(self.now, Relaxed);
         // The latest comes first: of several that agree so far it is the likeliest.
         all.insert(0, Arc::new(cached));
-        self.count += 1;
-        if self.count > CAPACITY {
-            let mut oldest = self.graphs.values().flatten().map(|cached| cached.used.load(Relaxed)).min();
+        let used = || self.graphs.values().flatten().map(|cached| cached.used.load(Relaxed));
+        if used().count() > CAPACITY {
+            let mut oldest = used().min();
             drop(self.keep(|cached| oldest.take_if(|used| *used == cached.used.load(Relaxed)).is_none()));
         }
     }
@@ -308,7 +305,6 @@ impl GraphCache {
             });
             !all.is_empty()
         });
-        self.count -= gone.len();
         gone
     }
 }

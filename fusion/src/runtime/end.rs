@@ -130,13 +130,9 @@ impl QueueState {
 }
 
 impl ContextInner {
-    /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
-    pub(crate) fn end_list(&self, queue: &QueueCell, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
-        Ok(match self.end(queue, end, None)? {
-            Ended::Never => None,
-            Ended::Already(completion) => Some(completion),
-            Ended::Now(list) => Some(list.completion.clone()),
-        })
+    /// Ends the list of a queue, if there is one, unfused.
+    pub(crate) fn cancel_list(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
+        self.end(queue, &End::Cancel(cause), None).map(drop)
     }
 
     /// Cancels the list that an event is of, unless it has ended. What fails in it is an affair of its events, and of anyone who reads what
@@ -277,7 +273,7 @@ impl ContextInner {
         };
         let ran = prepared.and_then(|mut prepared| {
             if let Some(first) = prepared.verify.take() {
-                return self.run_first(queue, list, prepared, first);
+                return self.run_first(queue, list, prepared, first, end);
             }
             self.submit_list(&mut self.lock(), queue, list, prepared, keep)
         });

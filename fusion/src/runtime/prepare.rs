@@ -128,7 +128,7 @@ impl ContextInner {
             let keys = self.judged.unverified(&plan.steps);
             if !keys.is_empty() {
                 let plain = Box::new(self.prepare_unfused(list, end, Outcome::Unfused)?);
-                prepared.verify = Some(First { keys, plain, end: end.clone() });
+                prepared.verify = Some(First { keys, plain });
             }
         }
         Ok(prepared)

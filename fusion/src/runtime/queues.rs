@@ -12,7 +12,7 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{
         context::ContextInner,
-        end::{End, error_source},
+        end::error_source,
         schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
@@ -101,7 +101,7 @@ impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         self.bury();
-        let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let mut result = self.cancel_list(queue, cause);
         let last = queue.past.get(&mut self.lock().token).last;
         let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);

@@ -47,7 +47,6 @@ pub(crate) struct First {
     pub(crate) keys: Vec<StepKey>,
     /// The list unfused.
     pub(crate) plain: Box<Prepared>,
-    pub(crate) end: End,
 }
 
 /// A copy of what a list uses of one memory that it writes.
@@ -66,9 +65,9 @@ impl ContextInner {
         queue: &QueueCell,
         list: &List,
         mut fused: Prepared,
-        first: First,
+        First { keys, plain }: First,
+        end: &End,
     ) -> Result<(), Error> {
-        let First { keys, plain, end } = first;
         let plain = *plain;
         let points: Vec<Point> =
             list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();

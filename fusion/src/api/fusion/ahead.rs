@@ -111,10 +111,8 @@ impl FusionWrapper {
     ///
     /// [`FusionError::NotFusing`].
     pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
-        let queue = self.queue();
-        self.ended();
-        match queue.inner.context.end(&queue.inner.queue, &End::Unrun, None)? {
-            Ended::Now(list) => Ok(FusedList::new(queue, properties.clone(), &list.entries)),
+        match self.end(&End::Unrun)? {
+            Ended::Now(list) => Ok(FusedList::new(self.queue(), properties.clone(), &list.entries)),
             Ended::Already(_) | Ended::Never => Err(FusionError::NotFusing.into()),
         }
     }

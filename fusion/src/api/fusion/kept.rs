@@ -248,11 +248,9 @@ impl FusionWrapper {
     ///
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
-        let queue = self.queue();
-        self.ended();
-        match queue.inner.context.end(&queue.inner.queue, &End::Keep(properties.clone()), None)? {
+        match self.end(&End::Keep(properties.clone()))? {
             Ended::Now(list) => {
-                let kept = FusedList::new(queue, properties.clone(), &list.entries);
+                let kept = FusedList::new(self.queue(), properties.clone(), &list.entries);
                 Ok((Event::of_all(list.completion.clone()), kept))
             }
             Ended::Already(completion) => {
