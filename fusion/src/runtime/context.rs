@@ -2,7 +2,7 @@
 
 use std::{
     ops::Deref,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
 };
 
 use crate::{
@@ -59,30 +59,34 @@ impl Drop for ContextInner {
 impl BufferGone for ContextInner {
     /// Drops what is about it now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
-        if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.settle_relaunches();
-            let (taken, is_all) = schedule.forget(buffer);
-            drop(schedule);
-            drop(taken);
-            if is_all {
-                return;
+        match self.schedule.try_lock() {
+            Ok(mut schedule) => {
+                schedule.settle_relaunches();
+                self.let_go(schedule, buffer);
             }
+            Err(_) => self.gone().push(buffer),
         }
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 }
 
 impl ContextInner {
+    fn gone(&self) -> MutexGuard<'_, Vec<HandleId>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn let_go(&self, mut schedule: MutexGuard<'_, Schedule>, buffer: HandleId) {
+        let (taken, is_all) = schedule.forget(buffer);
+        drop(schedule);
+        drop(taken);
+        if !is_all {
+            self.gone().push(buffer);
+        }
+    }
+
     /// Drops what was recorded with buffers that have gone meanwhile.
     pub(crate) fn bury(&self) {
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        for buffer in gone {
-            let (known, is_all) = self.lock().forget(buffer);
-            drop(known);
-            if !is_all {
-                self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
-            }
-        }
+        let gone = std::mem::take(&mut *self.gone());
+        gone.into_iter().for_each(|buffer| self.let_go(self.lock(), buffer));
     }
 }
 
