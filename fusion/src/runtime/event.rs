@@ -184,7 +184,7 @@ impl Event {
     /// The event of a run.
     #[inline]
     pub(crate) fn of_run(inner: Arc<EventInner>, run: Submitted) -> Event {
-        Event { run: Some(run), ..Event::of_all(inner) }
+        Event { inner, of: 0..u32::MAX, run: Some(run) }
     }
 
     /// What became of it; nothing while it is listed.

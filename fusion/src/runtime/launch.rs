@@ -71,7 +71,9 @@ impl ContextInner {
 /// Tells the log of the launch of a list.
 #[inline]
 fn tell(queue: &QueueCell, graph: &Graph) {
-    if let Some(outcome) = &graph.tally.outcome {
+    if tracing::level_enabled!(tracing::Level::INFO)
+        && let Some(outcome) = &graph.tally.outcome
+    {
         tracing::info!(queue = queue.id.0, dispatches = graph.tally.dispatches, %outcome, "fusion list ran again");
     }
 }
