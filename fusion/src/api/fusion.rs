@@ -8,7 +8,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+    atomic::{
+        AtomicUsize,
+        Ordering::{Relaxed, Release},
+    },
 };
 
 use crate::{
@@ -114,6 +117,7 @@ impl FusionWrapper {
                     let list = List::new(EventInner::listed_after(last, &queue.origin));
                     self.inner.began.store(address(&list), Relaxed);
                     state.mode = Mode::Recording(list);
+                    queue.is_direct.store(false, Release);
                     Ok(None)
                 }
                 Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),

@@ -3,7 +3,10 @@
 use std::{
     borrow::Cow,
     mem, ptr,
-    sync::{Arc, OnceLock, atomic::Ordering::Acquire},
+    sync::{
+        Arc, OnceLock,
+        atomic::Ordering::{Acquire, Release},
+    },
 };
 
 use super::prepare::{Goal, Prepared};
@@ -119,8 +122,13 @@ type Left = (Option<Box<Prediction>>, Buffers);
 impl QueueState {
     /// Notes that the graph was launched that the list follows. It is predicted to come again.
     #[inline]
-    fn completed(&mut self, submitted: Submitted, summary: Arc<Summary>) -> Option<(Arc<EventInner>, Left)> {
+    fn completed(
+        &mut self,
+        queue: &QueueCell,
+        (submitted, summary): (Submitted, Arc<Summary>),
+    ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
+        queue.is_direct.store(true, Release);
         let mut followed = list.followed?;
         list.completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
         self.completion = Some(list.completion.clone());
@@ -216,8 +224,8 @@ impl ContextInner {
                 && followed.ends(properties)
                 && !self.judged.any_dropped();
             let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
-            let (submitted, summary) = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
-            return state.completed(submitted, summary);
+            let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
+            return state.completed(queue, launched);
         };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
         if !followed.ends(properties) {
@@ -242,9 +250,9 @@ impl ContextInner {
         let (followed, pushes) = (&**followed, followed.passes());
         let Prediction { cached, exec, buffers, .. } = followed;
         let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let (submitted, summary) = self.launch(schedule, queue, &launch, repeats)?;
+        let launched = self.launch(schedule, queue, &launch, repeats)?;
         schedule.cache.used(cached);
-        state.completed(submitted, summary)
+        state.completed(queue, launched)
     }
 
     /// Plans and launches a list that its queue holds as ending, and makes the queue usable again: prepares it outside the lock, then
@@ -362,7 +370,10 @@ impl Drop for Ending<'_> {
             self.list.completion.settle(|| Settled::failed(error));
         }
         let schedule = self.context.lock();
-        self.queue.state().mode = Mode::Direct;
+        let mut state = self.queue.state();
+        state.mode = Mode::Direct;
+        self.queue.is_direct.store(true, Release);
+        drop(state);
         drop(schedule);
         self.context.changed.notify_all();
     }

@@ -3,7 +3,7 @@
 use std::{
     mem,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, atomic::AtomicBool},
 };
 
 use crate::{
@@ -28,6 +28,9 @@ pub(crate) struct QueueCell {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     state: Mutex<QueueState>,
+    /// Whether submissions run, as the state says: a kept list is launched again without a lock of the state, which would be 4 % of its
+    /// instructions.
+    pub(crate) is_direct: AtomicBool,
     /// What it has run.
     pub(crate) past: Arc<TokenCell<Past>>,
 }
@@ -51,7 +54,7 @@ impl QueueCell {
     /// A queue that nothing was submitted to.
     pub(crate) fn new(token: TokenId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
         let past = Arc::new(TokenCell::new(token, Past::default()));
-        QueueCell { id, lane, profiling, state: Mutex::default(), past }
+        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct: AtomicBool::new(true), past }
     }
 
     /// Its state. Anyone who has it does not ask for the schedule.

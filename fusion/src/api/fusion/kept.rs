@@ -2,7 +2,10 @@
 
 use std::{
     ops::Range,
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering::Acquire},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::Ordering::{Acquire, Release},
+    },
 };
 
 use bytemuck::{NoUninit, Pod};
@@ -440,6 +443,7 @@ impl ContextInner {
                     list.extend(&entries, deps)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
+                    origin.is_direct.store(false, Release);
                     break list;
                 }
             }
@@ -453,14 +457,13 @@ impl ContextInner {
     fn launch_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let graph = kept.list.graph.get().filter(|_| !self.judged.any_dropped())?;
         let may = |summary: &Arc<Summary>| {
-            let may = kept.exec.is_in_force(self.contents.load(Acquire));
+            // If it enters fusion mode now, that is after this.
+            let may = origin.is_direct.load(Acquire) && kept.exec.is_in_force(self.contents.load(Acquire));
             kept.event.get().filter(|event| may && event.is_of_launches(origin, summary)).cloned()
         };
-        let direct = origin.direct()?;
         if let Some((submitted, event)) = self.relaunch(origin, (graph, &kept.exec), may) {
             return Some(Event::of_run(event, submitted));
         }
-        drop(direct);
         let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
         let make = || EventInner::at_once(origin, Settled::of_launch(Done::Nothing, summary.clone()));
