@@ -50,10 +50,8 @@ impl Launch<'_> {
         profile: bool,
     ) -> Result<Submitted, Error> {
         let is_simple = !profile && self.pushes.is_none();
-        match is_simple.then(|| self.repeat(device, deps, lane, state)).flatten() {
-            Some(submitted) => Ok(submitted),
-            None => self.submit_in_order(device, deps, lane, state, profile),
-        }
+        let repeated = if is_simple { self.repeat(device, deps, lane, state) } else { None };
+        repeated.map_or_else(|| self.submit_in_order(device, deps, lane, state, profile), Ok)
     }
 
     /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
