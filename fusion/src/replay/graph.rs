@@ -135,10 +135,10 @@ impl Nodes {
         &self.0[at].entry.submission.push
     }
 
-    /// The promotions that buffers asked for at a slot as the submissions were listed.
-    pub(crate) fn asked(&self, slot: usize) -> impl Iterator<Item = Promote> + '_ {
-        let asked = self.0.iter().flat_map(|node| node.slots.iter().zip(&node.entry.asked));
-        asked.filter_map(move |(of, asked)| (*of as usize == slot).then_some(*asked))
+    /// Whether buffers asked for no other promotion at a slot as the submissions were listed.
+    pub(crate) fn all_asked(&self, slot: usize, asks: Promote) -> bool {
+        let is_it = |(of, asked): (&u32, &Promote)| *of as usize != slot || *asked == asks;
+        self.0.iter().all(|node| node.slots.iter().zip(&node.entry.asked).all(is_it))
     }
 
     /// A submission, without its buffers.

@@ -81,7 +81,7 @@ fn check_fit(
     }
     // What is asked of the old one now does not matter: the list has what it was recorded with.
     let asks = new.promote();
-    if place.is_some_and(|place| nodes.asked(place).any(|asked| asked != asks)) {
+    if place.is_some_and(|place| !nodes.all_asked(place, asks)) {
         let (old, new) = (old.name(), new.name());
         return refuse(format!(
             "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
