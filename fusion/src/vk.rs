@@ -111,5 +111,5 @@ pub use semaphore::RawSemaphore;
 pub(crate) use stats::GpuStats;
 pub(crate) use template::{CommandTemplate, Played, Pushes, Resources};
 pub use texture::UserImage;
-pub(crate) use texture::{ImageShape, NumericClass, Resource, Texture, Wanted};
+pub(crate) use texture::{ImageShape, Resource, Texture};
 pub(crate) use vendor::{NARROW_BYTES, PRIVATE_BYTES};

@@ -8,7 +8,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+    atomic::{
+        AtomicUsize,
+        Ordering::{Relaxed, Release},
+    },
 };
 
 use crate::{
@@ -17,7 +20,7 @@ use crate::{
     options::fusion::FusionProperties,
     report::outcome::CancelCause,
     runtime::{
-        end::End,
+        end::{End, Ended},
         event::{Event, EventInner},
         schedule::{List, Mode},
     },
@@ -89,12 +92,14 @@ impl FusionWrapper {
 
     /// Lets go of this handle, and leaves the list that was begun open: another wrapper ends it.
     pub fn detach(self) {
-        self.ended();
+        self.inner.began.store(0, Relaxed);
     }
 
-    /// Notes that the list that this one began has ended, or is another's to end.
-    fn ended(&self) {
-        self.inner.began.store(0, Relaxed);
+    /// Ends the list of the queue, whichever wrapper began it.
+    fn end(&self, end: &End) -> Result<Ended, Error> {
+        let Control { queue, began } = &*self.inner;
+        began.store(0, Relaxed);
+        queue.inner.context.end(&queue.inner, end, None)
     }
 
     /// Enters fusion mode: from now on submissions are listed.
@@ -112,6 +117,7 @@ impl FusionWrapper {
                     let list = List::new(EventInner::listed_after(last, &queue.origin));
                     self.inner.began.store(address(&list), Relaxed);
                     state.mode = Mode::Recording(list);
+                    queue.is_direct.store(false, Release);
                     Ok(None)
                 }
                 Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),
@@ -137,11 +143,10 @@ impl FusionWrapper {
     /// [`FusionError::NotFusing`] if fusion mode was never entered; [`FusionError::Forced`] if that was asked for and the
     /// list did not become one kernel; or the list could not be run at all.
     pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
-        let inner = &self.inner.queue.inner;
-        self.ended();
-        match inner.context.end_list(&inner.queue, &End::Complete(properties.clone()))? {
-            Some(inner) => Ok(Event::of_all(inner)),
-            None => Err(FusionError::NotFusing.into()),
+        match self.end(&End::Complete(properties.clone()))? {
+            Ended::Never => Err(FusionError::NotFusing.into()),
+            Ended::Already(completion) => Ok(Event::of_all(completion)),
+            Ended::Now(list) => Ok(Event::of_all(list.completion.clone())),
         }
     }
 
@@ -151,9 +156,7 @@ impl FusionWrapper {
     ///
     /// The list could not be run.
     pub fn cancel_fusion(&self) -> Result<(), Error> {
-        let inner = &self.inner.queue.inner;
-        self.ended();
-        inner.context.end_list(&inner.queue, &End::Cancel(CancelCause::Explicit)).map(drop)
+        self.end(&End::Cancel(CancelCause::Explicit)).map(drop)
     }
 
     /// Whether the queue is in fusion mode.

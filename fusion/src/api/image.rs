@@ -15,10 +15,11 @@ use crate::{
     error::{BufferError, Error},
     jit::{BufferId, ElementType},
     report::outcome::CancelCause,
-    runtime::{context::ContextInner, schedule::Rule},
+    runtime::context::ContextInner,
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
+        dependencies::Touch,
         held::Held,
         identity::HandleId,
     },
@@ -241,7 +242,7 @@ impl Image {
         let touches = [image.touch(0..image.size, out, !out), with.inner.touch(whole, !out, out)];
         let cause = if out { CancelCause::HostRead } else { CancelCause::HostWrite };
         let mut schedule =
-            context.observe(&touches, [image, &with.inner].into_iter(), None, Rule::Conflict, cause)?;
+            context.observe(&touches, [image, &with.inner].into_iter(), None, Touch::conflicts, cause)?;
         if out {
             image.check_readable(&(0..image.size))?;
         }

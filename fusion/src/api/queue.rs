@@ -14,7 +14,6 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{
         context::ContextInner,
-        end::End,
         event::Event,
         queues::{Origin, QueueCell},
         schedule::Mode,
@@ -27,7 +26,7 @@ mod host_task;
 mod semaphore;
 mod submit;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use host_task::HostScope;
 
@@ -142,9 +141,7 @@ impl Queue {
 
     /// Leaves a fusion scope early. A failure is in the events.
     pub(crate) fn leave(&self) {
-        if let Err(error) =
-            self.inner.context.end_list(&self.inner.queue, &End::Cancel(CancelCause::ScopeLeft))
-        {
+        if let Err(error) = self.inner.context.cancel_list(&self.inner.queue, CancelCause::ScopeLeft) {
             tracing::warn!(%error, "the list of a fusion scope that was left early could not be run");
         }
     }
@@ -161,7 +158,7 @@ impl Queue {
 impl Drop for QueueInner {
     fn drop(&mut self) {
         // Dropping a queue must not lose work: what is listed runs now.
-        if let Err(error) = self.context.end_list(&self.queue, &End::Cancel(CancelCause::QueueDropped)) {
+        if let Err(error) = self.context.cancel_list(&self.queue, CancelCause::QueueDropped) {
             tracing::warn!(%error, "the list of a dropped queue could not be run");
         }
         let mut schedule = self.context.lock();

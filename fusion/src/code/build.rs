@@ -50,6 +50,14 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, BuildError> {
     })
 }
 
+/// As [`caught`], of what is about a kernel.
+pub(crate) fn attempted<T>(
+    kernel: impl FnOnce() -> String,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    caught(work).unwrap_or_else(|source| Err(Error::Build { kernel: kernel(), source }))
+}
+
 thread_local! {
     static BUILDER: Cell<Option<ThreadId>> = const { Cell::new(None) };
 }

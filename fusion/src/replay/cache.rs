@@ -54,7 +54,7 @@ pub(crate) struct CachedGraph {
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
     /// Launches since it was timed, where it is to be timed now and then.
-    watched: Option<AtomicU32>,
+    pub(crate) watched: Option<AtomicU32>,
 }
 
 /// The executables of a graph.
@@ -80,27 +80,9 @@ impl CachedGraph {
         self.watched.as_ref().is_some_and(|runs| runs.fetch_add(1, Relaxed) % UNWATCHED == UNWATCHED - 1)
     }
 
-    /// Whether no run of it is ever to be timed.
-    pub(crate) fn is_never_due(&self) -> bool {
-        self.watched.is_none()
-    }
-
     /// Whether push constants of the submission at a place will do as its own.
     fn takes(&self, at: usize, push: &[u8]) -> bool {
         self.signature.calls[at].push.len() == push.len() && self.graph.takes(at, push)
-    }
-
-    /// Whether it is that of a list that has this many submissions of another, with these properties and push constants.
-    fn is_of<'a>(
-        &self,
-        properties: Option<&FusionProperties>,
-        (other, count): (&Signature, usize),
-        push: impl Fn(usize) -> &'a [u8],
-    ) -> bool {
-        let mut calls = self.signature.calls.iter().enumerate();
-        self.signature.is_of(properties, other, count)
-            && calls.all(|(at, call)| call.push.len() == push(at).len())
-            && self.graph.holds_with(push)
     }
 
     /// Whether it goes on as the request does, after those before with these buffers.
@@ -140,7 +122,7 @@ impl CachedGraph {
             return None;
         }
         all.truncate(EXECS - 1);
-        all.insert(0, Arc::new(GraphExec::of(self.token, buffers, true)));
+        all.insert(0, Arc::new(GraphExec::new(self.token, buffers, true, None)));
         Some(all[0].clone())
     }
 
@@ -162,15 +144,11 @@ impl CachedGraph {
     }
 }
 
-/// What was taken out, to be dropped where no lock is held.
-pub(crate) type Gone = (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>, Vec<Prediction>);
-
 /// The graphs of a context.
 #[derive(Debug, Default)]
 pub(crate) struct GraphCache {
     /// By the hash of their first submission.
     graphs: AHashMap<u64, SmallVec<[Arc<CachedGraph>; 2]>>,
-    count: usize,
     seen: AHashSet<u64>,
     now: u64,
     hasher: RandomState,
@@ -193,19 +171,18 @@ impl GraphCache {
         })
     }
 
-    /// Another one that agrees with the first submissions of a list that follows one, and goes on with the request.
-    pub(super) fn departing(
+    /// Another one that agrees with a list that follows one, so far, and is it.
+    pub(super) fn agreeing(
         &self,
-        from: &Prediction,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
+        with: &Prediction,
+        is_it: impl Fn(&CachedGraph) -> bool,
     ) -> Option<Arc<CachedGraph>> {
-        let Prediction { at, buffers, cached: own, .. } = from;
+        let Prediction { at, cached: own, .. } = with;
         self.find(self.hash_of(&own.signature)?, |cached| {
             cached.signature.properties.is_some()
                 && cached.signature.begins_as(&own.signature, *at)
-                && (0..*at).all(|at| cached.takes(at, from.push(at)))
-                && cached.goes_on(*at, buffers, request, deps)
+                && (0..*at).all(|at| cached.takes(at, with.push(at)))
+                && is_it(cached)
         })
     }
 
@@ -215,10 +192,10 @@ impl GraphCache {
         properties: &FusionProperties,
         of: &Prediction,
     ) -> Option<Arc<CachedGraph>> {
-        let signature = &of.cached.signature;
-        let is_it =
-            |cached: &CachedGraph| cached.is_of(Some(properties), (signature, of.at), |at| of.push(at));
-        self.find(self.hash_of(signature)?, is_it)
+        let push = |at| of.push(at);
+        self.agreeing(of, |cached| {
+            cached.signature.ends(of.at, Some(properties)) && cached.graph.holds_with(push)
+        })
     }
 
     fn find(&self, hash: u64, is_it: impl Fn(&CachedGraph) -> bool) -> Option<Arc<CachedGraph>> {
@@ -267,17 +244,20 @@ impl GraphCache {
         let signature = &cached.signature;
         let Some(hash) = self.hash_of(signature) else { return };
         let all = self.graphs.entry(hash).or_default();
-        let before = all.len();
-        let (properties, list) = (signature.properties.as_ref(), (signature, signature.calls.len()));
-        all.retain(|other| !other.is_of(properties, list, |at| &signature.calls[at].push));
-        self.count -= before - all.len();
+        let (calls, properties) = (&signature.calls, signature.properties.as_ref());
+        all.retain(|other| {
+            !(other.signature.ends(calls.len(), properties)
+                && other.signature.begins_as(signature, calls.len())
+                && (0..calls.len()).all(|at| other.takes(at, &calls[at].push))
+                && other.graph.holds_with(|at| &calls[at].push))
+        });
         self.now += 1;
         cached.used.store(self.now, Relaxed);
         // The latest comes first: of several that agree so far it is the likeliest.
         all.insert(0, Arc::new(cached));
-        self.count += 1;
-        if self.count > CAPACITY {
-            let mut oldest = self.graphs.values().flatten().map(|cached| cached.used.load(Relaxed)).min();
+        let used = || self.graphs.values().flatten().map(|cached| cached.used.load(Relaxed));
+        if used().count() > CAPACITY {
+            let mut oldest = used().min();
             drop(self.keep(|cached| oldest.take_if(|used| *used == cached.used.load(Relaxed)).is_none()));
         }
     }
@@ -289,24 +269,30 @@ impl GraphCache {
         }
     }
 
-    /// Takes out everything.
+    /// Takes out all graphs.
     #[must_use]
-    pub(crate) fn clear(&mut self) -> Gone {
+    pub(crate) fn clear(&mut self) -> Vec<Arc<CachedGraph>> {
         self.seen.clear();
-        (self.keep(|_| false), Vec::new(), Vec::new())
+        self.keep(|_| false)
     }
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(&mut self, token: &mut Token, buffer: HandleId) -> Gone {
+    pub(crate) fn forget(
+        &mut self,
+        token: &mut Token,
+        buffer: HandleId,
+    ) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            let all = &mut cached.execs.get(token).all;
-            execs.extend(all.iter().filter(|exec| exec.slots.contains(&buffer)).cloned());
-            all.retain(|exec| !exec.slots.contains(&buffer));
+            cached.execs.get(token).all.retain(|exec| {
+                let stays = !exec.slots.contains(&buffer);
+                execs.extend((!stays).then(|| exec.clone()));
+                stays
+            });
         }
-        (graphs, execs, Vec::new())
+        (graphs, execs)
     }
 
     fn keep(&mut self, mut stays: impl FnMut(&CachedGraph) -> bool) -> Vec<Arc<CachedGraph>> {
@@ -319,7 +305,6 @@ impl GraphCache {
             });
             !all.is_empty()
         });
-        self.count -= gone.len();
         gone
     }
 }

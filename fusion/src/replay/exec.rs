@@ -3,7 +3,7 @@
 //! | condition | kept as | who ends it | under |
 //! | --- | --- | --- | --- |
 //! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
-//! | no list of another queue and no host is on its memory | `owned` | what takes memory from its owner | the schedule |
+//! | no list of another queue and no host is on its memory | memory's [`Owner`](crate::submission::identity::Owner) | what takes memory from its owner | the schedule |
 //! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
 //! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
 //! | all of these, and no one has looked since | `relaunch` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
@@ -20,10 +20,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Release},
-    },
+    atomic::{AtomicU64, Ordering::Acquire},
 };
 
 use smallvec::SmallVec;
@@ -34,33 +31,25 @@ use crate::{
     submission::{
         dependencies::{Dependencies, Mark},
         device::Device,
-        identity::{HandleId, QueueId},
+        identity::HandleId,
         signature::Buffers,
     },
     sync::{Token, TokenCell, TokenId},
-    vk::{CallerWork, Point, Pushes, ReusableCommands, Submitted},
+    vk::{Barrier, CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
-
-/// Relaunches that make them worth allowing, which costs about as much as a launch.
-const WORTH: u64 = 16;
-
-/// Most launches for which an executable rests that was relaunched fewer times.
-const MOST_REST: u32 = 1 << 10;
-
-/// Where things are checked, executables are relaunched as often as they can be.
-const RESTS: bool = !cfg!(debug_assertions);
 
 /// A graph on certain buffers; in lines of memory of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct GraphExec {
-    /// What it is looked for by; of a kept list, which has it at hand, none.
+    /// What it is looked for by.
     pub(crate) slots: SmallVec<[HandleId; 8]>,
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
-    epoch: AtomicU64,
-    state: TokenCell<ExecState>,
-    relaunch: Mutex<Relaunch>,
+    pub(super) epoch: AtomicU64,
+    pub(crate) state: TokenCell<ExecState>,
+    /// What it is launched with when it is launched without the schedule, where that is allowed.
+    relaunch: Mutex<Option<Allowed>>,
 }
 
 /// What is under the schedule's lock.
@@ -73,15 +62,21 @@ pub(crate) struct ExecState {
     /// The hardware queue of the reusable command buffers.
     pub(super) lane: Option<u32>,
     /// By the barrier that comes first.
-    pub(super) reusables: [Option<Arc<ReusableCommands>>; 4],
+    pub(super) reusables: SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>,
     /// The template on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
     pub(super) mark: Option<Mark>,
     /// What events of its launches report.
     pub(super) summary: Option<Arc<Summary>>,
-    /// A queue that had all of its memory to itself when this many memories had been taken from their owners.
-    pub(crate) owned: Option<(QueueId, u64)>,
+}
+
+impl ExecState {
+    /// The reusable command buffer that starts with a barrier.
+    #[inline]
+    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+    }
 }
 
 /// What a launch counts as.
@@ -121,14 +116,6 @@ impl Past {
     }
 }
 
-#[derive(Debug, Default)]
-struct Relaunch {
-    allowed: Option<Allowed>,
-    /// Launches with the schedule before it is tried again, and how many there were to be.
-    rest: u32,
-    rests: u32,
-}
-
 /// Launches without the schedule.
 #[derive(Debug)]
 struct Allowed {
@@ -148,26 +135,13 @@ struct Allowed {
 }
 
 impl GraphExec {
-    /// Nothing is known but whether there was a run on these buffers.
-    pub(crate) fn of(token: TokenId, buffers: &Buffers, ran: bool) -> GraphExec {
-        let slots = buffers.iter().map(|buffer| buffer.handle).collect();
-        GraphExec::with(token, buffers, slots, ExecState { ran, ..ExecState::default() })
-    }
-
-    /// That of a kept list, whose dispatches all are passed this instead of the graph's push constants.
-    pub(crate) fn passing(token: TokenId, buffers: &Buffers, own: Option<Pushes>) -> GraphExec {
-        GraphExec::with(token, buffers, SmallVec::new(), ExecState { own, ..ExecState::default() })
-    }
-
-    fn with(
-        token: TokenId,
-        buffers: &Buffers,
-        slots: SmallVec<[HandleId; 8]>,
-        state: ExecState,
-    ) -> GraphExec {
+    /// On these buffers, on which it ran or did not. The dispatches of a kept list may all be passed something `own` instead of the graph's push
+    /// constants.
+    pub(crate) fn new(token: TokenId, buffers: &Buffers, ran: bool, own: Option<Pushes>) -> GraphExec {
         buffers.iter().for_each(|buffer| buffer.make_known());
-        let (epoch, relaunch) = Default::default();
-        GraphExec { slots, epoch, state: TokenCell::new(token, state), relaunch }
+        let slots = buffers.iter().map(|buffer| buffer.handle).collect();
+        let state = TokenCell::new(token, ExecState { ran, own, ..ExecState::default() });
+        GraphExec { slots, epoch: AtomicU64::new(0), state, relaunch: Mutex::new(None) }
     }
 
     /// Whether a launch is in force: nothing that it rests on, and none of what it did, has changed up to this count.
@@ -176,21 +150,11 @@ impl GraphExec {
         self.epoch.load(Acquire) == changes
     }
 
-    /// Notes up to which count a launch is in force.
-    pub(super) fn comes_into_force(&self, changes: u64) {
-        self.epoch.store(changes, Release);
-    }
-
     pub(crate) fn is_of(&self, buffers: &Buffers) -> bool {
         self.slots.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
     }
 
-    #[inline]
-    pub(crate) fn state<'a>(&'a self, token: &'a mut Token) -> &'a mut ExecState {
-        self.state.get(token)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Relaunch> {
+    fn lock(&self) -> MutexGuard<'_, Option<Allowed>> {
         self.relaunch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,7 +168,7 @@ impl GraphExec {
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
         let mut relaunch = self.lock();
-        let allowed = relaunch.allowed.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
+        let allowed = relaunch.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
         let result = may(&allowed.summary)?;
         let waits = allowed.in_order && device.gpu.done(allowed.lane) < allowed.point.value;
         let point = device.gpu.play_alone(allowed.lane, allowed.reusables[usize::from(waits)].as_ref()?)?;
@@ -214,52 +178,43 @@ impl GraphExec {
 
     /// Whether the schedule may not know of all its launches.
     pub(crate) fn is_relaunched(&self) -> bool {
-        self.lock().allowed.is_some()
+        self.lock().is_some()
     }
 
     /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
     pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
-        let state = self.state(token);
+        let state = self.state.get(token);
         state.lane == Some(lane)
-            && state.ran
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
             && !self.is_relaunched()
     }
 
-    /// Allows relaunches after a launch at a point, unless it rests. Whether it does.
+    /// Allows relaunches after a launch at a point. Whether it does.
     pub(crate) fn allow(
         &self,
         graph: &Graph,
         state: &ExecState,
         (past, point): (&Arc<TokenCell<Past>>, Point),
     ) -> bool {
-        let mut relaunch = self.lock();
-        if relaunch.rest > 0 {
-            relaunch.rest -= 1;
-            return false;
-        }
-        debug_assert!(relaunch.allowed.is_none(), "the schedule knows of its launches");
         let (Some(lane), Some(mark), Some(summary)) = (state.lane, state.mark, &state.summary) else {
             return false;
         };
-        let reusables = [state.reusables[0].clone(), state.reusables[1].clone()];
+        let reusables = [None, Some(Barrier::ComputeToCompute)].map(|first| state.reusable(first).cloned());
         let (summary, tally, past) = (summary.clone(), graph.tally.clone(), past.clone());
         let in_order = graph.in_order;
-        relaunch.allowed =
-            Some(Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 });
+        let allowed = Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 };
+        let before = self.lock().replace(allowed);
+        debug_assert!(before.is_none(), "the schedule knows of its launches");
         true
     }
 
     /// Accounts for its launches without the schedule: afterwards there are none.
     pub(crate) fn settle(&self, deps: &mut Dependencies, token: &mut Token) {
-        let mut relaunch = self.lock();
-        let Some(Allowed { mark, tally, past, point, count, .. }) = relaunch.allowed.take() else { return };
+        let Some(Allowed { mark, tally, past, point, count, .. }) = self.lock().take() else { return };
         if count > 0 {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
             past.get(token).launched(&tally, count, point);
         }
-        relaunch.rests = if RESTS && count < WORTH { (2 * relaunch.rests + 1).min(MOST_REST) } else { 0 };
-        relaunch.rest = relaunch.rests;
     }
 }

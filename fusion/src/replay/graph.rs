@@ -7,14 +7,14 @@
 //! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
 //! no other's.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::exec::{ExecState, Tally};
+use super::exec::Tally;
 use crate::{
     error::{Error, Unreadable},
-    jit::{self, BufferId, Numbers, PushFlow},
+    jit::{self, BufferId, Numbers, Promote, PushFlow},
     report::{
         list::{Elsewhere, FusionReport, Reported, Summary, Tier},
         outcome::Outcome,
@@ -28,7 +28,7 @@ use crate::{
         ready::Readies,
         signature::{Buffers, View},
     },
-    vk::{CallerWork, CommandTemplate, Pushes, Resource, Resources},
+    vk::{CommandTemplate, Pushes, Resource, Resources},
 };
 
 /// How often an address in each buffer of a list was exposed.
@@ -36,10 +36,7 @@ pub(crate) type Escapes = SmallVec<[u64; 8]>;
 
 /// The submissions of a list, over slots.
 #[derive(Debug)]
-pub(crate) struct Nodes {
-    nodes: Vec<Node>,
-    reads: Vec<Read>,
-}
+pub(crate) struct Nodes(Vec<Node>);
 
 /// A submission.
 #[derive(Debug)]
@@ -48,8 +45,8 @@ struct Node {
     entry: Entry,
     /// The slot of each touch.
     slots: SmallVec<[u32; 8]>,
-    /// What it reads, except for what submissions before it certainly write: its part of all.
-    reads: Range<usize>,
+    /// What it reads, except for what submissions before it certainly write.
+    reads: Vec<Read>,
 }
 
 /// An access that reads.
@@ -72,7 +69,7 @@ pub(crate) struct Graph {
     /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
     pub(super) views: Vec<View>,
     pub(super) label: Arc<str>,
-    pub(super) template: Arc<CommandTemplate>,
+    pub(crate) template: Arc<CommandTemplate>,
     /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
     bound: SmallVec<[(u32, bool); 8]>,
     /// What all of it touches, by slot.
@@ -120,79 +117,79 @@ pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
 impl Nodes {
     /// The submissions of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
-        let mut reads = Vec::new();
         let nodes = entries.iter().enumerate().map(|(at, entry)| {
             let slots: SmallVec<[u32; 8]> =
                 entry.buffers.iter().map(|buffer| slot_of(buffers, buffer)).collect();
-            let before = reads.len();
-            reads.extend(Read::of(device, &entries[..at], entry, &slots));
-            let reads = before..reads.len();
+            let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        Nodes { nodes: nodes.collect(), reads }
+        Nodes(nodes.collect())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.0.len()
     }
 
     /// The push constants of a submission, as its kernel takes them.
     pub(crate) fn push(&self, at: usize) -> &[u8] {
-        &self.nodes[at].entry.submission.push
+        &self.0[at].entry.submission.push
+    }
+
+    /// Whether buffers asked for no other promotion at a slot as the submissions were listed.
+    pub(crate) fn all_asked(&self, slot: usize, asks: Promote) -> bool {
+        let is_it = |(of, asked): (&u32, &Promote)| *of as usize != slot || *asked == asks;
+        self.0.iter().all(|node| node.slots.iter().zip(&node.entry.asked).all(is_it))
     }
 
     /// A submission, without its buffers.
     pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
-        self.nodes.get(at).map(|node| &node.entry)
+        self.0.get(at).map(|node| &node.entry)
     }
 
-    /// A submission, on buffers.
-    pub(crate) fn entry(&self, at: usize, buffers: &Buffers) -> Entry {
-        let Node { entry, slots, .. } = &self.nodes[at];
+    /// A submission on buffers, in place of those that it was on before.
+    pub(crate) fn entry(&self, at: usize, before: &Buffers, on: &Buffers) -> Entry {
+        let Node { entry, slots, .. } = &self.0[at];
         let mut entry = entry.clone();
         for (position, slot) in slots.iter().enumerate() {
-            let buffer = &buffers[*slot as usize];
-            entry.touches[position].memory = buffer.shared.id;
+            let (old, new) = (&before[*slot as usize], &on[*slot as usize]);
+            let touch = &mut entry.touches[position];
+            let range = old.within(touch.span).unwrap_or(0..old.size);
+            *touch = new.touch(range, touch.reads, touch.writes);
             if let Some(arg) = entry.submission.args.get_mut(position) {
-                arg.buffer = buffer.shared.id.planned();
+                (arg.buffer, arg.offset) = (new.shared.id.planned(), touch.span.start);
             }
-            entry.buffers.push(buffer.clone());
+            entry.buffers.push(new.clone());
         }
         entry
     }
 
     /// What a submission touches, on buffers.
-    pub(crate) fn touches<'a>(
-        &'a self,
-        at: usize,
-        buffer: impl Fn(usize) -> &'a BufferInner + 'a,
-    ) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.nodes[at];
-        let memory = move |slot: &u32| buffer(*slot as usize).shared.id;
+    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+        let Node { entry, slots, .. } = &self.0[at];
+        let memory = |slot: &u32| on[*slot as usize].shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
 
     /// What all of them touch, on buffers.
     pub(crate) fn all_touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        (0..self.len()).flat_map(|at| self.touches(at, |slot| &*buffers[slot]))
+        (0..self.len()).flat_map(|at| self.touches(at, buffers))
     }
 
     /// Whether all submissions find something readable.
     pub(crate) fn all_readable(&self, buffers: &Buffers) -> bool {
-        self.reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+        (0..self.len()).all(|at| self.readable(at, buffers))
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
-    pub(crate) fn readable<'a>(&self, at: usize, buffer: impl Fn(usize) -> &'a BufferInner) -> bool {
-        let reads = &self.reads[self.nodes[at].reads.clone()];
-        reads.iter().all(|read| read.is_readable(buffer(read.slot as usize)))
+    pub(crate) fn readable(&self, at: usize, buffers: &Buffers) -> bool {
+        self.0[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
     }
 }
 
 impl Read {
     /// Every read of a submission that may find something unreadable, with what those before it write.
-    fn of(device: &Device, earlier: &[Entry], entry: &Entry, slots: &[u32]) -> SmallVec<[Read; 4]> {
+    fn of(device: &Device, earlier: &[Entry], entry: &Entry, slots: &[u32]) -> Vec<Read> {
         let reads = entry.touches.iter().zip(slots).enumerate().filter(|(_, (touch, _))| touch.reads);
         let read = |(position, (touch, slot)): (usize, (&Touch, &u32))| {
             let written = earlier.iter().flat_map(|entry| entry.overwritten(device, touch.memory));
@@ -341,7 +338,7 @@ impl Graph {
 
     /// The memories of the template, allocated now if they were not yet, and filled with zeros where that can make a difference. It
     /// always can where the program executes the recorded commands, at a time of its own.
-    pub(super) fn memories(
+    pub(crate) fn memories(
         &self,
         buffers: &Buffers,
         deps: &mut Dependencies,
@@ -364,17 +361,6 @@ impl Graph {
     pub(crate) fn touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
         let memory = |slot: u32| buffers[slot as usize].shared.id;
         self.touches.iter().map(move |(slot, touch)| Touch { memory: memory(*slot), ..*touch })
-    }
-
-    /// The template on buffers, to be recorded for the program.
-    pub(crate) fn for_caller(
-        &self,
-        device: &Device,
-        deps: &mut Dependencies,
-        (buffers, state): (&Buffers, &ExecState),
-    ) -> Result<Arc<CallerWork>, Error> {
-        let on = self.memories(buffers, deps, true)?;
-        Ok(device.gpu.caller_work(&self.template, state.own.as_ref(), on)?)
     }
 
     /// Notes that what is certainly written as a whole needs no zeros any more.

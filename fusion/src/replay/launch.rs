@@ -7,7 +7,10 @@
 //! What has to come before a reusable command buffer is not known when it is made, so there is one for each kind of barrier that it may have
 //! to start with. Barriers between its own dispatches are part of it.
 
-use std::sync::{Arc, atomic::Ordering::Acquire};
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Acquire, Release},
+};
 
 use super::{
     exec::{ExecState, GraphExec},
@@ -47,10 +50,8 @@ impl Launch<'_> {
         profile: bool,
     ) -> Result<Submitted, Error> {
         let is_simple = !profile && self.pushes.is_none();
-        match is_simple.then(|| self.repeat(device, deps, lane, state)).flatten() {
-            Some(submitted) => Ok(submitted),
-            None => self.submit_in_order(device, deps, lane, state, profile),
-        }
+        let repeated = if is_simple { self.repeat(device, deps, lane, state) } else { None };
+        repeated.map_or_else(|| self.submit_in_order(device, deps, lane, state, profile), Ok)
     }
 
     /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
@@ -62,15 +63,12 @@ impl Launch<'_> {
         lane: u32,
         state: &ExecState,
     ) -> Option<Submitted> {
-        if state.lane != Some(lane) || !state.ran {
-            return None;
-        }
-        let mark = state.mark?;
+        let mark = state.mark.filter(|_| state.lane == Some(lane))?;
         // Whether it is pending itself is all that matters of what is.
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)? && self.graph.in_order;
         let first = waits.then_some(Barrier::ComputeToCompute);
-        let point = device.gpu.play_alone(lane, state.reusables[place(first)].as_ref()?)?;
+        let point = device.gpu.play_alone(lane, state.reusable(first)?)?;
         deps.repeated(mark, point, waits);
         Some(Submitted { point, profile: None })
     }
@@ -99,16 +97,20 @@ impl Launch<'_> {
         device.pending(deps, lane, &mut needs.waits);
         let (template, first) = (&graph.template, needs.barrier);
         let played = Played { template, first, pushes: pushes.or(state.own.as_ref()) };
-        let reusable = &mut state.reusables[place(first)];
+        let recorded = state.reusable(first).cloned();
+        let reusables = &mut state.reusables;
         let submitted = device.gpu.queue(lane as usize).and_then(|queue| {
             if !is_reused {
                 return queue.submit_template(played, &mut memories, &needs.waits, profile);
             }
-            let reusable = match reusable {
+            let reusable = match recorded {
                 Some(reusable) => reusable,
-                empty => empty.insert(Arc::new(queue.record_template(played, &mut memories)?)),
+                None => {
+                    reusables.push((first, Arc::new(queue.record_template(played, &mut memories)?)));
+                    reusables[reusables.len() - 1].1.clone()
+                }
             };
-            device.gpu.play(lane, reusable, &needs.waits, profile)
+            device.gpu.play(lane, &reusable, &needs.waits, profile)
         });
         let submitted = match submitted {
             Ok(submitted) => submitted,
@@ -144,7 +146,7 @@ impl Launch<'_> {
                 && device.contents.load(Acquire) == before
                 && as_planned()
             {
-                exec.comes_into_force(before);
+                exec.epoch.store(before, Release);
             }
         }
         state.summary.get_or_insert_with(|| Arc::new(graph.summary(buffers)))
@@ -157,16 +159,5 @@ fn is_same(a: &Summary, b: &Summary) -> bool {
         (Some(Reported::Of(a)), Some(Reported::Of(b))) => a.named == b.named && Arc::ptr_eq(&a.of, &b.of),
         (None, None) => true,
         _ => false,
-    }
-}
-
-/// The place of the reusable command buffer that starts with a barrier.
-#[inline]
-fn place(barrier: Option<Barrier>) -> usize {
-    match barrier {
-        None => 0,
-        Some(Barrier::ComputeToCompute) => 1,
-        Some(Barrier::TransferToCompute) => 2,
-        Some(_) => 3,
     }
 }

@@ -15,8 +15,7 @@ use super::{
 use crate::{
     options::fusion::FusionProperties,
     submission::{
-        buffer::BufferInner,
-        dependencies::{Dependencies, Touch, Touches},
+        dependencies::{Dependencies, Touch},
         entry::{After, Entry},
         request::Request,
         signature::{Buffers, same_bytes},
@@ -32,7 +31,7 @@ pub(crate) struct Prediction {
     pub(crate) exec: Option<Arc<GraphExec>>,
     /// How many submissions agreed so far.
     pub(crate) at: usize,
-    /// The buffers of those; of the whole list, where it is ahead.
+    /// The buffers of those, and of one more that is about to be counted; of the whole list, where it is ahead.
     pub(crate) buffers: Buffers,
     /// Whether it has the buffers of all of the launch that it repeats so far.
     ahead: bool,
@@ -40,33 +39,6 @@ pub(crate) struct Prediction {
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
     /// Which of those were asked to come after which.
     pub(crate) after: Vec<(usize, Range<u32>)>,
-}
-
-impl CachedGraph {
-    /// The buffer of a slot, of a request that goes on after others with these buffers.
-    fn buffer<'a>(
-        &self,
-        at: usize,
-        buffers: &'a Buffers,
-        request: &'a Request<'_>,
-        slot: usize,
-    ) -> &'a BufferInner {
-        buffers.get(slot).unwrap_or_else(|| {
-            let mut args = self.signature.calls[at].args.iter();
-            let position = args.position(|arg| arg.place as usize == slot);
-            &request.args[position.expect("invariant: it has one of this number")].1.buffer
-        })
-    }
-
-    /// Whether a request that goes on after others with these buffers finds something readable.
-    pub(crate) fn readable(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> bool {
-        self.graph.nodes.readable(at, |slot| self.buffer(at, buffers, request, slot))
-    }
-
-    /// What it touches.
-    pub(crate) fn touches(&self, at: usize, buffers: &Buffers, request: &Request<'_>) -> Touches {
-        self.graph.nodes.touches(at, |slot| self.buffer(at, buffers, request, slot)).collect()
-    }
 }
 
 impl Prediction {
@@ -86,23 +58,24 @@ impl Prediction {
         if self.ahead { Buffers::new() } else { mem::take(&mut self.buffers) }
     }
 
-    /// Repeats no launch any more: it has the buffers of the submissions so far, and no others.
+    /// Repeats no launch any more.
     pub(crate) fn falls_behind(&mut self) {
         self.exec = None;
         if mem::take(&mut self.ahead) {
-            self.buffers.truncate(self.cached.signature.met(self.at));
+            self.goes_back();
         }
     }
 
-    /// Counts a request that agrees, and has its buffers.
+    /// Has the buffers of the submissions so far, and no others.
+    pub(crate) fn goes_back(&mut self) {
+        self.buffers.truncate(self.cached.signature.met(self.at));
+    }
+
+    /// Counts a request that agrees, whose buffers it has.
     #[inline]
     pub(crate) fn count(&mut self, request: &mut Request<'_>) {
-        let signature = &self.cached.signature;
-        if !same_bytes(&request.push, &signature.calls[self.at].push) {
+        if !same_bytes(&request.push, &self.cached.signature.calls[self.at].push) {
             self.pushes.push((self.at, mem::take(&mut request.push)));
-        }
-        if !self.ahead {
-            signature.meet(self.at, &mut self.buffers, request.args.drain(..));
         }
         self.at += 1;
     }
@@ -119,29 +92,51 @@ impl Prediction {
     }
 
     /// Whether the list goes on with the request as the launch does, which is in force up to a count of changes: then all that
-    /// the request names is as it was, and what it reads is readable.
+    /// the request names is as it was, and what it reads is readable. If it does, it has the buffers of the request.
     #[inline]
-    pub(crate) fn repeats(&self, changes: u64, request: &Request<'_>, deps: Option<&Dependencies>) -> bool {
-        self.exec.as_ref().is_some_and(|exec| {
-            exec.is_in_force(changes) && self.cached.repeats(self.at, &exec.slots, request, deps)
-        })
+    pub(crate) fn repeats(
+        &mut self,
+        changes: u64,
+        request: &Request<'_>,
+        deps: Option<&Dependencies>,
+    ) -> bool {
+        let Prediction { cached, exec, at, buffers, ahead, .. } = self;
+        let repeats = exec
+            .as_ref()
+            .is_some_and(|exec| exec.is_in_force(changes) && cached.repeats(*at, &exec.slots, request, deps));
+        if repeats && !*ahead {
+            cached.signature.meet(*at, buffers, request);
+        }
+        repeats
     }
 
-    /// Whether the graph goes on with a request, or another one does that began alike, and the request finds something readable. Then that one
-    /// is followed.
+    /// Whether the graph goes on with a request, or another one does that began alike, and the request finds something readable. If so, that
+    /// one is followed, and has the buffers of the request.
     pub(crate) fn goes_on(
         &mut self,
         cache: Option<&GraphCache>,
         request: &Request<'_>,
         deps: Option<&Dependencies>,
     ) -> bool {
-        if !self.cached.goes_on(self.at, &self.buffers, request, deps) {
-            match cache.and_then(|cache| cache.departing(self, request, deps)) {
+        let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, request, deps);
+        if !goes_on(&self.cached) {
+            match cache.and_then(|cache| cache.agreeing(self, goes_on)) {
                 Some(other) => self.follow(other),
                 None => return false,
             }
         }
-        self.readable(request)
+        self.meets(request)
+    }
+
+    /// Has the buffers of a request that agrees, if that finds something readable, as it does on an executable in force.
+    pub(crate) fn meets(&mut self, request: &Request<'_>) -> bool {
+        let Prediction { cached, exec, at, buffers, .. } = self;
+        cached.signature.meet(*at, buffers, request);
+        let is_readable = exec.is_some() || cached.graph.nodes.readable(*at, buffers);
+        if !is_readable {
+            self.goes_back();
+        }
+        is_readable
     }
 
     /// Follows another graph, which agrees so far.
@@ -156,10 +151,8 @@ impl Prediction {
     /// Whether the graph ends here, completed in the same way, and passes on the push constants.
     #[inline]
     pub(crate) fn ends(&self, properties: &FusionProperties) -> bool {
-        let CachedGraph { signature, graph, .. } = &*self.cached;
-        self.at == signature.calls.len()
-            && signature.properties.as_ref() == Some(properties)
-            && (self.pushes.is_empty() || graph.holds_with(|at| self.push(at)))
+        self.cached.signature.ends(self.at, Some(properties))
+            && (self.pushes.is_empty() || self.cached.graph.holds_with(|at| self.push(at)))
     }
 
     /// Whether an executable in force is what it launches.
@@ -168,15 +161,10 @@ impl Prediction {
         self.exec.as_ref().is_some_and(|exec| exec.is_in_force(changes))
     }
 
-    /// Whether a request that agrees finds something readable.
-    pub(crate) fn readable(&self, request: &Request<'_>) -> bool {
-        self.cached.readable(self.at, &self.buffers, request)
-    }
-
     /// What the submissions so far touch.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
         let Prediction { cached, at, buffers, .. } = self;
-        (0..*at).flat_map(move |at| cached.graph.nodes.touches(at, move |slot| &*buffers[slot]))
+        (0..*at).flat_map(|at| cached.graph.nodes.touches(at, buffers))
     }
 
     /// The submissions so far, built as for any other list.
@@ -184,7 +172,11 @@ impl Prediction {
         let entry = |at: usize| {
             let (CachedGraph { signature, graph, .. }, push) = (&*self.cached, self.push(at));
             let given = Some(signature.given(at, push));
-            let mut entry = Entry { after: After::default(), given, ..graph.nodes.entry(at, &self.buffers) };
+            let mut entry = Entry {
+                after: After::default(),
+                given,
+                ..graph.nodes.entry(at, &self.buffers, &self.buffers)
+            };
             let used = entry.submission.push.len();
             entry.submission.push.copy_from_slice(&push[..used]);
             // No one has changed what its buffers hold: that would have ended the list.

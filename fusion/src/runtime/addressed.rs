@@ -4,6 +4,8 @@
 //! that follows addresses, so nothing of it may stay inside a fused kernel. Under [`Policy::Trust`] that is believed not to
 //! happen, and listed, except where the list itself says that it does.
 
+use std::mem;
+
 use crate::{
     jit::{BufferReport, Internalization, Policy, Promote, Reason, Submission, TrustedReport},
     runtime::schedule::List,
@@ -22,25 +24,22 @@ impl List {
         let submission = |(position, entry): (usize, &Entry)| {
             let mut submission = entry.submission.clone();
             for (arg, buffer) in submission.args.iter_mut().zip(&entry.buffers) {
-                if arg.promote != Promote::None && self.is_addressed(buffer, policy) {
-                    if !reports.iter().any(|report| report.buffer == arg.buffer) {
-                        reports.push(BufferReport {
-                            buffer: arg.buffer,
-                            asked: arg.promote,
-                            got: Internalization::None,
-                            reason: Some(Reason::Addressed),
-                        });
+                if arg.promote == Promote::None {
+                    continue;
+                }
+                if self.is_addressed(buffer, policy) {
+                    let (buffer, asked) = (arg.buffer, mem::take(&mut arg.promote));
+                    let (got, reason) = (Internalization::None, Some(Reason::Addressed));
+                    if !reports.iter().any(|report| report.buffer == buffer) {
+                        reports.push(BufferReport { buffer, asked, got, reason });
                     }
-                    arg.promote = Promote::None;
-                } else if arg.promote != Promote::None && buffer.is_addressed() {
-                    match believed.iter_mut().find(|one| one.buffer == Some(arg.buffer)) {
+                } else if buffer.is_addressed() {
+                    let (buffer, first, second) = (Some(arg.buffer), position, position);
+                    match believed.iter_mut().find(|one| one.buffer == buffer) {
                         Some(known) => known.second = position,
-                        None => believed.push(TrustedReport {
-                            first: position,
-                            second: position,
-                            buffer: Some(arg.buffer),
-                            reason: Reason::Addressed,
-                        }),
+                        None => {
+                            believed.push(TrustedReport { first, second, buffer, reason: Reason::Addressed });
+                        }
                     }
                 }
             }

@@ -5,47 +5,37 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::{
-    error::{BindingName, BufferError, BuildError, Error, OverrunAccess, SubmitError},
+    error::{BindingName, BufferError, Error, OverrunAccess, SubmitError},
     jit::{
         Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
-        Submission, has_work, loop_rounds, overrun, plan_unfused,
+        Submission, has_work, loop_rounds, overrun,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
         accessor::{Access, Accessor},
         buffer::BufferInner,
         dependencies::Touches,
-        entry::Entry,
+        entry::{After, Entry},
         ignored::Ignored,
-        kernel::{KernelInner, check_device},
+        kernel::check_device,
         request::{Request, Size},
+        signature::Given,
     },
-    vk::{self, DeviceError, NumericClass, Wanted},
+    vk::{self, DeviceError},
 };
 
-/// A submission that can be listed or run.
-#[derive(Debug)]
-pub(crate) struct Checked {
-    pub(crate) submission: Submission,
-    /// What each argument touches, in the order of `submission.args`; then what the kernel reaches by address.
-    pub(crate) touches: Touches,
-    /// The buffer of each touch; same order.
-    pub(crate) buffers: SmallVec<[Arc<BufferInner>; 8]>,
-    /// The promotion that the buffer of each argument asks for.
-    pub(crate) asked: SmallVec<[Promote; 8]>,
-    /// What it was given and its kernel does not use.
-    pub(crate) ignored: Option<Arc<Ignored>>,
-}
-
-/// Checks a submission.
-pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Result<Checked, Error> {
-    let Some((kernel, size)) = &request.dispatch else {
+/// Checks a submission, so that it can be listed or run. What it was `given` was looked at before.
+pub(crate) fn check(
+    context: &Arc<ContextInner>,
+    request: &Request<'_>,
+    given: Option<Given>,
+) -> Result<Entry, Error> {
+    let Some((handle, size)) = &request.dispatch else {
         return Err(Error::submit("", SubmitError::NoDispatch));
     };
-    if !Arc::ptr_eq(&kernel.device, &context.device) {
-        return Err(Error::submit(kernel.jit.name(), SubmitError::Foreign { what: "the kernel".to_owned() }));
+    if !Arc::ptr_eq(&handle.device, &context.device) {
+        return Err(Error::submit(handle.jit.name(), SubmitError::Foreign { what: "the kernel".to_owned() }));
     }
-    let handle = kernel;
     let kernel = handle.jit.specialize(&request.spec)?;
     check_device(&context.device, &kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
@@ -55,24 +45,30 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
     let runs = has_work(groups);
     let base = request.base;
     let pushed = push(context, &kernel, request.push.len()).map_err(fail)?;
-    let mut args: SmallVec<[Arg; 8]> = SmallVec::with_capacity(request.args.len());
-    let mut touches = Touches::with_capacity(request.args.len());
-    let mut buffers = SmallVec::with_capacity(request.args.len());
-    let mut asked = SmallVec::with_capacity(request.args.len());
-    for (at, accessor) in &request.args {
-        if !Arc::ptr_eq(&accessor.buffer.device, &context.device) {
-            let what = format!("the buffer at binding {at}");
-            return Err(fail(SubmitError::Foreign { what }));
-        }
+    let foreign = request.args.iter().find(|(_, given)| !Arc::ptr_eq(&given.buffer.device, &context.device));
+    if let Some((at, _)) = foreign {
+        return Err(fail(SubmitError::Foreign { what: format!("the buffer at binding {at}") }));
     }
     repeated(&request.args).map_err(fail)?;
+    let push = SmallVec::from_slice(&request.push[..pushed]);
+    let args = SmallVec::with_capacity(request.args.len());
+    let mut entry = Entry {
+        submission: Submission { kernel: kernel.clone(), base, groups, args, push },
+        label: Arc::from(kernel.name.as_str()),
+        touches: Touches::with_capacity(request.args.len()),
+        buffers: SmallVec::with_capacity(request.args.len()),
+        asked: SmallVec::with_capacity(request.args.len()),
+        declared: SmallVec::with_capacity(request.args.len()),
+        ignored: None,
+        after: After::default(),
+        given,
+    };
     // In the order of the kernel's bindings, which is the order that the planner expects.
     let (mut declared, mut number) = (None, 0);
     for binding in &kernel.interface.bindings {
         let at = binding.at;
-        let name = BindingName(binding.name.clone());
         if let (BindingKind::Other(kind), None) = (binding.kind, binding.kind.texture()) {
-            return Err(fail(SubmitError::NotABuffer { at, name, kind }));
+            return Err(fail(SubmitError::NotABuffer { at, name: name(binding), kind }));
         }
         if at.element == 0 {
             elements(binding, &request.args).map_err(fail)?;
@@ -82,38 +78,36 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
         let is = |(given, _): &(SetBinding, Accessor<'_>)| *given == at;
         let next = request.args[number..].iter().position(is).map(|place| number + place);
         let Some(place) = next.or_else(|| request.args.iter().position(is)) else {
-            return Err(fail(SubmitError::MissingBinding { at, name }));
+            return Err(fail(SubmitError::MissingBinding { at, name: name(binding) }));
         };
         number = place + 1;
         let (_, accessor) = &request.args[place];
-        texture(declared, binding, &accessor.buffer).map_err(fail)?;
-        let (offset, len) = range(context, at, binding, accessor).map_err(fail)?;
-        element_type(&kernel, binding, accessor).map_err(fail)?;
-        uniform(binding.kind, &accessor.buffer)?;
-        // Looked at once: another thread may change it.
-        let property = accessor.buffer.promote();
-        let promote = promotion(at, accessor, property).map_err(fail)?;
-        asked.push(property);
         let buffer = &accessor.buffer;
-        args.push(Arg {
+        texture(declared, binding, buffer).map_err(fail)?;
+        let (offset, len) = range(context, binding, accessor).map_err(fail)?;
+        element_type(&kernel, binding, accessor).map_err(fail)?;
+        bound(context, &kernel.name, binding, buffer, offset)?;
+        // Looked at once: another thread may change it.
+        let property = buffer.promote();
+        entry.submission.args.push(Arg {
             at,
             buffer: buffer.shared.id.planned(),
             offset: buffer.span(offset..offset + len).start,
             len,
-            promote,
+            promote: promotion(at, accessor, property).map_err(fail)?,
             numbers: None,
             image: buffer.image_size(),
         });
-        touches.push(buffer.touch(offset..offset + len, runs && binding.reads, runs && binding.writes));
-        buffers.push(Arc::clone(buffer));
+        entry.asked.push(property);
+        entry.declared.push(accessor.constant);
+        entry.touches.push(buffer.touch(offset..offset + len, runs && binding.reads, runs && binding.writes));
+        entry.buffers.push(Arc::clone(buffer));
     }
     for accessor in &request.uses {
         let (range, reads) = (accessor.checked(&context.device)?, accessor.access != Access::Write);
-        touches.push(accessor.buffer.touch(range, runs && reads, runs && accessor.access.may_write()));
-        buffers.push(Arc::clone(&accessor.buffer));
+        entry.touches.push(accessor.buffer.touch(range, runs && reads, runs && accessor.access.may_write()));
+        entry.buffers.push(Arc::clone(&accessor.buffer));
     }
-    let push = SmallVec::from_slice(&request.push[..pushed]);
-    let submission = Submission { kernel: kernel.clone(), base, groups, args, push };
     for ((base, count), limit) in base.iter().zip(groups).zip(context.limits.max_groups) {
         let end = u64::from(*base) + u64::from(count);
         if *base > 0 && end > u64::from(limit) {
@@ -121,20 +115,26 @@ pub(crate) fn check(context: &Arc<ContextInner>, request: &Request<'_>) -> Resul
             return Err(DeviceError::OverLimit { what, asked: end, limit: limit.into(), name }.into());
         }
     }
+    let submission = &entry.submission;
     if runs && groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
-        plan_unfused(&submission, context.float, &context.limits)
-            .map_err(|error| Error::Build { kernel: kernel.name.clone(), source: BuildError::Plan(error) })?;
+        context.plain_step(&entry, context.float)?;
     }
-    within(context, handle, &submission, &buffers).map_err(fail)?;
+    let sizes = handle.sizes_of(submission);
+    if !handle.is_within(sizes) {
+        none_overruns(context, submission, &entry.buffers).map_err(fail)?;
+        handle.note_within(sizes);
+    }
     let limit = context.limits.max_loop_rounds.filter(|_| runs);
-    let rounds = limit.and_then(|limit| Some((loop_rounds(&submission)?, limit)));
+    let rounds = limit.and_then(|limit| Some((loop_rounds(submission)?, limit)));
     let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
-    let ignored = Ignored::of(&handle.jit, &kernel, request, too_many).map(Arc::new);
-    if let Some(ignored) = &ignored {
-        handle.say(ignored);
-    }
-    Ok(Checked { submission, touches, buffers, asked, ignored })
+    entry.ignored = Ignored::of(&handle.jit, &kernel, request, too_many).map(Arc::new);
+    entry.ignored.iter().for_each(|ignored| handle.say(ignored));
+    Ok(entry)
+}
+
+fn name(binding: &Binding) -> BindingName {
+    BindingName(binding.name.clone())
 }
 
 fn groups_of(kernel: &Specialized, size: Size) -> [u32; 3] {
@@ -161,11 +161,8 @@ pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -
 
 /// Whether no two arguments are for one place.
 fn repeated(args: &[(SetBinding, Accessor<'_>)]) -> Result<(), SubmitError> {
+    let mut places: SmallVec<[SetBinding; 8]> = args.iter().map(|(at, _)| *at).collect();
     // Arrays have many.
-    if args.is_sorted_by(|(a, _), (b, _)| a < b) {
-        return Ok(());
-    }
-    let mut places: Vec<SetBinding> = args.iter().map(|(at, _)| *at).collect();
     places.sort_unstable();
     match places.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(SubmitError::RepeatedBinding { at: pair[0] }),
@@ -180,7 +177,7 @@ fn elements(binding: &Binding, args: &[(SetBinding, Accessor<'_>)]) -> Result<()
     if given == len as usize || given == 0 {
         return Ok(());
     }
-    Err(SubmitError::ArrayLength { at: binding.at, name: BindingName(binding.name.clone()), len, given })
+    Err(SubmitError::ArrayLength { at: binding.at, name: name(binding), len, given })
 }
 
 /// Whether a buffer is given where the kernel has a buffer, and what it has where that is an image or a sampler.
@@ -189,48 +186,33 @@ fn texture(
     binding: &Binding,
     buffer: &BufferInner,
 ) -> Result<(), SubmitError> {
-    let at = binding.at;
-    let wrong = |problem: String| SubmitError::WrongResource {
-        at,
-        name: BindingName(binding.name.clone()),
-        resource: (&*buffer.name()).into(),
-        problem: problem.into(),
-    };
-    match (binding.kind.texture(), &buffer.texture) {
-        (None, None) => Ok(()),
+    let problem = match (binding.kind.texture(), &buffer.texture) {
+        (None, None) => None,
         (None, Some(_)) => {
-            Err(wrong("it is a buffer, and what is passed is an image, a sampler or texels".to_owned()))
+            Some("it is a buffer, and what is passed is an image, a sampler or texels".to_owned())
         }
-        (Some(kind), None) => Err(wrong(format!("it is a {kind:?}, and what is passed is a buffer"))),
+        (Some(kind), None) => Some(format!("it is a {kind:?}, and what is passed is a buffer")),
         (Some(kind), Some(texture)) => {
-            if !texture.serves(vk::BindingKind::of(kind)) {
-                return Err(wrong(format!("it is a {kind:?}, and what is passed cannot be used as one")));
-            }
-            let class = |integers: Option<bool>| match integers {
-                None => NumericClass::Float,
-                Some(true) => NumericClass::Int,
-                Some(false) => NumericClass::Uint,
-            };
-            let wanted = declared.map(|ImageDeclaration { dim, arrayed, multisampled, integers, format }| {
-                Wanted { dim, arrayed, multisampled, class: class(integers), format }
-            });
-            match wanted.and_then(|wanted| texture.misfit(&wanted)) {
-                Some(problem) => Err(wrong(problem)),
-                None => Ok(()),
-            }
+            let serves = texture.serves(vk::BindingKind::of(kind));
+            let no_use =
+                (!serves).then(|| format!("it is a {kind:?}, and what is passed cannot be used as one"));
+            no_use.or_else(|| texture.misfit(&declared?))
         }
-    }
+    };
+    problem.map_or(Ok(()), |problem| {
+        let (name, resource) = (name(binding), (&*buffer.name()).into());
+        Err(SubmitError::WrongResource { at: binding.at, name, resource, problem: problem.into() })
+    })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
 fn range(
     context: &ContextInner,
-    at: SetBinding,
     binding: &Binding,
     accessor: &Accessor<'_>,
 ) -> Result<(u64, u64), SubmitError> {
+    let at = binding.at;
     let buffer = || accessor.buffer.name().to_string();
-    let name = || BindingName(binding.name.clone());
     let elements = accessor.buffer.elements(accessor.element);
     if accessor.offset.checked_add(accessor.count).is_none_or(|end| end > elements) {
         let (offset, count) = (accessor.offset, accessor.count);
@@ -241,16 +223,11 @@ fn range(
         return Err(SubmitError::EmptyRange { at, buffer: buffer() });
     }
     if len < binding.min_size {
-        return Err(SubmitError::TooSmall {
-            at,
-            name: name(),
-            buffer: buffer(),
-            needed: binding.min_size,
-            given: len,
-        });
+        let (name, needed) = (name(binding), binding.min_size);
+        return Err(SubmitError::TooSmall { at, name, buffer: buffer(), needed, given: len });
     }
     if binding.writes && !accessor.access.may_write() {
-        return Err(SubmitError::WriteThroughRead { at, name: name(), buffer: buffer() });
+        return Err(SubmitError::WriteThroughRead { at, name: name(binding), buffer: buffer() });
     }
     if binding.kind.texture().is_some() {
         // All of it, whatever the accessor says.
@@ -264,37 +241,22 @@ fn range(
     if len > limit {
         return Err(SubmitError::TooLarge { at, buffer: buffer(), given: len, limit, limit_name });
     }
-    aligned(context, at, binding.kind, &accessor.buffer, offset)?;
     Ok((offset, len))
 }
 
-/// Whether no access is certain to go beyond what is bound.
-fn within(
+/// Whether no access of a submission is certain to go beyond what is bound, where that is undefined.
+fn none_overruns(
     context: &ContextInner,
-    kernel: &KernelInner,
     submission: &Submission,
     buffers: &[Arc<BufferInner>],
 ) -> Result<(), SubmitError> {
-    // With robust access that is defined.
     if context.limits.robust || !submission.runs() {
         return Ok(());
     }
-    let sizes = kernel.sizes_of(submission);
-    if kernel.is_within(sizes) {
-        return Ok(());
-    }
-    none_overruns(submission, buffers)?;
-    kernel.note_within(sizes);
-    Ok(())
-}
-
-/// Whether no access of a submission is certain to go beyond what is bound, where that is undefined.
-fn none_overruns(submission: &Submission, buffers: &[Arc<BufferInner>]) -> Result<(), SubmitError> {
     let Some(Overrun { arg, writes, invocation, bytes }) = overrun(submission) else { return Ok(()) };
-    let binding = &submission.kernel.interface.bindings[arg];
     Err(SubmitError::Overrun {
         at: submission.args[arg].at,
-        name: BindingName(binding.name.clone()),
+        name: name(&submission.kernel.interface.bindings[arg]),
         buffer: (&*buffers[arg].name()).into(),
         len: submission.args[arg].len,
         access: Box::new(OverrunAccess { invocation, writes, bytes }),
@@ -309,7 +271,7 @@ fn element_type(kernel: &Specialized, binding: &Binding, accessor: &Accessor<'_>
     match kernel.elements_at(binding.at) {
         Some(declared) if !declared.takes(accessor.ty) => Err(SubmitError::ElementType {
             at: binding.at,
-            name: BindingName(binding.name.clone()),
+            name: name(binding),
             declared: declared.to_string().into(),
             buffer: (&*accessor.buffer.name()).into(),
             given: accessor.ty,
@@ -318,34 +280,27 @@ fn element_type(kernel: &Specialized, binding: &Binding, accessor: &Accessor<'_>
     }
 }
 
-/// Whether a binding can start at a byte of the buffer.
-fn aligned(
+/// Whether a buffer may be bound in this way, from a byte on.
+fn bound(
     context: &ContextInner,
-    at: SetBinding,
-    kind: BindingKind,
+    kernel: &str,
+    binding: &Binding,
     buffer: &BufferInner,
     offset: u64,
-) -> Result<(), SubmitError> {
-    if kind.texture().is_some() {
-        return Ok(());
-    }
-    let offset = buffer.bound_at(offset);
+) -> Result<(), Error> {
     let limits = context.gpu.caps().limits();
-    let (align, limit_name) = match kind {
+    let (align, limit_name) = match binding.kind {
+        BindingKind::UniformBuffer if !buffer.may_be_uniform() => {
+            return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" }.into());
+        }
         BindingKind::UniformBuffer => (limits.uniform_offset_align, "minUniformBufferOffsetAlignment"),
+        kind if kind.texture().is_some() => return Ok(()),
         _ => (limits.storage_offset_align, "minStorageBufferOffsetAlignment"),
     };
+    let offset = buffer.bound_at(offset);
     if !offset.is_multiple_of(align.max(1)) {
-        let buffer = buffer.name().to_string();
-        return Err(SubmitError::Misaligned { at, buffer, offset, align, limit_name });
-    }
-    Ok(())
-}
-
-/// Whether a buffer may be bound in this way at all.
-fn uniform(kind: BindingKind, buffer: &BufferInner) -> Result<(), DeviceError> {
-    if kind == BindingKind::UniformBuffer && !buffer.may_be_uniform() {
-        return Err(DeviceError::MissingUsage { usage: "UNIFORM_BUFFER" });
+        let (at, buffer) = (binding.at, buffer.name().to_string());
+        return Err(Error::submit(kernel, SubmitError::Misaligned { at, buffer, offset, align, limit_name }));
     }
     Ok(())
 }
@@ -366,7 +321,7 @@ pub(crate) fn recorded(
         let at = binding.at;
         let given = args.get(number).filter(|arg| arg.at == at);
         let Some(arg) = given else {
-            return Err(fail(SubmitError::MissingBinding { at, name: BindingName(binding.name.clone()) }));
+            return Err(fail(SubmitError::MissingBinding { at, name: name(binding) }));
         };
         if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
             return Err(fail(SubmitError::EmptyRange { at, buffer: format!("{:?}", arg.buffer) }));
@@ -387,18 +342,13 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
     let submission = &entry.submission;
     let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
     for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
-        let at = arg.at;
         if binding.kind.texture().is_some() {
-            texture(submission.kernel.image_at(at), binding, buffer).map_err(fail)?;
+            texture(submission.kernel.image_at(arg.at), binding, buffer).map_err(fail)?;
         }
         let offset = buffer.within(touch.span).map_or(0, |range| range.start);
-        aligned(context, at, binding.kind, buffer, offset).map_err(fail)?;
-        uniform(binding.kind, buffer)?;
+        bound(context, &entry.label, binding, buffer, offset)?;
     }
-    if context.limits.robust || !submission.runs() {
-        return Ok(());
-    }
-    none_overruns(submission, &entry.buffers).map_err(fail)
+    none_overruns(context, submission, &entry.buffers).map_err(fail)
 }
 
 /// What accessor and buffer together ask for. An accessor may opt out or be more exact than `auto`; otherwise the two

@@ -38,17 +38,20 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// The dispatch of a step.
-    pub(crate) fn of(
-        label: Arc<str>,
-        step: &Step,
-        program: Cached<Program>,
-        reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
-        apart: bool,
-    ) -> Piece {
+    /// The dispatch of a step of a list.
+    pub(crate) fn of(entries: &[Entry], step: &Step, program: Cached<Program>) -> Piece {
         let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
-        let groups = step.groups;
-        Piece { label, program, bindings, push, groups, members, reaches, apart }
+        let reaches = members.of(entries).flat_map(Entry::reaches).collect();
+        let (label, apart) = (label(entries, step), members.of(entries).any(Entry::apart));
+        Piece { label, program, bindings, push, groups: step.groups, members, reaches, apart }
+    }
+}
+
+/// The names of the kernels of a step of a list.
+pub(crate) fn label(entries: &[Entry], step: &Step) -> Arc<str> {
+    match &*step.members {
+        [one] => entries[*one].label.clone(),
+        _ => step.members.of(entries).map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ").into(),
     }
 }
 
@@ -79,17 +82,14 @@ fn named<'a>(
 }
 
 impl ContextInner {
-    /// Gives dispatches the memory that they name by number, which `buffers` has.
-    ///
-    /// `entries` are the submissions that the dispatches do; or the only one.
+    /// Gives the dispatches of a list the memory that they name by number.
     ///
     /// What is allocated here is filled with zeros by a submission of its own, so this comes before the dispatches' own.
-    pub(crate) fn ready<'a>(
+    pub(crate) fn ready(
         &self,
         schedule: &mut Schedule,
         pieces: Vec<Piece>,
-        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
-        entries: &'a [Entry],
+        entries: &[Entry],
     ) -> Result<Readies, Error> {
         let mut readies = Readies::with_capacity(pieces.len());
         for piece in pieces {
@@ -97,14 +97,12 @@ impl ContextInner {
             let mut touches = Touches::with_capacity(piece.bindings.len());
             for bound in &piece.bindings {
                 let touch = touched(bound);
-                let is_texels = bound.kind.texture().is_some_and(TextureKind::is_texels);
-                let named = if is_texels {
+                let named = if bound.kind.texture().is_some_and(TextureKind::is_texels) {
                     // By its place, because bytes do not say which of several views of them is meant.
-                    let first = piece.members.first().and_then(|member| entries.get(*member));
-                    let of = if let [only] = entries { Some(only) } else { first };
-                    of.and_then(|entry| entry.texels_at(bound.at)).map(|buffer| (buffer, 0..bound.len))
+                    let texels = piece.members.of(entries).next().and_then(|entry| entry.texels_at(bound.at));
+                    texels.map(|buffer| (buffer, 0..bound.len))
                 } else {
-                    named(bound, &touch, buffers.clone())
+                    named(bound, &touch, entries.iter().flat_map(|entry| &entry.buffers))
                 };
                 let (buffer, range) = named.ok_or_else(|| {
                     Error::submit(

@@ -2,14 +2,14 @@
 
 use std::{
     ops::Deref,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
 };
 
 use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
     jit::FloatMode,
     report::stats::Counters,
-    runtime::{queues::QueueCell, schedule::Schedule},
+    runtime::schedule::Schedule,
     submission::{
         device::{BufferGone, Device},
         identity::HandleId,
@@ -57,54 +57,36 @@ impl Drop for ContextInner {
 }
 
 impl BufferGone for ContextInner {
+    /// Drops what is about it now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
-        self.let_go(buffer, |schedule| schedule.forget(buffer));
-    }
-
-    fn handles_gone(&self, buffer: HandleId) {
-        self.let_go(buffer, |schedule| schedule.predict_no_more(buffer));
+        match self.schedule.try_lock() {
+            Ok(mut schedule) => {
+                schedule.settle_relaunches();
+                self.let_go(schedule, buffer);
+            }
+            Err(_) => self.gone().push(buffer),
+        }
     }
 }
 
 impl ContextInner {
-    /// Drops what is taken out for a buffer now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
-    fn let_go<T>(&self, buffer: HandleId, take_out: impl FnOnce(&mut Schedule) -> (T, bool)) {
-        if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.settle_relaunches();
-            let (taken, is_all) = take_out(&mut schedule);
-            drop(schedule);
-            drop(taken);
-            if is_all {
-                return;
-            }
-        }
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    fn gone(&self) -> MutexGuard<'_, Vec<HandleId>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the schedule account for launches that were made without it. While the schedule is locked, perhaps by the caller, nothing is done
-    /// here: the next one to lock it does the same.
-    pub(crate) fn settle_relaunches(&self) {
-        if let Ok(mut schedule) = self.schedule.try_lock() {
-            schedule.settle_relaunches();
+    fn let_go(&self, mut schedule: MutexGuard<'_, Schedule>, buffer: HandleId) {
+        let (taken, is_all) = schedule.forget(buffer);
+        drop(schedule);
+        drop(taken);
+        if !is_all {
+            self.gone().push(buffer);
         }
-    }
-
-    /// Waits until a queue has not too much pending, before anything is locked.
-    #[inline]
-    pub(crate) fn room(&self, queue: &QueueCell) {
-        self.gpu.wait_for_room(queue.lane);
     }
 
     /// Drops what was recorded with buffers that have gone meanwhile.
     pub(crate) fn bury(&self) {
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        for buffer in gone {
-            let (known, is_all) = self.lock().forget(buffer);
-            drop(known);
-            if !is_all {
-                self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
-            }
-        }
+        let gone = std::mem::take(&mut *self.gone());
+        gone.into_iter().for_each(|buffer| self.let_go(self.lock(), buffer));
     }
 }
 
@@ -117,7 +99,7 @@ pub(crate) struct HostHold {
 
 impl Drop for HostHold {
     fn drop(&mut self) {
-        self.context.lock().release(self.id);
+        self.context.lock().holds.retain(|hold| hold.id != self.id);
         self.context.changed.notify_all();
     }
 }

@@ -16,12 +16,8 @@ impl ContextInner {
         let buffer = &accessor.buffer;
         let (offset, len) = accessor.bytes();
         let is_inside = offset.checked_add(len).is_some_and(|end| end <= buffer.size);
-        if buffer.texture.is_some()
-            || !Arc::ptr_eq(&buffer.device, &self.device)
-            || !is_inside
-            || len == 0
-            || len > MOST
-        {
+        let is_of_use = buffer.texture.is_none() && (1..=MOST).contains(&len);
+        if !is_inside || !is_of_use || !Arc::ptr_eq(&buffer.device, &self.device) {
             return Ok(());
         }
         // All of a small one: another range of it may be asked for next.

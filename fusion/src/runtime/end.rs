@@ -3,12 +3,15 @@
 use std::{
     borrow::Cow,
     mem, ptr,
-    sync::{Arc, OnceLock, atomic::Ordering::Acquire},
+    sync::{
+        Arc, OnceLock,
+        atomic::Ordering::{Acquire, Release},
+    },
 };
 
 use super::prepare::{Goal, Prepared};
 use crate::{
-    code::build::{builder, caught},
+    code::build::{attempted, builder},
     error::{BuildError, Error, FusionError, Unreadable},
     jit::{Reason, Way},
     options::fusion::FusionProperties,
@@ -20,7 +23,7 @@ use crate::{
     },
     report::{
         list::{FusionReport, Reported, Summary},
-        outcome::{CancelCause, Outcome},
+        outcome::CancelCause,
         stats::Stats,
     },
     runtime::{
@@ -30,7 +33,6 @@ use crate::{
         schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
-        buffer::BufferInner,
         entry::Entry,
         signature::{Buffers, Signature},
     },
@@ -74,47 +76,33 @@ pub(crate) enum Keep<'a> {
     Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Escapes),
 }
 
-/// The graph of what is about to run.
-#[derive(Debug)]
-pub(crate) enum Made {
-    Cached(Box<CachedGraph>, Buffers),
-    Pinned(Box<Graph>),
-}
-
 impl Keep<'_> {
-    /// The graph of what is about to run, if it is worth one.
-    pub(crate) fn make(&self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<Made> {
-        match self {
-            Keep::Cached(properties) => {
-                let (signature, buffers) = Signature::of(ran.entries, *properties)?;
-                if !schedule.cache.seen(&signature, ran.flow?) {
-                    return None;
+    /// Keeps the graph of what is about to run, if it is worth one. Should it fail to run, it is the graph of the list even so.
+    pub(crate) fn keep(self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<()> {
+        let properties = match self {
+            Keep::No => return None,
+            Keep::Pinned((slot, nodes), buffers, escapes) => {
+                if slot.get().is_none() {
+                    let on = (nodes.clone(), buffers);
+                    // Another thread may be faster.
+                    let _ = slot.set(Graph::of(context, ran, on, (escapes, Vec::new()))?);
                 }
-                let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
-                let views = signature.views.clone();
-                let escapes = views.iter().map(|view| view.escapes).collect();
-                let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
-                let choice = ran.report.and_then(|report| report.choice.as_ref());
-                let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
-                let cached = CachedGraph::new(context.token, signature, graph, is_watched);
-                Some(Made::Cached(Box::new(cached), buffers))
+                return None;
             }
-            Keep::Pinned((slot, nodes), buffers, escapes) if slot.get().is_none() => {
-                let (on, planned_for) = (((*nodes).clone(), *buffers), (escapes.clone(), Vec::new()));
-                Graph::of(context, ran, on, planned_for).map(|graph| Made::Pinned(Box::new(graph)))
-            }
-            Keep::No | Keep::Pinned(..) => None,
+            Keep::Cached(properties) => properties,
+        };
+        let (signature, buffers) = Signature::of(ran.entries, properties)?;
+        if !schedule.cache.seen(&signature, ran.flow?) {
+            return None;
         }
-    }
-
-    /// Keeps it, now that it has run.
-    pub(crate) fn keep(self, schedule: &mut Schedule, made: Made) {
-        match (made, self) {
-            (Made::Cached(cached, buffers), _) => schedule.cache.put(*cached, &buffers),
-            // Another thread may have been faster.
-            (Made::Pinned(graph), Keep::Pinned((slot, _), ..)) => drop(slot.set(*graph)),
-            (Made::Pinned(_), _) => {}
-        }
+        let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
+        let views = signature.views.clone();
+        let escapes = views.iter().map(|view| view.escapes).collect();
+        let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
+        let choice = ran.report.and_then(|report| report.choice.as_ref());
+        let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
+        schedule.cache.put(CachedGraph::new(context.token, signature, graph, is_watched), &buffers);
+        Some(())
     }
 }
 
@@ -134,10 +122,15 @@ type Left = (Option<Box<Prediction>>, Buffers);
 impl QueueState {
     /// Notes that the graph was launched that the list follows. It is predicted to come again.
     #[inline]
-    fn completed(&mut self, submitted: Submitted, summary: Arc<Summary>) -> Option<(Arc<EventInner>, Left)> {
+    fn completed(
+        &mut self,
+        queue: &QueueCell,
+        (submitted, summary): (Submitted, Arc<Summary>),
+    ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
+        queue.is_direct.store(true, Release);
         let mut followed = list.followed?;
-        list.completion.settle_run(submitted, summary);
+        list.completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
         self.completion = Some(list.completion.clone());
         let buffers = followed.starts_over();
         Some((list.completion, (self.predicted.replace(followed), buffers)))
@@ -145,24 +138,28 @@ impl QueueState {
 }
 
 impl ContextInner {
-    /// Ends the list of a queue, if there is one, and returns the completion event of the latest list.
-    pub(crate) fn end_list(&self, queue: &QueueCell, end: &End) -> Result<Option<Arc<EventInner>>, Error> {
-        Ok(match self.end(queue, end, None)? {
-            Ended::Never => None,
-            Ended::Already(completion) => Some(completion),
-            Ended::Now(list) => Some(list.completion.clone()),
-        })
+    /// Ends the list of a queue, if there is one, unfused.
+    pub(crate) fn cancel_list(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
+        self.end(queue, &End::Cancel(cause), None).map(drop)
     }
 
-    /// Ends the list that an event is of, unless it has ended.
-    pub(crate) fn end_list_of(&self, event: &EventInner, end: &End) -> Result<(), Error> {
-        self.end(&event.origin, end, Some(event)).map(drop)
+    /// Cancels the list that an event is of, unless it has ended. What fails in it is an affair of its events, and of anyone who reads what
+    /// it should have written; an error is that this thread builds that list.
+    pub(crate) fn cancel_list_of(&self, event: &EventInner, cause: CancelCause) -> Result<(), Error> {
+        match self.end(&event.origin, &End::Cancel(cause), Some(event)) {
+            Err(Error::OwnList) => Err(Error::OwnList),
+            Err(error) => {
+                tracing::debug!(%error, %cause, "a list that was in the way failed");
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+        }
     }
 
     pub(crate) fn end(&self, queue: &QueueCell, end: &End, of: Option<&EventInner>) -> Result<Ended, Error> {
         if let End::Complete(properties) = end {
             // What is left is dropped where the state is not locked any more.
-            let ended = self.relaunch_list(queue, &mut queue.state(), properties);
+            let ended = self.launch_list(None, (queue, &mut queue.state()), properties);
             if let Some((completion, _)) = ended {
                 return Ok(Ended::Already(completion));
             }
@@ -180,7 +177,7 @@ impl ContextInner {
             }
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
-                    self.launch_list(&mut schedule, (queue, &mut state), properties)
+                    self.launch_list(Some(&mut schedule), (queue, &mut state), properties)
             {
                 // These may be the last handles.
                 drop((state, schedule));
@@ -188,61 +185,48 @@ impl ContextInner {
                 return Ok(Ended::Already(completion));
             }
             schedule.settle_relaunches();
-            match mem::replace(&mut state.mode, Mode::Direct) {
-                Mode::Direct => {
-                    return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
-                }
-                Mode::Recording(mut list) => {
-                    list.materialize(&schedule.deps);
-                    state.completion = Some(list.completion.clone());
-                    let list = Arc::new(list);
-                    state.mode = Mode::Ending(list.clone(), builder());
-                    break list;
-                }
-                Mode::Ending(list, thread) => {
-                    state.mode = Mode::Ending(list, thread);
-                    drop(state);
-                    schedule = self.wait_for_list(schedule, thread)?;
-                }
+            if let Mode::Ending(_, thread) = state.mode {
+                drop(state);
+                schedule = self.wait_for_list(schedule, thread)?;
+                continue;
             }
+            let Mode::Recording(mut list) = mem::take(&mut state.mode) else {
+                return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
+            };
+            list.materialize(&schedule.deps);
+            state.completion = Some(list.completion.clone());
+            let list = Arc::new(list);
+            state.mode = Mode::Ending(list.clone(), builder());
+            break list;
         };
         drop(schedule);
-        self.plan_and_launch(queue, &list, end, None)?;
+        let keep = match end {
+            End::Complete(properties) => Keep::Cached(Some(properties)),
+            _ => Keep::No,
+        };
+        self.plan_and_launch(queue, &list, end, keep)?;
         Ok(Ended::Now(list))
     }
 
-    /// Launches the graph that a list follows, without the schedule, if it repeats what was launched before and nothing came between.
-    #[inline]
-    fn relaunch_list(
-        &self,
-        queue: &QueueCell,
-        state: &mut QueueState,
-        properties: &FusionProperties,
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(List { followed, .. }) = &state.mode else { return None };
-        let followed = followed.as_ref()?;
-        let changes = self.contents.load(Acquire);
-        let is_it = followed.pushes.is_empty()
-            && followed.is_in_force(changes)
-            && followed.ends(properties)
-            && !self.judged.any_dropped();
-        if !is_it {
-            return None;
-        }
-        let of = (&followed.cached.graph, &**followed.exec.as_ref()?);
-        let (submitted, summary) = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
-        state.completed(submitted, summary)
-    }
-
-    /// Launches the graph that a list follows, if it is the whole of one. What is left is to be dropped where no lock is held.
+    /// Launches the graph that a list follows, if it is the whole of one. Without the schedule, only where it repeats what was launched before
+    /// and nothing came between. What is left is to be dropped where no lock is held.
     fn launch_list(
         &self,
-        schedule: &mut Schedule,
+        schedule: Option<&mut Schedule>,
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
         let followed = followed.as_mut()?;
+        let Some(schedule) = schedule else {
+            let is_it = followed.pushes.is_empty()
+                && followed.is_in_force(self.contents.load(Acquire))
+                && followed.ends(properties)
+                && !self.judged.any_dropped();
+            let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
+            let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
+            return state.completed(queue, launched);
+        };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
         if !followed.ends(properties) {
             followed.follow(schedule.cache.completed_with(properties, followed)?);
@@ -254,7 +238,7 @@ impl ContextInner {
         {
             return None;
         }
-        let may_repeat = in_force && pushes.is_empty() && cached.is_never_due();
+        let may_repeat = in_force && pushes.is_empty() && cached.watched.is_none();
         let Schedule { deps, token, .. } = &mut *schedule;
         let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, token, queue.lane));
         if !repeats {
@@ -266,40 +250,27 @@ impl ContextInner {
         let (followed, pushes) = (&**followed, followed.passes());
         let Prediction { cached, exec, buffers, .. } = followed;
         let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let (submitted, summary) = self.launch(schedule, queue, &launch, repeats)?;
+        let launched = self.launch(schedule, queue, &launch, repeats)?;
         schedule.cache.used(cached);
-        state.completed(submitted, summary)
+        state.completed(queue, launched)
     }
 
-    /// Plans and launches a list that its queue holds as ending, and makes the queue usable again.
-    ///
-    /// A list that is kept has a place for its graph.
+    /// Plans and launches a list that its queue holds as ending, and makes the queue usable again: prepares it outside the lock, then
+    /// submits it and settles its events under it.
     pub(crate) fn plan_and_launch(
         &self,
         queue: &QueueCell,
-        list: &Arc<List>,
+        list: &List,
         end: &End,
-        kept: Option<Keep<'_>>,
+        keep: Keep<'_>,
     ) -> Result<(), Error> {
-        let ending = Ending { context: self, queue, list };
-        let result = match end {
-            End::Unrun => {
-                let result = Err(Arc::new(Error::from(FusionError::NotRun)));
-                list.settle(Settled::new(result, Outcome::Failed, None));
-                Ok(())
-            }
-            _ => self.run_list(&ending, end, kept),
-        };
-        drop(ending);
-        result
-    }
-
-    /// Prepares the list outside the lock, then submits it and settles its events under it.
-    fn run_list(&self, ending: &Ending<'_>, end: &End, kept: Option<Keep<'_>>) -> Result<(), Error> {
-        let (queue, list) = (ending.queue, ending.list);
-        let prepared =
-            caught(|| self.prepare(list, end, if kept.is_some() { Goal::Kept } else { Goal::Run }))
-                .unwrap_or_else(|source| Err(Error::Build { kernel: list.label(), source }));
+        let _ending = Ending { context: self, queue, list };
+        if matches!(end, End::Unrun) {
+            list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
+            return Ok(());
+        }
+        let goal = if matches!(keep, Keep::Pinned(..)) { Goal::Kept } else { Goal::Run };
+        let prepared = attempted(|| list.label(), || self.prepare(list, end, goal));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end.properties()) {
             (Err(error), Some(_)) => {
@@ -310,13 +281,8 @@ impl ContextInner {
         };
         let ran = prepared.and_then(|mut prepared| {
             if let Some(first) = prepared.verify.take() {
-                return self.run_first(queue, list, prepared, first);
+                return self.run_first(queue, list, prepared, first, end);
             }
-            let keep = match (kept, end) {
-                (Some(kept), _) => kept,
-                (None, End::Complete(properties)) => Keep::Cached(Some(properties)),
-                _ => Keep::No,
-            };
             self.submit_list(&mut self.lock(), queue, list, prepared, keep)
         });
         match ran {
@@ -342,17 +308,20 @@ impl ContextInner {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
             let writes = list.kept_inside(&pieces, &report.plan);
-            let readies = self.ready(schedule, pieces, list.buffers(), &list.entries)?;
+            let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
-            let is_recorded = waits.is_empty() && !readies.is_empty() && self.programs.keeps();
-            // What follows from numbers that the plan does not depend on would not hold with others.
-            let entries =
-                if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(list.without_numbers()) };
-            let made = planned.filter(|_| is_recorded).and_then(|flow| {
-                let (entries, report) = (&**entries, Some(&report));
-                let ran = Ran { entries, writes: &writes, readies: &readies, report, flow: Some(&flow) };
-                keep.make(self, schedule, ran)
-            });
+            if let Some(flow) = &planned
+                && waits.is_empty()
+                && !readies.is_empty()
+                && self.programs.keeps()
+            {
+                let (writes, report, flow) = (&*writes, Some(&report), Some(flow));
+                // What follows from numbers that the plan does not depend on would not hold with others.
+                let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
+                let entries: Cow<'_, [Entry]> =
+                    if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
+                keep.keep(self, schedule, Ran { entries: &entries, writes, readies: &readies, report, flow });
+            }
             let profile = is_profiled || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
             if let Some(turn) = turn {
@@ -360,9 +329,6 @@ impl ContextInner {
                 submitted.profile.take_if(|_| !is_profiled);
             }
             self.note_writes(list, &writes, true);
-            if let Some(made) = made {
-                keep.keep(schedule, made);
-            }
             Done::Gpu(submitted)
         };
         tracing::info!(
@@ -384,13 +350,6 @@ impl ContextInner {
             }
         }
     }
-
-    /// Nothing of the list ran: its events say so, and what it should have written cannot be read.
-    fn fail_list(&self, list: &List, error: &Error) {
-        tracing::error!(%error, submissions = list.entries.len(), "a fusion list could not be run");
-        list.entries.iter().for_each(Entry::lose);
-        list.settle(Settled::new(Err(Arc::new(error.clone())), Outcome::Failed, None));
-    }
 }
 
 /// A list on its way out of the queue. However that ends, the queue is usable again afterwards.
@@ -403,31 +362,24 @@ struct Ending<'a> {
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if self.list.completion.settled().is_none() {
-            // Only a panic leads here.
+            // Only a panic leads here. Nothing of the list ran, and what it should have written cannot be read.
             let source = BuildError::Panic("the list's execution was interrupted".to_owned());
-            self.context.fail_list(self.list, &Error::Build { kernel: self.list.label(), source });
+            let error = Error::Build { kernel: self.list.label(), source };
+            tracing::error!(%error, submissions = self.list.entries.len(), "a fusion list could not be run");
+            self.list.entries.iter().for_each(Entry::lose);
+            self.list.completion.settle(|| Settled::failed(error));
         }
         let schedule = self.context.lock();
-        self.queue.state().mode = Mode::Direct;
+        let mut state = self.queue.state();
+        state.mode = Mode::Direct;
+        self.queue.is_direct.store(true, Release);
+        drop(state);
         drop(schedule);
         self.context.changed.notify_all();
     }
 }
 
 impl List {
-    fn without_numbers(&self) -> Vec<Entry> {
-        self.entries.iter().cloned().map(Entry::without_numbers).collect()
-    }
-
-    /// The buffers of all submissions.
-    pub(crate) fn buffers(&self) -> impl Iterator<Item = &Arc<BufferInner>> + Clone {
-        self.entries.iter().flat_map(|entry| &entry.buffers)
-    }
-
-    pub(crate) fn settle(&self, settled: Settled) {
-        self.completion.settle(settled);
-    }
-
     /// Says of a list what became of it, and counts it.
     pub(crate) fn settle_ran(
         &self,
@@ -439,7 +391,7 @@ impl List {
         let outcome = report.outcome.clone();
         counts.list(&outcome);
         let report = (report.dispatches > 0 || failed.is_empty()).then(|| Reported::Made(Arc::new(report)));
-        self.settle(Settled { failed, ..Settled::new(result, outcome, report) });
+        self.completion.settle(|| Settled { failed, ..Settled::new(result, outcome, report) });
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         list::{FusionReport, Reported, Summary},
         outcome::{CancelCause, Outcome},
     },
-    runtime::{end::End, queues::Origin},
+    runtime::queues::Origin,
     vk::{Point, Submitted},
 };
 
@@ -30,15 +30,8 @@ pub struct Event {
 #[derive(Debug)]
 pub(crate) struct EventInner {
     pub(crate) origin: Arc<Origin>,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    /// What was known when it was made.
-    AtOnce(Settled),
     /// Empty while the submission is listed.
-    Later(OnceLock<Settled>),
+    settled: OnceLock<Settled>,
 }
 
 /// What is known once the work was handed to the device, or failed.
@@ -61,9 +54,14 @@ impl Settled {
         Settled { result, summary: Arc::new(Summary { outcome, report }), failed: Vec::new() }
     }
 
-    /// What became of a run.
-    pub(crate) fn of_run(submitted: Submitted, summary: Arc<Summary>) -> Settled {
-        Settled { result: Ok(Done::Gpu(submitted)), summary, failed: Vec::new() }
+    /// All of it failed.
+    pub(crate) fn failed(error: Error) -> Settled {
+        Settled::new(Err(Arc::new(error)), Outcome::Failed, None)
+    }
+
+    /// What became of a launch.
+    pub(crate) fn of_launch(done: Done, summary: Arc<Summary>) -> Settled {
+        Settled { result: Ok(done), summary, failed: Vec::new() }
     }
 
     /// What became of some submissions of it.
@@ -120,26 +118,16 @@ impl HostDone {
             return Some(Err(Arc::new(Error::OwnTask)));
         }
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        match timeout {
-            None => self
-                .changed
-                .wait_while(result, |r| r.is_none())
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-            Some(timeout) => self
-                .changed
-                .wait_timeout_while(result, timeout, |r| r.is_none())
-                .unwrap_or_else(PoisonError::into_inner)
-                .0
-                .clone(),
-        }
+        let timeout = timeout.unwrap_or(Duration::MAX);
+        let waited = self.changed.wait_timeout_while(result, timeout, |result| result.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }
 
 impl EventInner {
     /// An event of a listed submission or list.
     pub(crate) fn listed(origin: &Arc<Origin>) -> Arc<EventInner> {
-        Arc::new(EventInner { origin: origin.clone(), state: State::Later(OnceLock::new()) })
+        Arc::new(EventInner { origin: origin.clone(), settled: OnceLock::new() })
     }
 
     /// As [`EventInner::listed`], in place of one of the same queue if no one else has that any more.
@@ -147,21 +135,15 @@ impl EventInner {
         if let Some(mut last) = last
             && let Some(inner) = Arc::get_mut(&mut last)
         {
-            inner.state = State::Later(OnceLock::new());
+            inner.settled = OnceLock::new();
             return last;
         }
         EventInner::listed(origin)
     }
 
-    /// An event of work that is known in full.
-    pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Event {
-        Event::of_all(Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) }))
-    }
-
-    /// What events of launches with the same summary share.
-    pub(crate) fn of_launches(origin: &Arc<Origin>, summary: Arc<Summary>) -> Arc<EventInner> {
-        let settled = Settled { result: Ok(Done::Nothing), summary, failed: Vec::new() };
-        Arc::new(EventInner { origin: origin.clone(), state: State::AtOnce(settled) })
+    /// Of work that is known in full.
+    pub(crate) fn at_once(origin: &Arc<Origin>, settled: Settled) -> Arc<EventInner> {
+        Arc::new(EventInner { origin: origin.clone(), settled: settled.into() })
     }
 
     /// Whether it is what events of launches with this summary on this queue share.
@@ -173,29 +155,17 @@ impl EventInner {
 
     /// An event of work that was handed over.
     pub(crate) fn done(origin: &Arc<Origin>, done: Done) -> Event {
-        EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None))
-    }
-
-    /// Says of what run it is. The first word counts.
-    #[inline]
-    pub(crate) fn settle_run(&self, submitted: Submitted, summary: Arc<Summary>) {
-        if let State::Later(slot) = &self.state {
-            slot.get_or_init(|| Settled::of_run(submitted, summary));
-        }
+        Event::of_all(EventInner::at_once(origin, Settled::new(Ok(done), Outcome::Unfused, None)))
     }
 
     /// Says what became of it. The first word counts.
-    pub(crate) fn settle(&self, settled: Settled) {
-        if let State::Later(slot) = &self.state {
-            let _ = slot.set(settled);
-        }
+    #[inline]
+    pub(crate) fn settle(&self, settled: impl FnOnce() -> Settled) {
+        self.settled.get_or_init(settled);
     }
 
     pub(crate) fn settled(&self) -> Option<&Settled> {
-        match &self.state {
-            State::AtOnce(settled) => Some(settled),
-            State::Later(slot) => slot.get(),
-        }
+        self.settled.get()
     }
 }
 
@@ -205,13 +175,8 @@ impl Event {
         Event { inner, of: 0..u32::MAX, run: None }
     }
 
-    /// The event of a submission of a list.
-    #[inline]
-    pub(crate) fn of_one(inner: Arc<EventInner>, at: u32) -> Event {
-        Event { inner, of: at..at + 1, run: None }
-    }
-
     /// The event of submissions of a list.
+    #[inline]
     pub(crate) fn of_some(inner: Arc<EventInner>, of: Range<usize>) -> Event {
         Event { inner, of: of.start as u32..of.end as u32, run: None }
     }
@@ -266,18 +231,12 @@ impl Event {
         events.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
-    /// Ends the list it is in, if it still is in one. A failure to do so is in the event then; an error is that this thread
-    /// builds that list.
+    /// Ends the list it is in, if it still is in one; an error is that this thread builds that list.
     fn observe(&self) -> Result<(), Error> {
-        if self.inner.settled().is_none() {
-            let end = End::Cancel(CancelCause::EventWait);
-            match self.inner.origin.context.end_list_of(&self.inner, &end) {
-                Err(Error::OwnList) => return Err(Error::OwnList),
-                Err(error) => tracing::debug!(%error, "the list that was waited for failed"),
-                Ok(()) => {}
-            }
+        match self.inner.settled() {
+            None => self.inner.origin.context.cancel_list_of(&self.inner, CancelCause::EventWait),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Where it is on the device, if that is where it is.

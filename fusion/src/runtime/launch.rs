@@ -37,7 +37,7 @@ impl ContextInner {
         let Schedule { deps, token, relaunched, .. } = schedule;
         let mut once = None;
         let state = match launch.exec {
-            Some(exec) => exec.state(token),
+            Some(exec) => exec.state.get(token),
             None => once.insert(ExecState::default()),
         };
         let profile = queue.profiling || self.profiling;
@@ -71,14 +71,9 @@ impl ContextInner {
 /// Tells the log of the launch of a list.
 #[inline]
 fn tell(queue: &QueueCell, graph: &Graph) {
-    if tracing::level_enabled!(tracing::Level::INFO) && graph.tally.outcome.is_some() {
-        log_launch(queue, graph);
-    }
-}
-
-#[cold]
-fn log_launch(queue: &QueueCell, graph: &Graph) {
-    if let Some(outcome) = &graph.tally.outcome {
+    if tracing::level_enabled!(tracing::Level::INFO)
+        && let Some(outcome) = &graph.tally.outcome
+    {
         tracing::info!(queue = queue.id.0, dispatches = graph.tally.dispatches, %outcome, "fusion list ran again");
     }
 }

@@ -8,15 +8,14 @@
 use std::{slice, sync::Arc};
 
 use crate::{
-    code::build::caught,
+    code::build::attempted,
     error::Error,
     jit::{FloatMode, Reason, Report},
     report::{list::StepReport, outcome::Outcome},
     runtime::{
-        check::readable, commit::Piece, context::ContextInner, end::End, event::Done, queues::QueueCell,
-        schedule::List,
+        check::readable, context::ContextInner, end::End, event::Done, queues::QueueCell, schedule::List,
     },
-    submission::{entry::Entry, ready::Readies},
+    submission::entry::Entry,
     vk::Submitted,
 };
 
@@ -35,10 +34,8 @@ impl ContextInner {
         tracing::warn!(%error, submissions = list.entries.len(), "a fusion list failed and runs one by one");
         let (mut failed, mut steps, mut last) = (Failed::new(), Vec::new(), None);
         for (place, entry) in list.entries.iter().enumerate() {
-            let ran = caught(|| self.run_alone(queue, entry, self.float_of(end), &failed));
-            let ran =
-                ran.unwrap_or_else(|source| Err(Error::Build { kernel: entry.label.to_string(), source }));
-            match ran {
+            let run = || self.run_alone(queue, entry, self.float_of(end), &failed);
+            match attempted(|| entry.label.to_string(), run) {
                 Ok((submitted, step)) => {
                     steps.extend(step.map(|step| StepReport { members: (place..place + 1).into(), ..step }));
                     last = Some(submitted);
@@ -82,19 +79,13 @@ impl ContextInner {
             return Err(Error::Earlier(error.clone()));
         }
         let (waits, profile) = (&entry.after.points, queue.profiling || self.profiling);
-        if !entry.runs() {
-            let submitted = self.commit(&mut self.lock(), queue, Readies::new(), waits, profile)?;
-            return Ok((submitted, None));
-        }
-        let step = self.plain_step(entry, float)?;
-        let (program, report) = self.programs.program(&entry.label, &step)?;
-        let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-        let piece = Piece::of(entry.label.clone(), &step, program, reaches, apart);
+        let alone = entry.runs().then(|| self.plain_piece(entry, float)).transpose()?;
+        let (piece, report) = alone.map(|(_, piece, report)| (piece, report)).unzip();
         let mut schedule = self.lock();
         readable(entry, None)?;
-        let readies = self.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(entry))?;
+        let readies = self.ready(&mut schedule, piece.into_iter().collect(), slice::from_ref(entry))?;
         let submitted = self.commit(&mut schedule, queue, readies, waits, profile)?;
         entry.note_written(self);
-        Ok((submitted, Some(report)))
+        Ok((submitted, report))
     }
 }

@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::{
-    event::{Event, EventInner},
+    event::Event,
     queues::QueueCell,
     schedule::{List, Mode, QueueState, Schedule},
 };
 use crate::{
     jit::SetBinding,
     replay::{
-        cache::{CachedGraph, Gone, GraphCache},
+        cache::{CachedGraph, GraphCache},
         predicted::Prediction,
     },
     submission::{
@@ -68,7 +68,7 @@ impl List {
             let exec = cached.exec_in_force(token, changes, request, deps);
             Box::new(Prediction::new(cached, exec))
         });
-        self.followed.as_ref().is_some_and(|followed| followed.exec.is_some() || followed.readable(request))
+        self.followed.as_mut().is_some_and(|followed| followed.meets(request))
     }
 
     /// Whether it repeats a launch that is predicted or followed, without a look at what buffers hold: what [`List::agrees`] says first,
@@ -85,20 +85,20 @@ impl List {
             self.followed = predicted.take();
         }
         // One that follows has no entries.
-        let Some(followed) = &self.followed else { return false };
+        let Some(followed) = &mut self.followed else { return false };
         after.is_empty() && !followed.cached.graph.has_numbers() && followed.repeats(changes, request, None)
     }
 
-    /// Counts a request that agrees, and holds its buffers.
+    /// Counts a request that agrees, whose buffers it holds.
     #[inline]
-    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<(Arc<EventInner>, u32)> {
+    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let followed = self.followed.as_mut()?;
         let at = followed.at;
         if !after.is_empty() {
             followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
         }
         followed.count(request);
-        Some((self.completion.clone(), at as u32))
+        Some(Event::of_some(self.completion.clone(), at..at + 1))
     }
 
     /// Makes entries of the requests that were only counted. Afterwards the list follows no graph.
@@ -111,13 +111,13 @@ impl List {
 
 impl QueueCell {
     /// As [`Schedule::follow`], of the list that is followed or predicted on memory that the queue owns. Nothing but the queue is
-    /// locked. Returns the event of the list, and the place of the submission in it.
+    /// locked.
     pub(crate) fn follow(
         &self,
         contents: &AtomicU64,
         request: &mut Request<'_>,
         after: &[Event],
-    ) -> Option<(Arc<EventInner>, u32)> {
+    ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
         let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
@@ -150,13 +150,16 @@ impl Schedule {
         if !list.agrees(predicted, Some(cache), changes, request, after) {
             return None;
         }
-        let Prediction { cached, at, buffers, .. } = &**list.followed.as_ref()?;
+        let followed = list.followed.as_mut()?;
+        let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        if !self.is_free(queue.id, given, || cached.touches(*at, buffers, request)) {
+        let touches = || nodes.touches(at, &followed.buffers).collect();
+        if !self.is_free(queue.id, given, touches) {
+            followed.falls_behind();
+            followed.goes_back();
             return None;
         }
-        let (completion, at) = list.count(request, after)?;
-        Some(Event::of_one(completion, at))
+        list.count(request, after)
     }
 
     /// The graph of a request outside fusion mode, if there is one that can be launched now; with its buffers, and other push constants.
@@ -170,13 +173,12 @@ impl Schedule {
             return None;
         }
         let cached = self.cache.starting(request, false, Some(&self.deps))?;
-        let mut buffers = Buffers::new();
-        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        let is_free = self.is_free(queue.id, given, || cached.touches(0, &buffers, request));
-        if !is_free || !cached.readable(0, &buffers, request) {
+        let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
+        cached.signature.meet(0, &mut buffers, request);
+        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());
+        if !is_free || !nodes.all_readable(&buffers) {
             return None;
         }
-        cached.signature.meet(0, &mut buffers, request.args.iter().cloned());
         let (is_own, push) = (request.push == cached.signature.calls[0].push, |_| &*request.push);
         if !is_own && !cached.graph.holds_with(push) {
             return None;
@@ -187,36 +189,25 @@ impl Schedule {
 
     /// Takes out all graphs, to be dropped where no lock is held.
     #[must_use]
-    pub(crate) fn forget_all(&mut self) -> Gone {
-        let (graphs, execs, _) = self.cache.clear();
+    pub(crate) fn forget_all(&mut self) -> impl Sized + use<> {
         let predicted = self.queues.iter().filter_map(|queue| queue.state().predicted.take());
-        (graphs, execs, predicted.map(|predicted| *predicted).collect())
+        (predicted.collect::<Vec<_>>(), self.cache.clear())
     }
 
     /// Takes out what refers to a buffer, to be dropped where no lock is held. Also returns whether that is all: a queue whose state is locked,
     /// perhaps by the caller, keeps its prediction.
     #[must_use]
-    pub(crate) fn forget(&mut self, buffer: HandleId) -> (Gone, bool) {
-        let (graphs, execs, _) = self.cache.forget(&mut self.token, buffer);
-        let (predicted, is_all) = self.predict_no_more(buffer);
-        ((graphs, execs, predicted), is_all)
-    }
-
-    /// Takes out the predictions of queues that use a buffer; also returns whether that is all, as [`forget`](Schedule::forget) does.
-    #[must_use]
-    pub(crate) fn predict_no_more(&self, buffer: HandleId) -> (Vec<Prediction>, bool) {
-        let (mut gone, mut is_all) = (Vec::new(), true);
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> (impl Sized + use<>, bool) {
+        let (mut predicted, mut is_all) = (Vec::new(), true);
+        let is_on = |predicted: &mut Box<Prediction>| {
+            predicted.exec.as_ref().is_some_and(|exec| exec.slots.contains(&buffer))
+        };
         for queue in &self.queues {
             match queue.try_state() {
-                Some(mut state) => {
-                    let is_on = |predicted: &mut Box<Prediction>| {
-                        predicted.exec.as_ref().is_some_and(|exec| exec.slots.contains(&buffer))
-                    };
-                    gone.extend(state.predicted.take_if(is_on).map(|predicted| *predicted));
-                }
+                Some(mut state) => predicted.extend(state.predicted.take_if(is_on)),
                 None => is_all = false,
             }
         }
-        (gone, is_all)
+        ((predicted, self.cache.forget(&mut self.token, buffer)), is_all)
     }
 }

@@ -1,6 +1,7 @@
 //! From a list to dispatches: planned and fused, or one for each submission.
 
 use std::{
+    slice,
     sync::{Arc, PoisonError},
     time::Instant,
 };
@@ -16,7 +17,7 @@ use crate::{
     },
     error::{BuildError, Error},
     jit::{
-        self, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
+        self, Arg, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
         Submission, Way,
     },
     report::{
@@ -24,12 +25,12 @@ use crate::{
         outcome::Outcome,
     },
     runtime::{
-        commit::{Piece, touched},
+        commit::{Piece, label, touched},
         context::ContextInner,
-        end::End,
+        end::{End, error_source},
         schedule::List,
     },
-    submission::{entry::Entry, identity::HandleId},
+    submission::entry::Entry,
 };
 
 /// A list ready to be submitted.
@@ -63,11 +64,12 @@ pub(crate) enum Goal {
 impl ContextInner {
     /// Finds or builds the code for a list.
     pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
-        if let End::Cancel(by) = end {
-            return self.prepare_unfused(list, end, Outcome::Cancelled { by: *by });
-        }
         let Some(properties) = end.properties().filter(|_| !list.entries.is_empty()) else {
-            return self.prepare_unfused(list, end, Outcome::Refused { reason: Reason::Empty });
+            let outcome = match end {
+                End::Cancel(by) => Outcome::Cancelled { by: *by },
+                _ => Outcome::Refused { reason: Reason::Empty },
+            };
+            return self.prepare_unfused(list, end, outcome);
         };
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
@@ -95,20 +97,18 @@ impl ContextInner {
         } else {
             Vec::new()
         };
-        if let Some(reason) = self.judged.dropped(&plan.steps) {
+        let unfused = if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
-            let mut prepared = self.prepare_for(list, end, reason)?;
+            Some(self.prepare_for(list, end, reason)?)
+        } else if properties.force && plan.steps.len() != 1 {
+            Some(self.prepare_for(list, end, Outcome::refusal(plan))?)
+        } else if properties.background && self.programs.building(&labels(list), &plan.steps) {
+            Some(self.prepare_unfused(list, end, Outcome::Building)?)
+        } else {
+            None
+        };
+        if let Some(mut prepared) = unfused {
             (prepared.report.plan, prepared.report.checks) = (report, checks);
-            return Ok(prepared);
-        }
-        if properties.force && plan.steps.len() != 1 {
-            let mut prepared = self.prepare_for(list, end, Outcome::refusal(plan))?;
-            prepared.report.plan = report;
-            return Ok(prepared);
-        }
-        if properties.background && self.programs.building(&|step| list.labels(step), &plan.steps) {
-            let mut prepared = self.prepare_unfused(list, end, Outcome::Building)?;
-            prepared.report.plan = report;
             return Ok(prepared);
         }
         let plan_us = micros(start);
@@ -116,12 +116,11 @@ impl ContextInner {
         for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
             bound.buffer = numbers.buffer(bound.buffer);
         }
-        let turn = choice.as_ref().and_then(|choice| choice.turn);
         // What is still measured is not known: the next run may be another. Nor is what is watched, where it would be known for ever.
         let stays =
             |choice: &Choice| choice.report.is_decided && !(goal == Goal::Kept && choice.way == Way::Forced);
         prepared.planned = choice.as_ref().is_none_or(stays).then(|| planned.flow.clone());
-        prepared.turn = turn;
+        prepared.turn = choice.as_ref().and_then(|choice| choice.turn);
         prepared.report.choice = choice.map(|choice| choice.report);
         prepared.by_numbers = by_numbers;
         prepared.report.checks = checks;
@@ -129,7 +128,7 @@ impl ContextInner {
             let keys = self.judged.unverified(&plan.steps);
             if !keys.is_empty() {
                 let plain = Box::new(self.prepare_unfused(list, end, Outcome::Unfused)?);
-                prepared.verify = Some(First { keys, plain, end: end.clone() });
+                prepared.verify = Some(First { keys, plain });
             }
         }
         Ok(prepared)
@@ -160,7 +159,7 @@ impl ContextInner {
         let is_ready = |way: Way| {
             let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
             let steps = &planned.plan.steps;
-            !self.programs.building(&|step| list.labels(step), steps)
+            !self.programs.building(&labels(list), steps)
                 && steps.iter().all(|step| self.programs.has(&step.key))
         };
         Some(self.autotune.choose(&self.programs, (usual, &options), &others, may_measure, is_ready))
@@ -206,15 +205,12 @@ impl ContextInner {
 
     /// The same list after its fused code could not be built.
     pub(crate) fn prepare_refused(&self, list: &List, end: &End, error: &Error) -> Result<Prepared, Error> {
-        let what = match std::error::Error::source(error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        };
-        let reason = match error {
-            Error::Build { source: BuildError::Died { how }, .. } => {
+        let reason = match (error, error_source(error)) {
+            (Error::Build { source: BuildError::Died { how }, .. }, _) => {
                 Reason::CompilerDies { how: how.clone() }
             }
-            _ => Reason::Internal { what },
+            (_, source) if source.is_empty() => Reason::Internal { what: error.to_string() },
+            (_, source) => Reason::Internal { what: format!("{error}: {source}") },
         };
         self.prepare_for(list, end, reason)
     }
@@ -248,6 +244,18 @@ impl ContextInner {
         })
     }
 
+    /// The dispatch of one submission by itself, and what is reported of it.
+    pub(crate) fn plain_piece(
+        &self,
+        entry: &Entry,
+        float: FloatMode,
+    ) -> Result<(Step, Piece, StepReport), Error> {
+        let step = self.plain_step(entry, float)?;
+        let (program, report) = self.programs.program(&entry.label, &step)?;
+        let piece = Piece::of(slice::from_ref(entry), &step, program);
+        Ok((step, piece, report))
+    }
+
     fn pieces(
         &self,
         list: &List,
@@ -259,14 +267,11 @@ impl ContextInner {
         let mut pieces = Vec::with_capacity(steps.len());
         let mut reports = Vec::with_capacity(steps.len());
         for (step, (program, mut report)) in
-            steps.iter().zip(self.programs.programs_of(&|step| list.labels(step), steps)?)
+            steps.iter().zip(self.programs.programs_of(&labels(list), steps)?)
         {
-            let label = list.labels(step);
             report.members = step.members.clone();
             reports.push(report);
-            let reaches = step.members.of(&list.entries).flat_map(Entry::reaches).collect();
-            let apart = step.members.of(&list.entries).any(Entry::apart);
-            pieces.push(Piece::of(label, step, program, reaches, apart));
+            pieces.push(Piece::of(&list.entries, step, program));
         }
         let report = list.report(outcome, plan, reports, plan_us);
         let (forced, planned, turn, verify) = Default::default();
@@ -276,30 +281,20 @@ impl ContextInner {
 
 /// The memories of a list, as reports name them, with the names of their buffers.
 pub(crate) fn names(entries: &[Entry]) -> Vec<(BufferId, Arc<str>)> {
-    let mut seen: Vec<HandleId> = Vec::new();
-    let buffers = entries.iter().flat_map(|entry| &entry.buffers).filter(|buffer| {
-        let is_new = !seen.contains(&buffer.handle);
-        seen.extend(is_new.then_some(buffer.handle));
-        is_new
-    });
+    let mut seen = AHashSet::new();
+    let buffers = entries.iter().flat_map(|entry| &entry.buffers).filter(|buffer| seen.insert(buffer.handle));
     list::names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
+}
+
+/// The names of the kernels of steps.
+fn labels(list: &List) -> impl Fn(&Step) -> Arc<str> + Sync {
+    |step| label(&list.entries, step)
 }
 
 impl List {
     /// The kernels' names, for messages.
     pub(crate) fn label(&self) -> String {
-        let names: Vec<&str> = self.entries.iter().map(|entry| &*entry.label).collect();
-        names.join(" + ")
-    }
-
-    pub(crate) fn labels(&self, step: &Step) -> Arc<str> {
-        match &*step.members {
-            [one] => self.entries[*one].label.clone(),
-            _ => {
-                let labels: Vec<&str> = step.members.of(&self.entries).map(|entry| &*entry.label).collect();
-                Arc::from(labels.join(" + "))
-            }
-        }
+        self.entries.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")
     }
 
     /// What became of it.
@@ -329,18 +324,18 @@ impl List {
         let mut writes = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
-                if overwritten.contains(&(number, position)) {
-                    writes.push((number, position, false));
-                    continue;
-                }
-                let reaches_memory =
-                    pieces.iter().filter(|piece| piece.members.contains(&number)).any(|piece| {
+                let is_promoted = |arg: &Arg| promoted.contains(&arg.buffer);
+                let reaches_memory = || {
+                    let mut pieces = pieces.iter().filter(|piece| piece.members.contains(&number));
+                    pieces.any(|piece| {
                         piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))
-                    });
+                    })
+                };
                 // What a kernel writes by address always reaches memory.
-                let argument = entry.submission.args.get(position);
-                let is_promoted = argument.is_some_and(|argument| promoted.contains(&argument.buffer));
-                writes.push((number, position, !reaches_memory && is_promoted));
+                let is_inside = entry.submission.args.get(position).is_some_and(is_promoted)
+                    && !overwritten.contains(&(number, position))
+                    && !reaches_memory();
+                writes.push((number, position, is_inside));
             }
         }
         writes

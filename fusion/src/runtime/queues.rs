@@ -2,11 +2,8 @@
 
 use std::{
     mem,
-    ops::{Deref, DerefMut},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicBool, Ordering},
-    },
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, atomic::AtomicBool},
 };
 
 use crate::{
@@ -15,7 +12,7 @@ use crate::{
     report::outcome::CancelCause,
     runtime::{
         context::ContextInner,
-        end::{End, error_source},
+        end::error_source,
         schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
@@ -31,40 +28,11 @@ pub(crate) struct QueueCell {
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
     state: Mutex<QueueState>,
-    /// Whether submissions run, for who has the schedule only.
-    is_direct: AtomicBool,
+    /// Whether submissions run, as the state says: a kept list is launched again without a lock of the state, which would be 4 % of its
+    /// instructions.
+    pub(crate) is_direct: AtomicBool,
     /// What it has run.
     pub(crate) past: Arc<TokenCell<Past>>,
-}
-
-/// The state of a queue, locked.
-#[derive(Debug)]
-pub(crate) struct StateGuard<'a> {
-    queue: &'a QueueCell,
-    state: MutexGuard<'a, QueueState>,
-}
-
-impl Deref for StateGuard<'_> {
-    type Target = QueueState;
-
-    #[inline]
-    fn deref(&self) -> &QueueState {
-        &self.state
-    }
-}
-
-impl DerefMut for StateGuard<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut QueueState {
-        &mut self.state
-    }
-}
-
-impl Drop for StateGuard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.queue.is_direct.store(matches!(self.state.mode, Mode::Direct), Ordering::Release);
-    }
 }
 
 /// What work comes from: a queue of a context. Anyone who makes events counts here, and not where all queues would.
@@ -85,32 +53,27 @@ impl Deref for Origin {
 impl QueueCell {
     /// A queue that nothing was submitted to.
     pub(crate) fn new(token: TokenId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
-        let (is_direct, past) = (AtomicBool::new(true), TokenCell::new(token, Past::default()));
-        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct, past: Arc::new(past) }
-    }
-
-    /// Whether submissions run. A list may begin, and one that is run without the schedule may end, at any time; all others end with
-    /// the schedule locked.
-    #[inline]
-    pub(crate) fn is_direct(&self) -> bool {
-        self.is_direct.load(Ordering::Acquire)
-    }
-
-    fn locked<'a>(&'a self, state: MutexGuard<'a, QueueState>) -> StateGuard<'a> {
-        StateGuard { queue: self, state }
+        let past = Arc::new(TokenCell::new(token, Past::default()));
+        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct: AtomicBool::new(true), past }
     }
 
     /// Its state. Anyone who has it does not ask for the schedule.
     #[inline]
-    pub(crate) fn state(&self) -> StateGuard<'_> {
-        self.locked(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its state, if submissions run. None is listed while it is locked.
+    #[inline]
+    pub(crate) fn direct(&self) -> Option<MutexGuard<'_, QueueState>> {
+        Some(self.state()).filter(|state| matches!(state.mode, Mode::Direct))
     }
 
     /// Its state; `None` while it is locked, perhaps by the caller.
-    pub(crate) fn try_state(&self) -> Option<StateGuard<'_>> {
+    pub(crate) fn try_state(&self) -> Option<MutexGuard<'_, QueueState>> {
         match self.state.try_lock() {
-            Ok(state) => Some(self.locked(state)),
-            Err(TryLockError::Poisoned(poisoned)) => Some(self.locked(poisoned.into_inner())),
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
@@ -141,7 +104,7 @@ impl ContextInner {
     /// Ends a queue's list and waits for all its work.
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         self.bury();
-        let mut result = self.end_list(queue, &End::Cancel(cause)).map(drop);
+        let mut result = self.cancel_list(queue, cause);
         let last = queue.past.get(&mut self.lock().token).last;
         let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);

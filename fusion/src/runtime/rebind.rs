@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 
 use crate::{
     error::{Error, FusionError},
-    jit::Promote,
-    runtime::{check, context::ContextInner},
-    submission::{buffer::BufferInner, entry::Entry, signature::Buffers},
+    replay::graph::Nodes,
+    runtime::context::ContextInner,
+    submission::{buffer::BufferInner, signature::Buffers},
 };
 
 /// What is to be different.
@@ -30,112 +30,64 @@ pub(crate) struct Changes<'a> {
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
 }
 
-/// The promotions that each buffer of a list asked for as the list was recorded.
-#[derive(Debug)]
-pub(crate) struct Shape {
-    asked: Vec<SmallVec<[Promote; 1]>>,
+/// The buffers of a list after changes, and whether everything else stays as it is: none over the user's memory, which has
+/// bytes in common with others and starts anywhere, was replaced or is a replacement.
+pub(crate) fn exchange(
+    context: &ContextInner,
+    (nodes, buffers): (&Nodes, &Buffers),
+    changes: &Changes<'_>,
+) -> Result<(Buffers, bool), Error> {
+    let (mut with, mut is_simple) = (buffers.clone(), true);
+    for (old, new) in &changes.buffers {
+        let place = place(buffers, old);
+        check_fit(context, (nodes, place), old, new)?;
+        let is_alone = old.stands_alone() || new.stands_alone();
+        // What sees the old one through a format sees the new one through it.
+        let views = buffers.iter().enumerate().filter(|_| is_alone);
+        let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
+        let mut is_viewed = false;
+        for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {
+            with[number] = new.texels(&mut context.lock().deps, format, range)?;
+            is_viewed = true;
+        }
+        match place {
+            Some(place) => with[place] = (*new).clone(),
+            None if is_viewed => {}
+            None => return refuse(format!("buffer `{}` is not in the list", old.name())),
+        }
+        is_simple &= !is_alone;
+    }
+    let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_none();
+    is_simple &= changes.buffers.iter().all(|(_, new)| is_once(new));
+    Ok((with, is_simple))
 }
 
-impl Shape {
-    /// The shape of a list, and its buffers, in order of first use.
-    pub(crate) fn of(entries: &[Entry]) -> (Shape, Buffers) {
-        let (mut asked, mut buffers): (Vec<SmallVec<[Promote; 1]>>, _) = (Vec::new(), Buffers::new());
-        for entry in entries {
-            for (position, buffer) in entry.buffers.iter().enumerate() {
-                let place = place(&buffers, buffer).unwrap_or_else(|| {
-                    buffers.push(buffer.clone());
-                    asked.push(SmallVec::new());
-                    buffers.len() - 1
-                });
-                let asked = &mut asked[place];
-                asked.extend(entry.asked.get(position).filter(|promote| !asked.contains(promote)).copied());
-            }
-        }
-        (Shape { asked }, buffers)
+/// Whether one buffer fits in the place of another.
+fn check_fit(
+    context: &ContextInner,
+    (nodes, place): (&Nodes, Option<usize>),
+    old: &BufferInner,
+    new: &BufferInner,
+) -> Result<(), Error> {
+    if !Arc::ptr_eq(&new.device, &context.device) {
+        return refuse(format!("buffer `{}` belongs to another context", new.name()));
     }
-
-    /// The buffers of a list after changes, and whether everything else stays as it is: none over the user's memory, which has
-    /// bytes in common with others and starts anywhere, was replaced or is a replacement.
-    pub(crate) fn exchange(
-        &self,
-        context: &ContextInner,
-        buffers: &Buffers,
-        changes: &Changes<'_>,
-    ) -> Result<(Buffers, bool), Error> {
-        let (mut with, mut is_simple) = (buffers.clone(), true);
-        for (old, new) in &changes.buffers {
-            let place = place(buffers, old);
-            self.check(context, place, old, new)?;
-            let is_alone = old.stands_alone() || new.stands_alone();
-            // What sees the old one through a format sees the new one through it.
-            let views = buffers.iter().enumerate().filter(|_| is_alone);
-            let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
-            let mut is_viewed = false;
-            for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {
-                with[number] = new.texels(&mut context.lock().deps, format, range)?;
-                is_viewed = true;
-            }
-            match place {
-                Some(place) => with[place] = (*new).clone(),
-                None if is_viewed => {}
-                None => return refuse(format!("buffer `{}` is not in the list", old.name())),
-            }
-            is_simple &= !is_alone;
-        }
-        let is_once =
-            |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_none();
-        is_simple &= changes.buffers.iter().all(|(_, new)| is_once(new));
-        Ok((with, is_simple))
+    if new.size != old.size {
+        let (old_name, new_name) = (old.name(), new.name());
+        return refuse(format!(
+            "buffer `{new_name}` has {} bytes, and `{old_name}`, which it is to replace, {}",
+            new.size, old.size
+        ));
     }
-
-    /// Applies changes to a list: other buffers, and other push constants.
-    pub(crate) fn apply(
-        context: &ContextInner,
-        (buffers, with): (&Buffers, &Buffers),
-        entries: &mut [Entry],
-        pushed: &[(usize, &[u8])],
-    ) -> Result<(), Error> {
-        for (at, push) in pushed {
-            entries[*at].submission.push = SmallVec::from_slice(push);
-        }
-        same_overlaps(buffers, with)?;
-        for entry in entries {
-            // It is not what was asked for any more.
-            entry.given = None;
-            rebind(entry, buffers, with);
-            check::rebound(context, entry)?;
-        }
-        Ok(())
+    // What is asked of the old one now does not matter: the list has what it was recorded with.
+    let asks = new.promote();
+    if place.is_some_and(|place| !nodes.all_asked(place, asks)) {
+        let (old, new) = (old.name(), new.name());
+        return refuse(format!(
+            "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
+        ));
     }
-
-    /// Whether one buffer fits in the place of another.
-    fn check(
-        &self,
-        context: &ContextInner,
-        place: Option<usize>,
-        old: &BufferInner,
-        new: &BufferInner,
-    ) -> Result<(), Error> {
-        if !Arc::ptr_eq(&new.device, &context.device) {
-            return refuse(format!("buffer `{}` belongs to another context", new.name()));
-        }
-        if new.size != old.size {
-            let (old_name, new_name) = (old.name(), new.name());
-            return refuse(format!(
-                "buffer `{new_name}` has {} bytes, and `{old_name}`, which it is to replace, {}",
-                new.size, old.size
-            ));
-        }
-        // What is asked of the old one now does not matter: the list has what it was recorded with.
-        let asks = new.promote();
-        if place.is_some_and(|place| self.asked[place].iter().any(|asked| *asked != asks)) {
-            let (old, new) = (old.name(), new.name());
-            return refuse(format!(
-                "the promotions of `{new}` and `{old}` differ: the list has what was asked for when it was recorded"
-            ));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// The number of a buffer.
@@ -144,7 +96,8 @@ fn place(buffers: &Buffers, buffer: &Arc<BufferInner>) -> Option<usize> {
     buffers.iter().position(|known| Arc::ptr_eq(known, buffer))
 }
 
-fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
+/// Whether buffers have bytes in common as those had that they replace.
+pub(crate) fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
     for (j, (old_b, new_b)) in buffers.iter().zip(with).enumerate() {
         for (old_a, new_a) in buffers.iter().zip(with).take(j) {
             if share(old_a, old_b) != share(new_a, new_b) {
@@ -160,21 +113,6 @@ fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Error> {
     Ok(())
 }
 
-fn rebind(entry: &mut Entry, buffers: &Buffers, with: &Buffers) {
-    for (position, buffer) in entry.buffers.iter_mut().enumerate() {
-        let Some(place) = place(buffers, buffer) else { continue };
-        let (old, new) = (&buffers[place], &with[place]);
-        let touch = &mut entry.touches[position];
-        let Some(range) = old.within(touch.span) else { continue };
-        *touch = new.touch(range, touch.reads, touch.writes);
-        if let Some(arg) = entry.submission.args.get_mut(position) {
-            arg.buffer = new.shared.id.planned();
-            arg.offset = touch.span.start;
-        }
-        *buffer = new.clone();
-    }
-}
-
 /// Which bytes two buffers have in common: the distance between their starts, if any.
 fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     let (whole_a, whole_b) = (a.touch(0..a.size, true, true), b.touch(0..b.size, true, true));
@@ -182,21 +120,6 @@ fn share(a: &BufferInner, b: &BufferInner) -> Option<i128> {
     whole_a.overlaps(&whole_b).then_some(distance)
 }
 
-/// Of bytes for a submission, those that its kernel takes. It is the one `at` a place of a list of this many.
-pub(crate) fn checked_push<'a>(
-    context: &ContextInner,
-    entry: Option<&Entry>,
-    (at, count): (usize, usize),
-    bytes: &'a [u8],
-) -> Result<&'a [u8], Error> {
-    let Some(entry) = entry else {
-        return refuse(format!("there is no submission {at} in a list of {count}"));
-    };
-    let pushed = check::push(context, &entry.submission.kernel, bytes.len())
-        .map_err(|problem| Error::submit(&entry.label, problem))?;
-    Ok(&bytes[..pushed])
-}
-
-fn refuse<T>(problem: String) -> Result<T, Error> {
+pub(crate) fn refuse<T>(problem: String) -> Result<T, Error> {
     Err(FusionError::Rebind { problem }.into())
 }

@@ -26,7 +26,6 @@ use crate::{
     report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
-        end::End,
         event::{EventInner, HostDone},
         queues::QueueCell,
     },
@@ -46,7 +45,7 @@ use crate::{
 pub(crate) struct Schedule {
     pub(crate) deps: Dependencies,
     pub(crate) queues: Vec<Arc<QueueCell>>,
-    holds: Vec<Hold>,
+    pub(crate) holds: Vec<Hold>,
     pub(crate) cache: GraphCache,
     /// What is known of executables is under this.
     pub(crate) token: Token,
@@ -55,8 +54,6 @@ pub(crate) struct Schedule {
     /// Host tasks of queues that are gone, which may not be done yet, or failed and no one was notified.
     pub(crate) orphans: Tasks,
     next: u64,
-    /// How often a memory was taken from its owner.
-    pub(crate) revoked: u64,
     /// Executables that may have been launched without it.
     pub(crate) relaunched: Vec<Arc<GraphExec>>,
 }
@@ -97,19 +94,14 @@ pub(crate) struct List {
     pub(crate) followed: Option<Box<Prediction>>,
 }
 
-/// When an access observes a listed submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// Where their order matters: at least one writes.
-    Conflict,
-    /// Where they have a byte in common.
-    Overlap,
-}
+/// When an access observes a listed submission: where their order matters ([`Touch::conflicts`]), or wherever they have a byte in
+/// common ([`Touch::overlaps`]).
+pub(crate) type Rule = fn(&Touch, &Touch) -> bool;
 
 /// Bytes that the host (a closure or a host task) has for itself.
 #[derive(Debug)]
-struct Hold {
-    id: u64,
+pub(crate) struct Hold {
+    pub(crate) id: u64,
     touches: Touches,
     thread: ThreadId,
     /// The name of the buffer, of the first if there are several.
@@ -124,12 +116,7 @@ impl List {
 
     /// Whether an access observes something in the list.
     fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
-        let observed = |listed: &Touch| {
-            touches.iter().any(|touch| match rule {
-                Rule::Conflict => touch.conflicts(listed),
-                Rule::Overlap => touch.overlaps(listed),
-            })
-        };
+        let observed = |listed: &Touch| touches.iter().any(|touch| rule(touch, listed));
         self.entries.iter().flat_map(|entry| &entry.touches).any(observed)
             || self.followed.iter().flat_map(|followed| followed.touches()).any(|listed| observed(&listed))
     }
@@ -159,7 +146,7 @@ impl Schedule {
     /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
     /// host. Only where others may have used the memory does it matter what is touched.
     pub(crate) fn is_free<'a>(
-        &mut self,
+        &self,
         queue: QueueId,
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl FnOnce() -> Touches,
@@ -168,33 +155,23 @@ impl Schedule {
             return true;
         }
         let touches = touches();
-        if Schedule::has_to_itself(queue, buffers.clone(), &touches) {
+        let is_allowed = |buffer: &&Arc<BufferInner>| {
+            buffer.shared.owner.allows(queue, is_written(buffer.shared.id, &touches))
+        };
+        if buffers.clone().all(|buffer| is_allowed(&buffer)) {
             return true;
         }
-        self.revoke(buffers.clone().filter(|buffer| !is_allowed(queue, buffer, &touches)));
-        let is_free =
-            self.observed(&touches, Some(queue), Rule::Conflict).is_none() && self.held(&touches).is_none();
+        buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
+        let is_free = self.is_clear(queue, &touches);
         if is_free {
             self.give(queue, &touches, buffers);
         }
         is_free
     }
 
-    /// Whether a queue may use memory without a look at what others list, as its only user or as one of several that read it.
-    pub(crate) fn has_to_itself<'a>(
-        queue: QueueId,
-        mut buffers: impl Iterator<Item = &'a Arc<BufferInner>>,
-        touches: &[Touch],
-    ) -> bool {
-        buffers.all(|buffer| is_allowed(queue, buffer, touches))
-    }
-
-    /// Takes memory from its owner.
-    fn revoke<'a>(&mut self, buffers: impl Iterator<Item = &'a Arc<BufferInner>>) {
-        for buffer in buffers {
-            buffer.shared.owner.revoke();
-            self.revoked += 1;
-        }
+    /// Whether neither what other queues list nor a hold is in conflict with accesses.
+    fn is_clear(&self, queue: QueueId, touches: &[Touch]) -> bool {
+        self.observed(touches, Some(queue), Touch::conflicts).is_none() && self.held(touches).is_none()
     }
 
     /// Lets a queue use memory that was taken from others: as the only one, or as one of several that read it.
@@ -210,13 +187,9 @@ impl Schedule {
                 continue;
             }
             let all = |writes| Touch { memory: shared.id, span: Span::new(0, u64::MAX), reads: true, writes };
-            let is_free_for = |touch: &Touch| {
-                let touches = std::slice::from_ref(touch);
-                self.observed(touches, Some(queue), Rule::Conflict).is_none() && self.held(touches).is_none()
-            };
-            if self.queues.len() > 1 && !is_written && is_free_for(&all(false)) {
+            if self.queues.len() > 1 && !is_written && self.is_clear(queue, &[all(false)]) {
                 shared.owner.share();
-            } else if is_free_for(&all(true)) {
+            } else if self.is_clear(queue, &[all(true)]) {
                 shared.owner.give(queue);
             }
         }
@@ -234,15 +207,6 @@ impl Schedule {
         self.next += 1;
         self.next
     }
-
-    pub(crate) fn release(&mut self, id: u64) {
-        self.holds.retain(|hold| hold.id != id);
-    }
-}
-
-/// Whether a queue may use a buffer so without a look at what others do.
-fn is_allowed(queue: QueueId, buffer: &BufferInner, touches: &[Touch]) -> bool {
-    buffer.shared.owner.allows(queue, is_written(buffer.shared.id, touches))
 }
 
 /// Whether accesses write any of a memory.
@@ -298,15 +262,10 @@ impl ContextInner {
         loop {
             let others =
                 |buffer: &&Arc<BufferInner>| !except.is_some_and(|queue| buffer.shared.owner.is(queue));
-            schedule.revoke(buffers.clone().filter(others));
+            buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                // What fails in that list is an affair of its events, and of anyone who reads what it should have written.
-                match self.end_list_of(&event, &End::Cancel(cause)) {
-                    Err(Error::OwnList) => return Err(Error::OwnList),
-                    Err(error) => tracing::debug!(%error, %cause, "a list that was in the way failed"),
-                    Ok(()) => {}
-                }
+                self.cancel_list_of(&event, cause)?;
                 schedule = self.lock();
                 continue;
             }
@@ -333,7 +292,7 @@ impl ContextInner {
         cause: CancelCause,
     ) -> Result<(HostHold, SmallVec<[Point; 4]>), Error> {
         let (touches, buffers) = (std::slice::from_ref(&touch), std::iter::once(buffer));
-        let mut schedule = self.observe(touches, buffers, None, Rule::Conflict, cause)?;
+        let mut schedule = self.observe(touches, buffers, None, Touch::conflicts, cause)?;
         buffer.memory(&mut schedule.deps)?;
         self.refresh(&mut schedule.deps);
         let points = schedule.deps.conflicts(&touch);

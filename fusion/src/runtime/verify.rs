@@ -9,7 +9,7 @@
 //! # Refuses
 //! - kernels that follow device addresses, which would leave the copies; and what there is no memory for
 
-use std::{mem, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
@@ -31,14 +31,14 @@ use crate::{
     },
     submission::{
         buffer::BufferInner,
-        dependencies::{Dependencies, Touch},
+        dependencies::Touch,
         identity::{MemoryId, Span},
     },
     vk::{Command, Point, Resource},
 };
 
 /// Bytes that are compared at a time.
-const CHUNK: u64 = 16 << 20;
+const CHUNK: usize = 16 << 20;
 
 /// What a first run needs besides the fused list.
 #[derive(Debug)]
@@ -47,7 +47,6 @@ pub(crate) struct First {
     pub(crate) keys: Vec<StepKey>,
     /// The list unfused.
     pub(crate) plain: Box<Prepared>,
-    pub(crate) end: End,
 }
 
 /// A copy of what a list uses of one memory that it writes.
@@ -55,8 +54,8 @@ struct Copy {
     memory: MemoryId,
     span: Span,
     buffer: Arc<BufferInner>,
-    /// What is copied, each part with the buffer that has it.
-    parts: Vec<(Arc<BufferInner>, Span)>,
+    /// What is bound of it: where in the copy each part starts, the buffer that has it, and where in that it is.
+    parts: Vec<(u64, Arc<BufferInner>, Range<u64>)>,
 }
 
 impl ContextInner {
@@ -66,9 +65,9 @@ impl ContextInner {
         queue: &QueueCell,
         list: &List,
         mut fused: Prepared,
-        first: First,
+        First { keys, plain }: First,
+        end: &End,
     ) -> Result<(), Error> {
-        let First { keys, plain, end } = first;
         let plain = *plain;
         let points: Vec<Point> =
             list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
@@ -81,7 +80,7 @@ impl ContextInner {
         // The results, whatever became of that.
         let submitted = {
             let mut schedule = self.lock();
-            let readies = self.ready(&mut schedule, plain.pieces, list.buffers(), &list.entries)?;
+            let readies = self.ready(&mut schedule, plain.pieces, &list.entries)?;
             self.commit(&mut schedule, queue, readies, &[], queue.profiling || self.profiling)?
         };
         let compared = ran.and_then(|(copies, point)| {
@@ -146,9 +145,13 @@ impl ContextInner {
             let span = spans().reduce(hull).unwrap_or(Span::new(0, 0));
             let buffer = BufferInner::new(&self.device, span.end - span.start);
             buffer.allocate()?;
-            let mut copy = Copy { memory, span, buffer, parts: Vec::new() };
-            spans().for_each(|part| copy.add(list, part));
-            copies.push(copy);
+            let parts = spans().filter_map(|part| {
+                let buffers = list.entries.iter().flat_map(|entry| &entry.buffers);
+                let mut of_memory = buffers.filter(|buffer| buffer.shared.id == memory);
+                let (of, local) = of_memory.find_map(|of| Some((of, of.within(part)?)))?;
+                Some((part.start - span.start, of.clone(), local))
+            });
+            copies.push(Copy { memory, span, parts: parts.collect(), buffer });
         }
         Ok(copies)
     }
@@ -164,26 +167,21 @@ impl ContextInner {
         let mut schedule = self.lock();
         let lane = queue.lane;
         for copy in copies {
-            let mut touches = vec![copy.buffer.touch(0..copy.buffer.size, false, true)];
-            let mut commands = Vec::new();
-            for (buffer, part) in &copy.parts {
-                let Some(local) = buffer.within(*part) else { continue };
-                touches.push(buffer.touch(local.clone(), true, false));
-                commands.push(Command::Copy {
-                    src: buffer.memory(&mut schedule.deps)?.clone(),
-                    src_offset: local.start,
-                    dst: copy.memory(&mut schedule.deps)?,
-                    dst_offset: part.start - copy.span.start,
-                    len: part.end - part.start,
-                });
+            for (at, buffer, local) in &copy.parts {
+                let len = local.end - local.start;
+                let touches =
+                    [buffer.touch(local.clone(), true, false), copy.buffer.touch(*at..at + len, false, true)];
+                let (src, src_offset) = (buffer.memory(&mut schedule.deps)?.clone(), local.start);
+                let (dst, dst_offset) = (copy.buffer.memory(&mut schedule.deps)?.clone(), *at);
+                let command = Command::Copy { src, src_offset, dst, dst_offset, len };
+                self.transfer(&mut schedule.deps, lane, &Arc::from("first run"), &[command], &touches)?;
             }
-            self.transfer(&mut schedule.deps, lane, &Arc::from("first run"), &commands, &touches)?;
         }
-        let mut readies = self.ready(&mut schedule, pieces, list.buffers(), &list.entries)?;
+        let mut readies = self.ready(&mut schedule, pieces, &list.entries)?;
         for ready in &mut readies {
             for (bound, touch) in ready.dispatch.bindings.iter_mut().zip(&mut ready.touches) {
                 if let Some(copy) = copies.iter().find(|copy| copy.memory == touch.memory) {
-                    bound.resource = Resource::Buffer(copy.memory(&mut schedule.deps)?);
+                    bound.resource = Resource::Buffer(copy.buffer.memory(&mut schedule.deps)?.clone());
                     bound.offset = touch.span.start - copy.span.start;
                     let range = bound.offset..bound.offset + bound.len;
                     *touch = copy.buffer.touch(range, touch.reads, touch.writes);
@@ -197,50 +195,25 @@ impl ContextInner {
     fn differs(&self, copy: &Copy, points: &[Point]) -> Result<Option<String>, Error> {
         let lane = points.first().map_or(0, |point| point.queue);
         let lane = self.gpu.queue(lane as usize)?;
-        for (buffer, part) in &copy.parts {
-            // Where the part is in the copy and in the buffer.
-            let Some(local) = buffer.within(*part) else { continue };
-            let (at_copy, mut start) = (part.start - copy.span.start, local.start);
-            while start < local.end {
-                let end = local.end.min(start + CHUNK);
-                let mut both = [0, 1].map(|_| vec![0; (end - start) as usize]);
-                let [fused, unfused] = &mut both;
-                let in_copy = at_copy + (start - local.start);
-                lane.download(copy.buffer.allocate()?, in_copy, fused, points)?;
-                lane.download(buffer.allocate()?, start, unfused, points)?;
-                if let Some(at) = fused.iter().zip(&*unfused).position(|(a, b)| a != b) {
+        for (at, buffer, local) in &copy.parts {
+            for start in local.clone().step_by(CHUNK) {
+                let len = (local.end - start).min(CHUNK as u64);
+                let bytes = |of: &BufferInner, from| {
+                    let mut bytes = vec![0; len as usize];
+                    lane.download(of.allocate()?, from, &mut bytes, points)?;
+                    Ok::<_, Error>(bytes)
+                };
+                let (fused, unfused) =
+                    (bytes(&copy.buffer, at + start - local.start)?, bytes(buffer, start)?);
+                if let Some(at) = fused.iter().zip(&unfused).position(|(a, b)| a != b) {
                     let (name, byte) = (buffer.name(), start + at as u64);
                     let (fused, unfused) = (fused[at], unfused[at]);
                     return Ok(Some(format!(
                         "byte {byte} of `{name}` is {fused:#04x} fused and {unfused:#04x} unfused"
                     )));
                 }
-                start = end;
             }
         }
         Ok(None)
-    }
-}
-
-impl Copy {
-    /// Adds what is not there yet of a part that is bound.
-    fn add(&mut self, list: &List, part: Span) {
-        let mut missing = vec![part];
-        for (_, known) in &self.parts {
-            let rest = |gap: Span| {
-                let before = Span::new(gap.start, known.start.clamp(gap.start, gap.end));
-                [before, Span::new(known.end.clamp(before.end, gap.end), gap.end)]
-            };
-            missing = missing.into_iter().flat_map(rest).filter(|gap| !gap.is_empty()).collect();
-        }
-        let has =
-            |buffer: &&Arc<BufferInner>| buffer.shared.id == self.memory && buffer.within(part).is_some();
-        if let Some(buffer) = list.buffers().find(has) {
-            self.parts.extend(missing.into_iter().map(|gap| (buffer.clone(), gap)));
-        }
-    }
-
-    fn memory(&self, deps: &mut Dependencies) -> Result<Arc<crate::vk::Memory>, Error> {
-        self.buffer.memory(deps).cloned()
     }
 }

@@ -99,7 +99,7 @@ impl Drop for Handle {
             && self.0.expected.load(SeqCst)
             && let Some(owner) = self.0.device.owner.upgrade()
         {
-            owner.handles_gone(self.0.handle);
+            owner.buffer_gone(self.0.handle);
         }
     }
 }

@@ -20,10 +20,8 @@ use crate::{
 
 /// Who is notified that a buffer is gone.
 pub(crate) trait BufferGone: fmt::Debug + Send + Sync {
-    /// A buffer that a graph may name is gone.
+    /// A buffer is gone that a graph may name, or the user's last handle of one that a queue may keep for a list that it expects.
     fn buffer_gone(&self, buffer: HandleId);
-    /// The user has no handle any more of a buffer that a queue may keep for a list that it expects.
-    fn handles_gone(&self, buffer: HandleId);
 }
 
 /// The device of a context, and what its buffers share.

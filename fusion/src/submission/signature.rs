@@ -33,6 +33,17 @@ use crate::{
 /// The buffers of a list, in order of first use.
 pub(crate) type Buffers = SmallVec<[Arc<BufferInner>; 8]>;
 
+/// The buffers of submissions.
+pub(crate) fn buffers_of(entries: &[Entry]) -> Buffers {
+    let mut buffers = Buffers::new();
+    for buffer in entries.iter().flat_map(|entry| &entry.buffers) {
+        if !buffers.iter().any(|known| Arc::ptr_eq(known, buffer)) {
+            buffers.push(buffer.clone());
+        }
+    }
+    buffers
+}
+
 /// What makes two lists the same, whatever buffers they are on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {
@@ -271,17 +282,10 @@ impl Signature {
             && other.views.get(..views).is_some_and(|views| self.views.get(..views.len()) == Some(views))
     }
 
-    /// Whether it is that of a list that has this many submissions of another and was completed so, whatever push constants they have.
-    pub(crate) fn is_of(
-        &self,
-        properties: Option<&FusionProperties>,
-        other: &Signature,
-        count: usize,
-    ) -> bool {
-        self.properties.as_ref() == properties
-            && self.calls.len() == count
-            && self.views.len() == other.met(count)
-            && self.begins_as(other, count)
+    /// Whether it has this many submissions, completed in this way.
+    #[inline]
+    pub(crate) fn ends(&self, at: usize, properties: Option<&FusionProperties>) -> bool {
+        at == self.calls.len() && self.properties.as_ref() == properties
     }
 
     /// Feeds everything to a hash but push constants.
@@ -334,19 +338,12 @@ impl Signature {
         self.calls.get(at).is_some_and(|call| call.is_asked_by(request, deps, is_same, will_do))
     }
 
-    /// Adds the buffers given for the submission at a place, in order, to those before it.
+    /// Adds the buffers of a request that is the submission at a place to those before it.
     #[inline]
-    pub(crate) fn meet<'a>(
-        &self,
-        at: usize,
-        buffers: &mut Buffers,
-        given: impl Iterator<Item = (SetBinding, Accessor<'a>)>,
-    ) {
-        let mut next = buffers.len();
-        for (arg, (_, Accessor { buffer, .. })) in self.calls[at].args.iter().zip(given) {
-            if arg.place as usize == next {
-                buffers.push(buffer.into_inner());
-                next += 1;
+    pub(crate) fn meet(&self, at: usize, buffers: &mut Buffers, request: &Request<'_>) {
+        for (arg, (_, accessor)) in self.calls[at].args.iter().zip(&request.args) {
+            if arg.place as usize == buffers.len() {
+                buffers.push(Arc::clone(&accessor.buffer));
             }
         }
     }

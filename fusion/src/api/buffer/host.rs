@@ -12,7 +12,8 @@ use super::Buffer;
 use crate::{
     error::{BufferError, Error, Unreadable},
     report::outcome::CancelCause,
-    runtime::{context::HostHold, schedule::Rule},
+    runtime::context::HostHold,
+    submission::dependencies::Touch,
     vk::{Command, Point},
 };
 
@@ -100,7 +101,7 @@ impl<T: Pod> Buffer<T> {
             std::slice::from_ref(&touch),
             std::iter::once(&*self.inner),
             None,
-            Rule::Conflict,
+            Touch::conflicts,
             CancelCause::HostWrite,
         )?;
         let dst = self.inner.to_overwrite(&mut schedule.deps, &range)?.clone();

@@ -38,6 +38,22 @@ pub struct PlannedList {
 type Words = Arc<[u32]>;
 
 impl PlannedList {
+    /// Plans a list and makes its code; also returns its dispatches.
+    fn made(
+        submissions: &[jit::Submission],
+        options: &jit::FuseOptions,
+        limits: &jit::Limits,
+        named: (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
+        make: impl Fn(&[Labelled]) -> Result<Vec<StepReport>, Error>,
+    ) -> Result<(PlannedList, Vec<Labelled>), Error> {
+        let start = Instant::now();
+        let (plan, steps) = plan_only(submissions, options, limits)?;
+        let plan_us = micros(start);
+        let alone = make(&alone(submissions, options.float, limits)?)?;
+        let report = FusionReport::new(Outcome::of(&plan), plan.report, named, make(&steps)?, plan_us);
+        Ok((PlannedList { report, alone }, steps))
+    }
+
     /// Plans and builds a list.
     pub(crate) fn of(
         context: &ContextInner,
@@ -45,13 +61,8 @@ impl PlannedList {
         options: &jit::FuseOptions,
         named: (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
     ) -> Result<PlannedList, Error> {
-        let start = Instant::now();
-        let (plan, steps) = plan_only(submissions, options, &context.limits)?;
-        let plan_us = micros(start);
-        let alone = context.programs.warm(&alone(submissions, options.float, &context.limits)?)?;
-        let steps = context.programs.warm(&steps)?;
-        let report = FusionReport::new(Outcome::of(&plan), plan.report, named, steps, plan_us);
-        Ok(PlannedList { report, alone })
+        let make = |steps: &[Labelled]| context.programs.warm(steps);
+        Ok(PlannedList::made(submissions, options, &context.limits, named, make)?.0)
     }
 
     /// As [`FusedList::plan`], of submissions that were put together by hand.
@@ -81,19 +92,15 @@ impl PlannedList {
         limits: &jit::Limits,
         names: Vec<(BufferId, Arc<str>)>,
     ) -> Result<(PlannedList, Vec<Words>), Error> {
-        let start = Instant::now();
-        let (plan, steps) = plan_only(submissions, options, limits)?;
-        let plan_us = micros(start);
-        let alone = alone(submissions, options.float, limits)?;
-        let unmade = |steps: &[Labelled]| steps.iter().map(|(_, step)| StepReport::unmade(step)).collect();
+        let unmade =
+            |steps: &[Labelled]| Ok(steps.iter().map(|(_, step)| StepReport::unmade(step)).collect());
+        let named = (submissions.iter().map(SubmissionReport::of_kernel).collect(), names);
+        let (list, steps) = PlannedList::made(submissions, options, limits, named, unmade)?;
         let code = steps.iter().map(|(label, step)| {
             let failed = |error| Error::Build { kernel: label.to_string(), source: BuildError::Jit(error) };
             step.build().map_err(failed)
         });
-        let code = code.collect::<Result<Vec<_>, Error>>()?;
-        let named = (submissions.iter().map(SubmissionReport::of_kernel).collect(), names);
-        let report = FusionReport::new(Outcome::of(&plan), plan.report, named, unmade(&steps), plan_us);
-        Ok((PlannedList { report, alone: unmade(&alone) }, code))
+        Ok((list, code.collect::<Result<_, Error>>()?))
     }
 }
 
@@ -104,10 +111,8 @@ impl FusionWrapper {
     ///
     /// [`FusionError::NotFusing`].
     pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
-        let queue = self.queue();
-        self.ended();
-        match queue.inner.context.end(&queue.inner.queue, &End::Unrun, None)? {
-            Ended::Now(list) => Ok(FusedList::new(queue, properties.clone(), &list.entries)),
+        match self.end(&End::Unrun)? {
+            Ended::Now(list) => Ok(FusedList::new(self.queue(), properties.clone(), &list.entries)),
             Ended::Already(_) | Ended::Never => Err(FusionError::NotFusing.into()),
         }
     }
@@ -120,7 +125,7 @@ impl FusedList {
     ///
     /// A submission that cannot run on this device; code that cannot be built.
     pub fn warm(&self) -> Result<Vec<StepReport>, Error> {
-        let (context, steps) = self.steps()?;
+        let (context, _, steps) = self.planned()?;
         context.programs.warm(&steps)
     }
 
@@ -130,7 +135,7 @@ impl FusedList {
     ///
     /// A submission that cannot run on this device.
     pub fn explain(&self) -> Result<Vec<Explanation>, Error> {
-        let (context, steps) = self.steps()?;
+        let (context, _, steps) = self.planned()?;
         Ok(context.programs.explain(&steps))
     }
 
@@ -143,7 +148,7 @@ impl FusedList {
     /// A submission that cannot run on this device; code that cannot be built.
     pub fn plan(&self) -> Result<PlannedList, Error> {
         let (context, entries) = self.entries();
-        let properties = &self.inner.properties;
+        let properties = &self.inner.family.properties;
         let names = names(&entries);
         let kernels = entries.iter().map(Entry::report).collect();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
@@ -156,26 +161,23 @@ impl FusedList {
     ///
     /// A submission that cannot run on this device.
     pub fn preview(&self) -> Result<jit::Report, Error> {
-        let (context, entries) = self.entries();
-        let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
-        let options = self.inner.properties.options();
-        Ok(plan_only(&submissions, &options, &context.limits)?.0.report)
+        Ok(self.planned()?.1.report)
     }
 
-    fn steps(&self) -> Result<(&Arc<ContextInner>, Vec<Labelled>), Error> {
+    fn planned(&self) -> Result<(&Arc<ContextInner>, jit::Plan, Vec<Labelled>), Error> {
         let (context, entries) = self.entries();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
-        let (_, steps) = plan_only(&submissions, &self.inner.properties.options(), &context.limits)?;
-        Ok((context, steps))
+        let (plan, steps) =
+            plan_only(&submissions, &self.inner.family.properties.options(), &context.limits)?;
+        Ok((context, plan, steps))
     }
 
     fn entries(&self) -> (&Arc<ContextInner>, Vec<Entry>) {
         let kept = &*self.inner;
-        let context = &kept.queue.inner.context;
+        let context = &kept.family.queue.inner.context;
         let mut entries = kept.entries();
         let schedule = context.lock();
         entries.iter_mut().for_each(|entry| entry.learn(&schedule.deps));
-        drop(schedule);
         (context, entries)
     }
 }

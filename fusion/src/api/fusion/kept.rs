@@ -1,8 +1,11 @@
 //! Lists that are kept, to be run again without being recorded again.
 
 use std::{
-    ops::{Deref, Range},
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering::Acquire},
+    ops::Range,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::Ordering::{Acquire, Release},
+    },
 };
 
 use bytemuck::{NoUninit, Pod};
@@ -24,18 +27,18 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        check::readable,
+        check::{self, readable},
         context::ContextInner,
         end::{End, Ended, Keep},
-        event::{Event, EventInner, Settled},
+        event::{Done, Event, EventInner, Settled},
         queues::Origin,
-        rebind::{Changes, Shape, checked_push},
-        schedule::{List, Mode, Rule, Schedule},
+        rebind::{self, Changes},
+        schedule::{List, Mode, Schedule},
     },
     submission::{
-        dependencies::{Dependencies, Touches},
+        dependencies::{Dependencies, Touch, Touches},
         entry::Entry,
-        signature::Buffers,
+        signature::{Buffers, buffers_of},
     },
     vk::{Pushes, Submitted},
 };
@@ -84,7 +87,7 @@ pub struct FusedList {
 
 #[derive(Debug)]
 pub(crate) struct Kept {
-    family: Arc<Family>,
+    pub(crate) family: Arc<Family>,
     list: Arc<KeptList>,
     buffers: Buffers,
     /// The push constants of submissions that have others than the list.
@@ -96,6 +99,9 @@ pub(crate) struct Kept {
 
 /// Push constants, as kernels take them, by place.
 type OtherPushes = SmallVec<[(usize, SmallVec<[u8; 32]>); 1]>;
+
+/// Push constants that submissions are to have, by place.
+type Pushed<'a> = Vec<(usize, &'a [u8])>;
 
 /// What lists share that were rebound from one another.
 #[derive(Debug)]
@@ -111,7 +117,6 @@ pub(crate) struct Family {
 #[derive(Debug)]
 struct KeptList {
     nodes: Arc<Nodes>,
-    shape: Shape,
     /// Once it ran as planned.
     graph: OnceLock<Graph>,
 }
@@ -130,18 +135,16 @@ impl KeptList {
     }
 }
 
-impl Deref for Kept {
-    type Target = Family;
-
-    fn deref(&self) -> &Family {
-        &self.family
-    }
-}
-
 impl Kept {
     pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.entries_on(&self.buffers)
+    }
+
+    /// Its submissions, on buffers in place of its own.
+    fn entries_on(&self, on: &Buffers) -> Vec<Entry> {
         let nodes = &self.list.nodes;
-        let mut entries: Vec<Entry> = (0..nodes.len()).map(|at| nodes.entry(at, &self.buffers)).collect();
+        let entry = |at| nodes.entry(at, &self.buffers, on);
+        let mut entries: Vec<Entry> = (0..nodes.len()).map(entry).collect();
         for (at, push) in &self.pushes {
             // It is not what was asked for any more.
             entries[*at].given = None;
@@ -150,17 +153,19 @@ impl Kept {
         entries
     }
 
-    /// The push constants that changes give to submissions; the last of each.
-    fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Vec<(usize, &'a [u8])>, Error> {
-        let (context, nodes) = (&self.queue.inner.context, &self.list.nodes);
-        let mut pushed: Vec<(usize, &[u8])> = Vec::new();
-        for (submission, bytes) in &changes.pushes {
-            let at = (*submission, nodes.len());
-            let push = checked_push(context, nodes.unbound(*submission), at, bytes)?;
-            pushed.retain(|(place, _)| place != submission);
-            pushed.push((*submission, push));
-        }
-        Ok(pushed)
+    /// The push constants that changes give to submissions; of several for one the last counts.
+    fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Pushed<'a>, Error> {
+        let (context, nodes) = (&self.family.queue.inner.context, &self.list.nodes);
+        let pushed = changes.pushes.iter().map(|(at, bytes)| {
+            let Some(entry) = nodes.unbound(*at) else {
+                let count = nodes.len();
+                return rebind::refuse(format!("there is no submission {at} in a list of {count}"));
+            };
+            let used = check::push(context, &entry.submission.kernel, bytes.len());
+            let used = used.map_err(|problem| Error::submit(&entry.label, problem))?;
+            Ok((*at, &bytes[..used]))
+        });
+        pushed.collect()
     }
 
     /// A list that is run in the same way with these push constants in place of its own, and which of that one's they are in
@@ -171,10 +176,10 @@ impl Kept {
             return Some((self.list.clone(), self.pushes.clone()));
         }
         let now = |at: usize| {
-            let other = pushed.iter().find(|(place, _)| *place == at);
+            let other = pushed.iter().rev().find(|(place, _)| *place == at);
             other.map_or_else(|| self.list.push(&self.pushes, at), |(_, push)| push)
         };
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let latest = self.family.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         [Some(self.list.clone()), latest].into_iter().flatten().find_map(|list| {
             let differs = |at: &usize| list.nodes.push(*at) != now(*at);
             let others = (0..list.nodes.len()).filter(differs);
@@ -194,15 +199,29 @@ impl Kept {
         if is_simple && let Some(as_list) = self.run_as(pushed) {
             return Ok(FusedList::on(family.clone(), as_list, with));
         }
-        let mut entries = self.entries();
-        Shape::apply(&self.queue.inner.context, (buffers, &with), &mut entries, pushed)?;
-        let mut planned = FusedList::new(&self.queue, self.properties.clone(), &entries);
+        rebind::same_overlaps(buffers, &with)?;
+        let mut entries = self.entries_on(&with);
+        for (at, push) in pushed {
+            entries[*at].submission.push = SmallVec::from_slice(push);
+        }
+        for entry in &mut entries {
+            // It is not what was asked for any more.
+            entry.given = None;
+            check::rebound(&family.queue.inner.context, entry)?;
+        }
+        let mut planned = FusedList::new(&family.queue, family.properties.clone(), &entries);
         if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
             kept.family = family.clone();
             *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.list.clone());
         }
         Ok(planned)
+    }
+
+    /// Its graph, where nothing is left to plan or build whatever its buffers hold.
+    fn planned(&self) -> Option<&Graph> {
+        let judged = &self.family.queue.inner.context.judged;
+        self.list.graph.get().filter(|graph| !judged.any_dropped() && !graph.has_numbers())
     }
 
     fn touches(&self) -> Touches {
@@ -220,7 +239,7 @@ impl Drop for Kept {
     /// What its launches use goes with it, and not when the schedule is next asked for.
     fn drop(&mut self) {
         if self.exec.is_relaunched() {
-            self.family.queue.inner.context.settle_relaunches();
+            drop(self.family.queue.inner.context.lock());
         }
     }
 }
@@ -232,11 +251,9 @@ impl FusionWrapper {
     ///
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
-        let queue = self.queue();
-        self.ended();
-        match queue.inner.context.end(&queue.inner.queue, &End::Keep(properties.clone()), None)? {
+        match self.end(&End::Keep(properties.clone()))? {
             Ended::Now(list) => {
-                let kept = FusedList::new(queue, properties.clone(), &list.entries);
+                let kept = FusedList::new(self.queue(), properties.clone(), &list.entries);
                 Ok((Event::of_all(list.completion.clone()), kept))
             }
             Ended::Already(completion) => {
@@ -251,17 +268,17 @@ impl FusionWrapper {
 
 impl FusedList {
     pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
-        let (shape, buffers) = Shape::of(entries);
+        let buffers = buffers_of(entries);
         // What its buffers hold when it is run is asked then.
         let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
         let nodes = Arc::new(Nodes::of(&queue.inner.context, &entries, &buffers));
-        let list = Arc::new(KeptList { nodes, shape, graph: OnceLock::new() });
+        let list = Arc::new(KeptList { nodes, graph: OnceLock::new() });
         let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
         FusedList::on(Arc::new(family), (list, OtherPushes::new()), buffers)
     }
 
     fn on(family: Arc<Family>, (list, pushes): (Arc<KeptList>, OtherPushes), buffers: Buffers) -> FusedList {
-        let exec = GraphExec::passing(family.queue.inner.context.token, &buffers, list.passes(&pushes));
+        let exec = GraphExec::new(family.queue.inner.context.token, &buffers, false, list.passes(&pushes));
         let (exec, event) = (Arc::new(exec), OnceLock::new());
         FusedList { inner: Arc::new(Kept { family, list, buffers, pushes, exec, event }) }
     }
@@ -281,7 +298,7 @@ impl FusedList {
     /// The queue it was recorded on.
     #[must_use]
     pub fn queue(&self) -> &Queue {
-        &self.inner.queue
+        &self.inner.family.queue
     }
 
     /// Runs it again, on the queue it was recorded on. The event stands for the whole list; its outcome and report are
@@ -294,7 +311,7 @@ impl FusedList {
     ///
     /// A buffer that it reads holds nothing readable; and those of `complete_fusion`.
     pub fn run(&self) -> Result<Event, Error> {
-        self.inner.queue.inner.context.run_kept(&self.inner.queue, &self.inner)
+        self.inner.family.queue.inner.context.run_kept(&self.inner.family.queue, &self.inner)
     }
 
     /// Runs it on a queue of the same context. In fusion mode its submissions join the list being recorded, under that
@@ -304,7 +321,7 @@ impl FusedList {
     ///
     /// A queue of another context, or one made without fusion; and those of [`run`](FusedList::run).
     pub fn run_on(&self, queue: &Queue) -> Result<Event, Error> {
-        let context = &self.inner.queue.inner.context;
+        let context = &self.inner.family.queue.inner.context;
         if !Arc::ptr_eq(&queue.inner.context, context) {
             return Err(FusionError::ForeignQueue.into());
         }
@@ -365,10 +382,16 @@ impl<'a> Rebind<'a> {
     /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
+        let (with, pushed, is_simple) = self.exchanged()?;
+        self.list.inner.with(with, &pushed, is_simple)
+    }
+
+    /// Its buffers and the push constants in place of its own; and whether everything else stays as it is.
+    fn exchanged(&self) -> Result<(Buffers, Pushed<'_>, bool), Error> {
         let kept = &*self.list.inner;
-        let context = &kept.queue.inner.context;
-        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
-        kept.with(with, &kept.pushed(&self.changes)?, is_simple)
+        let on = (&*kept.list.nodes, &kept.buffers);
+        let (with, is_simple) = rebind::exchange(&kept.family.queue.inner.context, on, &self.changes)?;
+        Ok((with, kept.pushed(&self.changes)?, is_simple))
     }
 
     /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
@@ -378,11 +401,10 @@ impl<'a> Rebind<'a> {
     ///
     /// Those of both.
     pub fn run(self) -> Result<Event, Error> {
+        let (with, pushed, is_simple) = self.exchanged()?;
         let kept = &*self.list.inner;
-        let context = &kept.queue.inner.context;
-        let (with, is_simple) = kept.list.shape.exchange(context, &kept.buffers, &self.changes)?;
-        let pushed = kept.pushed(&self.changes)?;
         let as_list = if is_simple { kept.run_as(&pushed) } else { None };
+        let context = &kept.family.queue.inner.context;
         match as_list.and_then(|(list, others)| context.launch_once(kept, &list, &others, &with)) {
             Some(event) => Ok(event),
             None => kept.with(with, &pushed, is_simple)?.run(),
@@ -394,7 +416,7 @@ impl ContextInner {
     /// Runs a kept list on a queue, or lists it there.
     fn run_kept(self: &Arc<Self>, queue: &Queue, kept: &Kept) -> Result<Event, Error> {
         let (origin, id) = (&queue.inner.origin, queue.inner.id);
-        self.room(origin);
+        self.gpu.wait_for_room(origin.lane);
         if let Some(event) = self.launch_again(origin, kept) {
             return Ok(event);
         }
@@ -402,7 +424,7 @@ impl ContextInner {
         let (entries, touches) = (kept.entries(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
-            let schedule = self.observe(&touches, buffers, Some(id), Rule::Conflict, cause)?;
+            let schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
             let (deps, mut state) = (&schedule.deps, origin.state());
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
@@ -421,21 +443,22 @@ impl ContextInner {
                     list.extend(&entries, deps)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
+                    origin.is_direct.store(false, Release);
                     break list;
                 }
             }
         };
-        let end = End::Complete(kept.properties.clone());
-        self.plan_and_launch(origin, &list, &end, Some(keep))?;
+        let end = End::Complete(kept.family.properties.clone());
+        self.plan_and_launch(origin, &list, &end, keep)?;
         Ok(Event::of_all(list.completion.clone()))
     }
 
     /// Launches a kept list on its buffers. `None` where it has no graph, or something is in the way.
     fn launch_again(&self, origin: &Arc<Origin>, kept: &Kept) -> Option<Event> {
         let graph = kept.list.graph.get().filter(|_| !self.judged.any_dropped())?;
-        // If it enters fusion mode now, that is after this.
         let may = |summary: &Arc<Summary>| {
-            let may = origin.is_direct() && kept.exec.is_in_force(self.contents.load(Acquire));
+            // If it enters fusion mode now, that is after this.
+            let may = origin.is_direct.load(Acquire) && kept.exec.is_in_force(self.contents.load(Acquire));
             kept.event.get().filter(|event| may && event.is_of_launches(origin, summary)).cloned()
         };
         if let Some((submitted, event)) = self.relaunch(origin, (graph, &kept.exec), may) {
@@ -443,10 +466,10 @@ impl ContextInner {
         }
         let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
-        let shared = kept.event.get_or_init(|| EventInner::of_launches(origin, summary.clone()));
+        let make = || EventInner::at_once(origin, Settled::of_launch(Done::Nothing, summary.clone()));
+        let shared = kept.event.get_or_init(make);
         let is_it = shared.is_of_launches(origin, &summary);
-        let event = if is_it { shared.clone() } else { EventInner::of_launches(origin, summary) };
-        Some(Event::of_run(event, submitted))
+        Some(Event::of_run(if is_it { shared.clone() } else { make() }, submitted))
     }
 
     /// Launches a kept list with other push constants, on other buffers. `None` as above.
@@ -458,46 +481,33 @@ impl ContextInner {
         with: &Buffers,
     ) -> Option<Event> {
         let graph = list.graph.get().filter(|_| !self.judged.any_dropped())?;
-        let (origin, passed) = (&kept.queue.inner.origin, list.passes(others));
-        self.room(origin);
+        let (origin, passed) = (&kept.family.queue.inner.origin, list.passes(others));
+        self.gpu.wait_for_room(origin.lane);
         let launch = Launch { graph, buffers: with, pushes: passed.as_ref(), exec: None };
         let (submitted, summary) = self.launch_kept(origin, &launch)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
+        let settled = Settled::of_launch(Done::Gpu(submitted), summary);
+        Some(Event::of_all(EventInner::at_once(origin, settled)))
     }
 
     /// Launches the graph of a kept list, if nothing is in the way.
     fn launch_kept(&self, origin: &Origin, launch: &Launch<'_>) -> Option<(Submitted, Arc<Summary>)> {
         let Launch { graph, buffers, exec, .. } = *launch;
         let mut schedule = self.lock_as_it_is();
-        if !origin.is_direct() {
+        // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
+        let _direct = origin.direct()?;
+        let touches = || graph.nodes.all_touches(buffers).collect();
+        if !schedule.is_free(origin.id, buffers.iter(), touches) {
             return None;
         }
         let in_force = exec.filter(|exec| exec.is_in_force(self.contents.load(Acquire)));
-        let Schedule { deps, token, revoked, .. } = &mut *schedule;
-        // Where it had all of the memory to itself at an earlier launch and none was taken from its owner since, it still has.
-        let is_owned = exec.is_some_and(|exec| exec.state(token).owned == Some((origin.id, *revoked)));
-        let may_repeat = is_owned && !graph.has_numbers();
-        let repeats = in_force.is_some_and(|exec| may_repeat && exec.repeats(deps, token, origin.lane));
+        let Schedule { deps, token, .. } = &mut *schedule;
+        let may_repeat = in_force.filter(|_| !graph.has_numbers());
+        let repeats = may_repeat.is_some_and(|exec| exec.repeats(deps, token, origin.lane));
         if !repeats {
             schedule.settle_relaunches();
         }
-        if !is_owned {
-            let touches = || graph.nodes.all_touches(buffers).collect();
-            if !schedule.is_free(origin.id, buffers.iter(), touches) {
-                return None;
-            }
-            if let Some(exec) = exec {
-                let is_owned = Schedule::has_to_itself(origin.id, buffers.iter(), &touches());
-                exec.state(&mut schedule.token).owned = is_owned.then_some((origin.id, schedule.revoked));
-            }
-        }
-        if !graph.finds_its_numbers(buffers, &schedule.deps) {
-            return None;
-        }
-        // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
-        let state = in_force.is_none().then(|| origin.state());
         let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
-        if state.as_ref().is_some_and(|state| !matches!(state.mode, Mode::Direct) || !is_as_before()) {
+        if !graph.finds_its_numbers(buffers, &schedule.deps) || !(in_force.is_some() || is_as_before()) {
             return None;
         }
         self.launch(&mut schedule, origin, launch, repeats)

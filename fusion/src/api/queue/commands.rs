@@ -12,10 +12,7 @@ use crate::{
     api::buffer::repeated_word,
     error::{BufferError, Error},
     report::outcome::CancelCause,
-    runtime::{
-        event::{Done, Event, EventInner},
-        schedule::Rule,
-    },
+    runtime::event::{Done, Event, EventInner},
     submission::{
         accessor::Accessor,
         buffer::BufferInner,
@@ -194,8 +191,8 @@ impl Queue {
     ) -> Result<Event, Error> {
         let context = &self.inner.context;
         let buffers = reads.iter().copied().chain([dst]).map(|part| &part.buffer);
-        context.room(&self.inner);
-        let mut schedule = context.observe(touches, buffers, None, Rule::Overlap, CancelCause::Command)?;
+        context.gpu.wait_for_room(self.inner.lane);
+        let mut schedule = context.observe(touches, buffers, None, Touch::overlaps, CancelCause::Command)?;
         for part in reads {
             part.buffer.check_readable(&part.range())?;
         }

@@ -12,17 +12,16 @@ use smallvec::SmallVec;
 use super::Queue;
 use crate::{
     api::buffer::Buffer,
-    code::build::caught,
+    code::build::attempted,
     error::{BufferError, Error},
     report::outcome::CancelCause,
     runtime::{
         context::HostHold,
         event::{Done, Event, EventInner, HostDone},
-        schedule::Rule,
     },
     submission::{
         accessor::{Access, Accessor},
-        dependencies::Touches,
+        dependencies::{Touch, Touches},
     },
     vk::{Gpu, Point},
 };
@@ -199,7 +198,8 @@ impl Queue {
 
         let buffer = parts.first().map_or_else(|| Arc::from(""), |part| part.buffer.name());
         let buffers = parts.iter().map(|part| &*part.buffer);
-        let mut schedule = context.observe(&touches, buffers, None, Rule::Conflict, CancelCause::HostTask)?;
+        let mut schedule =
+            context.observe(&touches, buffers, None, Touch::conflicts, CancelCause::HostTask)?;
         for part in &parts {
             part.buffer.memory(&mut schedule.deps)?;
         }
@@ -232,5 +232,5 @@ fn run(
         gpu.wait_all(&points, None)?;
         task(&scope)
     };
-    caught(work).unwrap_or_else(|source| Err(Error::Build { kernel: "host task".to_owned(), source }))
+    attempted(|| "host task".to_owned(), work)
 }

@@ -6,10 +6,7 @@ use super::Queue;
 use crate::{
     error::Error,
     report::outcome::CancelCause,
-    runtime::{
-        end::End,
-        event::{Done, Event, EventInner},
-    },
+    runtime::event::{Done, Event, EventInner},
     vk::RawSemaphore,
 };
 
@@ -39,7 +36,7 @@ impl Queue {
     /// A null handle; a list that could not be run; the device.
     pub fn signal_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
-        context.end_list(&self.inner.queue, &End::Cancel(CancelCause::Semaphore))?;
+        context.cancel_list(&self.inner.queue, CancelCause::Semaphore)?;
         let mut schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
         self.inner.past.get(&mut schedule.token).ran(submitted.point);

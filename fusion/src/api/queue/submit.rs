@@ -9,20 +9,20 @@ use super::Queue;
 use crate::{
     api::handler::{Handler, SubmitResult},
     error::Error,
-    jit::{self, PushFlow},
+    jit::PushFlow,
     replay::{graph::Ran, launch::Launch},
     report::outcome::CancelCause,
     runtime::{
-        check::{Checked, check, readable},
+        check::{check, readable},
         commit::Piece,
-        end::{End, Keep},
+        end::Keep,
         event::{Done, Event, EventInner, Settled},
-        schedule::{Mode, Rule, Tasks},
+        schedule::{Mode, Tasks},
     },
     submission::{
+        dependencies::Touch,
         entry::{After, Entry},
         ready::Readies,
-        request::Request,
         signature::Given,
     },
 };
@@ -53,7 +53,7 @@ impl Queue {
         &self,
         describe: impl FnOnce(&mut Handler<'a>) -> R,
     ) -> Result<Event, Error> {
-        self.inner.context.room(&self.inner);
+        self.inner.context.gpu.wait_for_room(self.inner.lane);
         let mut handler = Handler::new();
         describe(&mut handler).into_result()?;
         for (_, accessor) in handler.request.args.iter().filter(|(_, accessor)| accessor.constant) {
@@ -61,10 +61,10 @@ impl Queue {
         }
         let origin = &self.inner.origin;
         if handler.is_plain()
-            && let Some((list, at)) =
+            && let Some(event) =
                 origin.follow(&self.inner.context.contents, &mut handler.request, &handler.after)
         {
-            return Ok(Event::of_one(list, at));
+            return Ok(event);
         }
         if let Some(event) = self.again(&mut handler) {
             return Ok(event);
@@ -74,8 +74,7 @@ impl Queue {
         let request = &handler.request;
         // Before anything is checked: a property that changes meanwhile makes it another request.
         let given = Given::of(request);
-        let entry = entry(check(context, request)?, given, request);
-        self.place(entry, &handler.after)
+        self.place(check(context, request, given)?, &handler.after)
     }
 
     /// Lists or runs what was listed or run before in the same way, where the queue's own list does not know that. `None` where that is not known or not possible now.
@@ -96,7 +95,8 @@ impl Queue {
         let (exec, pushes) = (cached.exec(&mut schedule.token, &buffers), pushes.as_ref());
         let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
         let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
-        Some(EventInner::at_once(origin, Settled::of_run(submitted, summary)))
+        let settled = Settled::of_launch(Done::Gpu(submitted), summary);
+        Some(Event::of_all(EventInner::at_once(origin, settled)))
     }
 
     /// Lists or runs a submission, after everything that has to come before it.
@@ -109,15 +109,14 @@ impl Queue {
         loop {
             // Ends lists of other queues that this depends on by event, then those it depends on by buffer.
             for event in after.iter().filter(|event| event.inner.origin.id != self.inner.id) {
-                if let Err(error) = context.end_list_of(&event.inner, &End::Cancel(CancelCause::OtherQueue)) {
-                    tracing::debug!(%error, "a list that has to come first failed");
-                }
+                // A list that this thread builds itself is found below.
+                let _ = context.cancel_list_of(&event.inner, CancelCause::OtherQueue);
             }
             let mut schedule = context.observe(
                 &entry.touches,
                 entry.buffers.iter(),
                 Some(self.inner.id),
-                Rule::Conflict,
+                Touch::conflicts,
                 CancelCause::OtherQueue,
             )?;
             let settled = settled(after)?;
@@ -158,42 +157,20 @@ impl Queue {
             let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
-                let step = context.plain_step(&entry, context.float)?;
-                let (program, _) = context.programs.program(&entry.label, &step)?;
-                let (reaches, apart) = (entry.reaches().collect(), entry.apart());
-                let one = Piece::of(entry.label.clone(), &step, program, reaches, apart);
-                made = Some((one, Arc::new(PushFlow::of_one(&entry.submission, &step))));
+                let (step, piece, _) = context.plain_piece(&entry, context.float)?;
+                made = Some((piece, Arc::new(PushFlow::of_one(&entry.submission, &step))));
                 continue;
             };
-            let readies =
-                context.ready(&mut schedule, vec![piece], entry.buffers.iter(), slice::from_ref(&entry))?;
-            let (keep, entries, writes) = (Keep::Cached(None), slice::from_ref(&entry), &*entry.writes());
-            let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
-            let is_kept = entry.after.points.is_empty() && context.programs.keeps();
-            let made = is_kept.then(|| keep.make(context, &mut schedule, ran)).flatten();
-            let waits = &entry.after.points;
+            let (entries, writes, waits) = (slice::from_ref(&entry), &*entry.writes(), &entry.after.points);
+            let readies = context.ready(&mut schedule, vec![piece], entries)?;
+            if waits.is_empty() && context.programs.keeps() {
+                let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
+                Keep::Cached(None).keep(context, &mut schedule, ran);
+            }
             let submitted = context.commit(&mut schedule, &self.inner, readies, waits, profile)?;
             entry.note_written(context);
-            if let Some(made) = made {
-                keep.keep(&mut schedule, made);
-            }
             return Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)));
         }
-    }
-}
-
-fn entry(checked: Checked, given: Option<Given>, request: &Request<'_>) -> Entry {
-    let declared = |arg: &jit::Arg| request.args.iter().any(|(at, given)| *at == arg.at && given.constant);
-    Entry {
-        declared: checked.submission.args.iter().map(declared).collect(),
-        label: Arc::from(checked.submission.kernel.name.as_str()),
-        submission: checked.submission,
-        touches: checked.touches,
-        buffers: checked.buffers,
-        asked: checked.asked,
-        ignored: checked.ignored,
-        after: After::default(),
-        given,
     }
 }
 

@@ -17,20 +17,20 @@ struct Rig {
     to: Buffer<i32>,
 }
 
-/// `None` on a machine without a device, unless one is required.
-fn rig() -> Option<Rig> {
-    let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::off());
-    let context = match Context::with_options(options) {
-        Ok(context) => context,
-        Err(error) => {
-            assert!(
-                crate::options::environment::variable("VKFUSE_REQUIRE_DEVICE").is_none(),
-                "no device: {error}"
-            );
+/// A context with validation; `None` on a machine without a device, unless one is required.
+pub(crate) fn context(cache: CacheOptions) -> Option<Context> {
+    let options = ContextOptions::from_env().validation_layer(true).cache(cache);
+    let is_required = crate::options::environment::variable("VKFUSE_REQUIRE_DEVICE").is_some();
+    Context::with_options(options)
+        .inspect_err(|error| {
+            assert!(!is_required, "no device: {error}");
             eprintln!("SKIPPED: {error}");
-            return None;
-        }
-    };
+        })
+        .ok()
+}
+
+fn rig() -> Option<Rig> {
+    let context = context(CacheOptions::off())?;
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
     let kernel = context.load_spirv(concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/pair/scale.spv"));
     let (from, to) = (context.buffer_from(&[3; N]).unwrap(), context.buffer(N).unwrap());

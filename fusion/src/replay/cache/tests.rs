@@ -7,7 +7,7 @@ use std::{fs, path::Path, sync::atomic::Ordering::Acquire};
 
 use super::*;
 use crate::{
-    Buffer, CacheOptions, Context, ContextOptions, Kernel, Queue, QueueOptions,
+    Buffer, CacheOptions, Context, Kernel, Queue, QueueOptions, api::queue::tests::context,
     options::environment::variable, runtime::schedule::Schedule,
 };
 
@@ -42,17 +42,9 @@ const EVENTS: [Event; 7] = [
 ];
 
 impl Rig {
-    /// `None` on a machine without a device, unless one is required.
+    /// `None` on a machine without a device.
     fn new() -> Option<Rig> {
-        let options = ContextOptions::from_env().validation_layer(true).cache(CacheOptions::new().no_disk());
-        let context = match Context::with_options(options) {
-            Ok(context) => context,
-            Err(error) => {
-                assert!(variable("VKFUSE_REQUIRE_DEVICE").is_none(), "no device: {error}");
-                eprintln!("SKIPPED: {error}");
-                return None;
-            }
-        };
+        let context = context(CacheOptions::new().no_disk())?;
         let queue = context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
         let kernel = context.load_spirv(concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/pair/scale.spv"));
         let others = [0, 1, 2].map(|_| context.buffer(N).unwrap());

@@ -19,7 +19,7 @@ use vulkano::{
     memory::allocator::AllocationCreateInfo,
 };
 
-use crate::jit::ImageSize;
+use crate::jit::{ImageDeclaration, ImageSize};
 
 use crate::vk::{BindingKind, DeviceError, Gpu, Memory, texels::Texels};
 
@@ -193,30 +193,9 @@ impl Texture {
     }
 }
 
-/// What a kernel says of an image, as far as the image has to agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// `Dim` of SPIR-V.
-    pub(crate) dim: u32,
-    pub(crate) arrayed: bool,
-    pub(crate) multisampled: bool,
-    /// Whether texels are floats, signed or unsigned integers.
-    pub(crate) class: NumericClass,
-    /// `ImageFormat` of SPIR-V; 0 where the kernel does not say.
-    pub(crate) format: u32,
-}
-
-/// What texels are to a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NumericClass {
-    Float,
-    Int,
-    Uint,
-}
-
 impl Texture {
     /// What does not agree between the image and what a kernel declares.
-    pub(crate) fn misfit(&self, wanted: &Wanted) -> Option<String> {
+    pub(crate) fn misfit(&self, wanted: &ImageDeclaration) -> Option<String> {
         if let Some(texels) = &self.texels {
             return format_misfit(texels.format(), wanted);
         }
@@ -243,17 +222,19 @@ impl Texture {
 }
 
 /// What does not agree between a format and what a kernel declares.
-fn format_misfit(format: Format, wanted: &Wanted) -> Option<String> {
-    let class = match format.numeric_format_color().map(|format| format.numeric_type()) {
-        Some(NumericType::Int) => NumericClass::Int,
-        Some(NumericType::Uint) => NumericClass::Uint,
-        _ => NumericClass::Float,
+fn format_misfit(format: Format, wanted: &ImageDeclaration) -> Option<String> {
+    let integers = match format.numeric_format_color().map(|format| format.numeric_type()) {
+        Some(NumericType::Int) => Some(true),
+        Some(NumericType::Uint) => Some(false),
+        _ => None,
     };
-    if class != wanted.class {
-        return Some(format!(
-            "it is declared with texels of {:?}, and the format is {format:?}",
-            wanted.class
-        ));
+    if integers != wanted.integers {
+        let declared = match wanted.integers {
+            None => "Float",
+            Some(true) => "Int",
+            Some(false) => "Uint",
+        };
+        return Some(format!("it is declared with texels of {declared}, and the format is {format:?}"));
     }
     let declared = format_of(wanted.format)?;
     (declared != format)

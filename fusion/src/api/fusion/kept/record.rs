@@ -3,7 +3,7 @@
 //! The program submits, and so it orders: nothing that it runs is in the dependency graph. What happens to contents happens when the
 //! list is recorded.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
 use ash::vk;
 use smallvec::SmallVec;
@@ -26,12 +26,16 @@ use crate::{
         end::End,
         event::EventInner,
         prepare::Goal,
-        queues::StateGuard,
-        schedule::{List, Mode, Rule, Schedule},
+        schedule::{List, QueueState, Schedule},
     },
-    submission::{dependencies::Dependencies, entry::Entry},
+    submission::{
+        dependencies::{Dependencies, Touch},
+        entry::Entry,
+    },
     vk::{Point, RawCommandBuffer, Written},
 };
+
+type Points = SmallVec<[Point; 2]>;
 
 /// What a list left in a command buffer. It keeps everything alive that the commands use, except for memory of the program's
 /// own: see [`RawCommandBuffer::recording`] for how long it has to live.
@@ -90,29 +94,27 @@ impl FusedList {
     /// follow device addresses, or whose first run is to be compared with the unfused one and is yet to come; code that could not
     /// be built; the device. Nothing was recorded then.
     pub fn record(&self, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        self.inner.queue.inner.context.record_kept(&self.inner, into)
+        self.inner.family.queue.inner.context.record_kept(&self.inner, into)
     }
 
     /// Whether [`record`](FusedList::record) has nothing to plan and nothing to build: the list was recorded or run before, or one that
     /// it was rebound from, with push constants that come to the same plan.
     #[must_use]
     pub fn is_planned(&self) -> bool {
-        let judged = &self.inner.queue.inner.context.judged;
-        self.inner.list.graph.get().is_some_and(|graph| !judged.any_dropped() && !graph.has_numbers())
+        self.inner.planned().is_some()
     }
 }
 
 impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
-        let graph = kept.list.graph.get().filter(|graph| !self.judged.any_dropped() && !graph.has_numbers());
-        if let Some(graph) = graph {
+        if let Some(graph) = kept.planned() {
             let (mut schedule, _direct) = self.locked_for(kept)?;
             let Schedule { deps, token, .. } = &mut *schedule;
             let (buffers, exec) = (&kept.buffers, Some(&kept.exec));
             let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
             if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
                 let launch = Launch { graph, buffers, pushes: None, exec };
-                return self.write_down(deps, launch, kept.exec.state(token), into);
+                return self.write_down(deps, launch, (kept.exec.state.get(token), Points::new()), into);
             }
         }
         self.record_first(kept, into)
@@ -123,18 +125,17 @@ impl ContextInner {
     fn locked_for<'a>(
         &'a self,
         kept: &'a Kept,
-    ) -> Result<(std::sync::MutexGuard<'a, Schedule>, Option<StateGuard<'a>>), Error> {
-        let id = kept.queue.inner.id;
-        let mut schedule = self.lock();
-        if kept.queue.inner.is_direct() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
-            let state = kept.queue.inner.state();
-            if matches!(state.mode, Mode::Direct) {
-                return Ok((schedule, Some(state)));
-            }
+    ) -> Result<(MutexGuard<'a, Schedule>, Option<MutexGuard<'a, QueueState>>), Error> {
+        let id = kept.family.queue.inner.id;
+        let schedule = self.lock();
+        let direct = kept.family.queue.inner.direct();
+        if direct.is_some() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
+            return Ok((schedule, direct));
         }
+        drop(direct);
         drop(schedule);
         let (touches, buffers) = (kept.touches(), kept.buffers.iter());
-        Ok((self.observe(&touches, buffers, None, Rule::Conflict, CancelCause::Recorded)?, None))
+        Ok((self.observe(&touches, buffers, None, Touch::conflicts, CancelCause::Recorded)?, None))
     }
 
     /// Plans and builds the list, records it, and remembers how where that may be done again.
@@ -142,7 +143,7 @@ impl ContextInner {
         // Before anything is planned: what changes later makes it another list.
         let exposed: Escapes = escapes(&kept.buffers).collect();
         let mut entries = kept.entries();
-        let mut list = List::new(EventInner::listed(&kept.queue.inner.origin));
+        let mut list = List::new(EventInner::listed(&kept.family.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed no one knows.
         entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.deps));
@@ -151,7 +152,7 @@ impl ContextInner {
             readable(entry, Some(&list))?;
             list.entries.push(entry.clone());
         }
-        let prepared = self.prepare(&list, &End::Complete(kept.properties.clone()), Goal::Recorded)?;
+        let prepared = self.prepare(&list, &End::Complete(kept.family.properties.clone()), Goal::Recorded)?;
         if prepared.verify.is_some() {
             return Err(not_recordable(
                 "its first run is to be compared with the unfused one; run it once, and record it then",
@@ -163,20 +164,18 @@ impl ContextInner {
         let (report, planned) = (prepared.report, prepared.planned);
         let writes = list.kept_inside(&prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
-        let readies = self.ready(&mut schedule, prepared.pieces, kept.buffers.iter(), &entries)?;
+        let readies = self.ready(&mut schedule, prepared.pieces, &entries)?;
         let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
         let ran = Ran { entries, writes: &writes, readies: &readies, report, flow };
         let on = (kept.list.nodes.clone(), &kept.buffers);
         let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
-        let points = entries.iter().flat_map(|entry| entry.after.points.iter().copied());
-        let points: SmallVec<[Point; 2]> = points.collect();
+        let points: Points = entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
         // Push constants are those that were planned with; an executable goes with what is kept.
         let (mut once, buffers) = (ExecState::default(), &kept.buffers);
         let launch = Launch { graph: &graph, buffers, pushes: None, exec: None };
-        let mut recorded = self.write_down(&mut schedule.deps, launch, &mut once, into)?;
-        recorded.waits.extend(points.iter().map(|point| self.gpu.semaphore(*point)));
+        let recorded = self.write_down(&mut schedule.deps, launch, (&mut once, points.clone()), into)?;
         // A run might plan with what buffers hold, where a kernel depends on it.
         let depends = |entry: &Entry| {
             let mut places = 0..entry.submission.args.len();
@@ -198,27 +197,23 @@ impl ContextInner {
         &self,
         deps: &mut Dependencies,
         launch: Launch<'_>,
-        state: &mut ExecState,
+        (state, mut points): (&mut ExecState, Points),
         into: &RawCommandBuffer,
     ) -> Result<Recorded, Error> {
         let Launch { graph, buffers, .. } = launch;
         let work = match &state.for_caller {
             Some(work) => work.clone(),
             None => {
-                let work = graph.for_caller(self, deps, (buffers, state))?;
+                let memories = graph.memories(buffers, deps, true)?;
+                let work = self.gpu.caller_work(&graph.template, state.own.as_ref(), memories)?;
                 state.for_caller.insert(work).clone()
             }
         };
         self.refresh(deps);
-        let mut points: SmallVec<[Point; 2]> = SmallVec::new();
-        for touch in graph.touches(buffers) {
-            for point in deps.conflicts(&touch) {
-                match points.iter_mut().find(|known| known.queue == point.queue) {
-                    Some(known) => known.value = known.value.max(point.value),
-                    None => points.push(point),
-                }
-            }
-        }
+        points.extend(graph.touches(buffers).flat_map(|touch| deps.conflicts(&touch)));
+        // Of each queue the latest.
+        points.sort_unstable_by(|a, b| b.cmp(a));
+        points.dedup_by_key(|point| point.queue);
         let written = self.gpu.record_for_caller(&work, into)?;
         let summary = launch.come_into_force(&self.device, state).clone();
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
