@@ -7,6 +7,7 @@
 //! | `lists`, `plans` | what became of each list; what the engine makes of it |
 //! | `builder` | a thread that plans and builds |
 //! | `trials` | which is faster, the program's command buffer or the layer's |
+//! | `worth`, `attention` | whether all of this is worth what it costs; looks away if not |
 //! | `write` | commands again, with fused dispatches in place of some |
 //! | `report` | what was done |
 //!
@@ -24,6 +25,8 @@ use crate::recording::{CommandBuffer, Recording};
 use crate::sink::{is_stopped, lock};
 use crate::submission::Given;
 use ash::vk::{self, Handle};
+pub(crate) use attention::passes;
+use attention::{Followed, book};
 use device::Fuser;
 use lists::State;
 use plans::Step;
@@ -35,8 +38,10 @@ use std::sync::{
 use std::time::{Duration, Instant};
 use trials::{Side, Trial};
 use vkfuse::{Buffer, RawBuffer, Recorded, UserBuffer};
+use worth::Outcome;
 use write::{Placed, Writer};
 
+mod attention;
 mod builder;
 mod chains;
 pub(crate) mod device;
@@ -45,6 +50,7 @@ mod plans;
 mod report;
 mod runs;
 mod trials;
+pub(crate) mod worth;
 mod write;
 
 /// Words of the variable.
@@ -154,20 +160,25 @@ pub(crate) unsafe fn problem(
     None
 }
 
-/// Makes command buffers that stand for those of a submission; `None` if all go through as they are.
-pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
-    if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
-        return None;
-    }
+/// Has the report written at the end.
+fn at_end_once() {
     static AT_END: Once = Once::new();
     AT_END.call_once(|| {
         // SAFETY: the function is of this library, which is never unloaded. Where it is not taken there is no report.
         let _ = unsafe { atexit(at_end) };
     });
+}
+
+/// Makes command buffers that stand for those of a submission; `None` if all go through as they are.
+pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
+    if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
+        return None;
+    }
+    at_end_once();
     let fuser = match &device.fuser {
         Ok(fuser) => fuser,
         Err(why) => {
-            report::kept(why);
+            given.iter().flat_map(|batch| &batch.buffers).for_each(|_| report::kept(why));
             return None;
         }
     };
@@ -176,8 +187,12 @@ pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) ->
     for batch in given {
         let mut buffers = Batch::with_capacity(batch.buffers.len());
         for (number, buffer) in batch.buffers.iter().enumerate() {
+            let start = Instant::now();
+            let mut followed = Followed { outcome: Outcome::Nothing, recording: Duration::ZERO };
             let known = chain::command_buffer(*buffer).filter(|_| batch.is_plain);
-            let stands = known.map_or(Ok(None), |known| stand(device, fuser, queue, &known));
+            let stands =
+                known.map_or(Ok(None), |known| stand(device, fuser, queue, &known, (start, &mut followed)));
+            book(device, fuser, start, &followed);
             let (own, around) = match stands {
                 Ok(Some(Standing { own, around })) => (own, around),
                 Ok(None) => {
@@ -207,17 +222,23 @@ struct Standing {
     around: Option<[vk::CommandBuffer; 2]>,
 }
 
-/// What is submitted by the side whose turn it is: `write` makes the layer's command buffer. What the processor did for it began at `start`.
+/// What is submitted by the side whose turn it is: `write` makes the layer's command buffer. What the processor did for it since its commands
+/// were recorded began at `start`.
 fn turn(
     device: &Device,
     fuser: &Fuser,
     queue: vk::Queue,
-    (trial, start): (Option<&Arc<Mutex<Trial>>>, Instant),
+    (trial, start, followed): (Option<&Arc<Mutex<Trial>>>, Instant, &mut Followed),
     write: impl FnOnce(u32) -> Result<(vk::CommandBuffer, u64, u64), String>,
 ) -> Result<Option<Standing>, String> {
     let (family, _) = chain::queue(device, queue);
     let family = family.ok_or("a queue that is not known")?;
     let (side, is_timed) = trial.map_or((Side::Layer, false), |trial| lock(trial).turn());
+    followed.outcome = match side {
+        _ if is_timed => Outcome::Tried,
+        Side::Layer => Outcome::Won(trial.map_or(Duration::ZERO, |trial| lock(trial).saves())),
+        Side::Program => Outcome::Nothing,
+    };
     let own = match side {
         Side::Layer => {
             let (own, before, after) = write(family)?;
@@ -230,7 +251,7 @@ fn turn(
         }
     };
     let period = fuser.periods.get(family as usize).copied().unwrap_or(0.0);
-    let more = if side == Side::Layer { start.elapsed() } else { Duration::ZERO };
+    let more = if side == Side::Layer { followed.recording + start.elapsed() } else { Duration::ZERO };
     let around = trial
         .filter(|_| is_timed)
         .and_then(|trial| fuser.trials.around(device, trial, (side, more), (family, period)));
@@ -243,6 +264,7 @@ fn stand(
     fuser: &Fuser,
     queue: vk::Queue,
     known: &CommandBuffer,
+    (start, followed): (Instant, &mut Followed),
 ) -> Result<Option<Standing>, String> {
     if !known.is_primary {
         return Ok(None);
@@ -250,6 +272,10 @@ fn stand(
     // Nothing that commands refer to goes while this is locked.
     let objects = lock(&device.objects);
     let mut recording = lock(&known.recording);
+    followed.recording = std::mem::take(&mut recording.spent);
+    if !recording.is_whole {
+        return Err("not all of it was followed".to_owned());
+    }
     if recording.layouts_gone != objects.layouts_gone {
         return Err("a pipeline layout is gone".to_owned());
     }
@@ -258,7 +284,7 @@ fn stand(
     }
     if let Some(stand) = recording.stands.iter().find(|stand| stand.version == objects.version) {
         let own = (stand.buffer, stand.before, stand.after);
-        return turn(device, fuser, queue, (stand.trial.as_ref(), Instant::now()), |_| Ok(own));
+        return turn(device, fuser, queue, (stand.trial.as_ref(), start, followed), |_| Ok(own));
     }
     let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
     reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
@@ -266,7 +292,10 @@ fn stand(
         recording.is_unfit_at = Some(objects.version);
         return Ok(None);
     }
-    let context = fuser.context()?;
+    let Some(context) = context(device, fuser)? else {
+        followed.outcome = Outcome::Building;
+        return Err(BUILDING.to_owned());
+    };
     let mut import = |piece: &Piece| import(fuser, &context, piece);
     let (mut planned, mut key) = (Vec::new(), Vec::new());
     let (mut is_building, mut is_unfit) = (false, true);
@@ -291,15 +320,20 @@ fn stand(
         recording.is_unfit_at = Some(objects.version);
         return Ok(None);
     }
-    if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
-        return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
+    if is_building {
+        followed.outcome = Outcome::Building;
+        return Err(BUILDING.to_owned());
     }
-    // While something is still being built there is nothing to decide.
-    let trial = if SETTINGS.waits || is_building { None } else { fuser.trials.of(&key) };
+    if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
+        return Ok(None);
+    }
+    let trial = match SETTINGS.waits {
+        true => None,
+        false => Some(fuser.trials.of(&key).ok_or("there are too many to time")?),
+    };
     if trial.as_ref().is_some_and(|trial| lock(trial).is_lost()) {
         return Err("it is faster as it is".to_owned());
     }
-    let start = Instant::now();
     let mut clusters = Vec::new();
     let mut saved = 0;
     for (run, plan) in &planned {
@@ -312,6 +346,7 @@ fn stand(
                     Ok(list) => lists.push(list),
                     Err(variant) => {
                         if let Some(variant) = variant {
+                            followed.outcome = Outcome::Building;
                             fuser.builder.add(Box::new(move || variant.build()));
                         }
                         return Err("push constants that are not planned with".to_owned());
@@ -322,7 +357,7 @@ fn stand(
         }
         saved += plan.saved() as u64;
     }
-    turn(device, fuser, queue, (trial.as_ref(), start), |family| {
+    turn(device, fuser, queue, (trial.as_ref(), start, followed), |family| {
         let mut stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
         stand.trial = trial.clone();
         let done = (stand.buffer, stand.before, stand.after);
@@ -333,6 +368,23 @@ fn stand(
         recording.stands.push(stand);
         Ok(done)
     })
+}
+
+const BUILDING: &str = "it is being built";
+
+/// The engine, or nothing while it is being made, which takes the thread that builds a while.
+fn context(device: &Arc<Device>, fuser: &Fuser) -> Result<Option<vkfuse::Context>, String> {
+    if SETTINGS.waits {
+        return fuser.context().map(Some);
+    }
+    if let Some(made) = fuser.made() {
+        return made.map(Some);
+    }
+    if fuser.builder.is_idle() {
+        let device = device.clone();
+        fuser.builder.add(Box::new(move || drop(device.fuser.as_ref().map(Fuser::context))));
+    }
+    Ok(None)
 }
 
 /// A buffer of the engine's over a piece.

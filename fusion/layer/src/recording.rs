@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A set that is bound for compute.
 #[derive(Clone)]
@@ -125,6 +126,12 @@ pub(crate) enum Label {
 pub(crate) struct Recording {
     pub(crate) ops: Vec<Op>,
     pub(crate) usage: vk::CommandBufferUsageFlags,
+    /// The opening of the gate in which it was begun.
+    begun: Option<u64>,
+    /// Whether every command is here.
+    pub(crate) is_whole: bool,
+    /// The time that following its commands took and that was not counted yet.
+    pub(crate) spent: Duration,
     /// `Objects::layouts_gone` when it was begun.
     pub(crate) layouts_gone: u64,
     /// What it was resolved to, at which version of the objects.
@@ -158,13 +165,29 @@ impl CommandBuffer {
         recording.ops.push(Op::Barrier(latest));
     }
 
+    pub(crate) fn begin(&self, usage: vk::CommandBufferUsageFlags) {
+        self.clear();
+        let begun = self.device.gate.opening();
+        let gone = if begun.is_some() { lock(&self.device.objects).layouts_gone } else { 0 };
+        let mut recording = lock(&self.recording);
+        (recording.begun, recording.usage, recording.layouts_gone) = (begun, usage, gone);
+    }
+
+    pub(crate) fn end(&self) {
+        let mut recording = lock(&self.recording);
+        recording.is_whole = recording.begun.is_some() && recording.begun == self.device.gate.opening();
+    }
+
     /// Forgets what was recorded. The room for it stays.
     pub(crate) fn clear(&self) {
         let mut recording = lock(&self.recording);
         recording.ops.clear();
-        (recording.resolved, recording.is_unfit_at) = (None, None);
+        (recording.resolved, recording.is_unfit_at, recording.is_whole) = (None, None, false);
         let stands = std::mem::take(&mut recording.stands);
         drop(recording);
+        if stands.is_empty() {
+            return;
+        }
         // None of them is pending: this would be, too.
         crate::fuse::give_back(&self.device, stands);
     }
