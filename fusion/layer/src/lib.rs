@@ -36,6 +36,7 @@ mod sink;
 mod submission;
 pub mod trace;
 
+pub use chain::Negotiation;
 pub use role::{vkNegotiateLoaderLayerInterfaceVersion, vkfuseNegotiateFuse};
 
 /// The name of the layer that fuses.
