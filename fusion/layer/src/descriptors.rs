@@ -21,7 +21,7 @@ pub(crate) struct Layout {
 }
 
 /// What is in one place of a set.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Descriptor {
     Buffer { kind: vk::DescriptorType, buffer: vk::Buffer, offset: u64, range: u64 },
     Other(vk::DescriptorType),

@@ -8,6 +8,7 @@
 //! | `builder` | a thread that plans and builds |
 //! | `trials` | which is faster, the program's command buffer or the layer's |
 //! | `worth`, `attention` | whether all of this is worth what it costs; looks away if not |
+//! | `kept` | command buffers of the layer's that are not in use |
 //! | `write` | commands again, with fused dispatches in place of some |
 //! | `report` | what was done |
 //!
@@ -28,6 +29,8 @@ use ash::vk::{self, Handle};
 pub(crate) use attention::passes;
 use attention::{Followed, book};
 use device::Fuser;
+use kept::idle;
+pub(crate) use kept::{Stand, give_back, stood_for};
 use lists::State;
 use plans::Step;
 use runs::{Piece, Run};
@@ -37,7 +40,7 @@ use std::sync::{
 };
 use std::time::{Duration, Instant};
 use trials::{Side, Trial};
-use vkfuse::{Buffer, RawBuffer, Recorded, UserBuffer};
+use vkfuse::{Buffer, RawBuffer, UserBuffer};
 use worth::Outcome;
 use write::{Placed, Writer};
 
@@ -45,6 +48,7 @@ mod attention;
 mod builder;
 mod chains;
 pub(crate) mod device;
+mod kept;
 mod lists;
 mod plans;
 mod report;
@@ -92,19 +96,6 @@ extern "C" fn at_end() {
         }
     });
     drop(done);
-}
-
-/// A command buffer that stands for one of the program's.
-pub(crate) struct Stand {
-    family: u32,
-    pool: vk::CommandPool,
-    buffer: vk::CommandBuffer,
-    /// `Objects::version` when it was written.
-    version: u64,
-    before: u64,
-    after: u64,
-    trial: Option<Arc<Mutex<Trial>>>,
-    _recorded: Vec<Recorded>,
 }
 
 /// What a batch is submitted with: which of the program's command buffers each is, or is in place of, if any.
@@ -286,6 +277,12 @@ fn stand(
         let own = (stand.buffer, stand.before, stand.after);
         return turn(device, fuser, queue, (stand.trial.as_ref(), start, followed), |_| Ok(own));
     }
+    let (family, _) = chain::queue(device, queue);
+    if let Some(stand) = fuser.kept.take(&recording, family, &objects) {
+        let (own, trial) = ((stand.buffer, stand.before, stand.after), stand.trial.clone());
+        hold(device, &mut recording, stand);
+        return turn(device, fuser, queue, (trial.as_ref(), start, followed), |_| Ok(own));
+    }
     let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
     reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
     if runs.is_empty() {
@@ -361,13 +358,18 @@ fn stand(
         let mut stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
         stand.trial = trial.clone();
         let done = (stand.buffer, stand.before, stand.after);
-        if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
-            // It may be submitted again, so it is not pending.
-            give_back(device, std::mem::take(&mut recording.stands));
-        }
-        recording.stands.push(stand);
+        hold(device, &mut recording, stand);
         Ok(done)
     })
+}
+
+/// Another one stands for a command buffer.
+fn hold(device: &Device, recording: &mut Recording, stand: Stand) {
+    if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
+        // It may be submitted again, so it is not pending.
+        give_back(device, std::mem::take(&mut recording.stands));
+    }
+    recording.stands.push(stand);
 }
 
 const BUILDING: &str = "it is being built";
@@ -471,8 +473,8 @@ fn written(
     (clusters, saved): (&[Placed<'_>], u64),
 ) -> Result<Stand, String> {
     let (pool, to) = idle(device, fuser, family)?;
-    let usage = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT | vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
-    let info = vk::CommandBufferBeginInfo::default().flags(recording.usage & usage);
+    // It may be submitted again where the program's may not: when the program records the same.
+    let info = vk::CommandBufferBeginInfo::default().flags(recording.usage & kept::USAGE);
     let mut writer = Writer { device, to, ops: &recording.ops, recorded: Vec::new() };
     // SAFETY: the command buffer is not in use; objects are locked, so what commands refer to is alive.
     let done = unsafe {
@@ -494,6 +496,9 @@ fn written(
         pool,
         buffer: to,
         version: objects.version,
+        layouts_gone: objects.layouts_gone,
+        usage: recording.usage & kept::USAGE,
+        of: Vec::new(),
         before,
         after: before - saved,
         trial: None,
@@ -504,45 +509,6 @@ fn written(
         Err(why) => {
             give_back(device, vec![stand]);
             Err(why)
-        }
-    }
-}
-
-/// An empty command buffer.
-fn idle(device: &Device, fuser: &Fuser, family: u32) -> Result<(vk::CommandPool, vk::CommandBuffer), String> {
-    let mut idle = lock(&fuser.idle);
-    if let Some(place) = idle.iter().position(|(of, ..)| *of == family) {
-        let (_, pool, buffer) = idle.swap_remove(place);
-        return Ok((pool, buffer));
-    }
-    drop(idle);
-    let own = &device.own;
-    let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-    // SAFETY: the device is alive; only the thread that has taken the pool uses it.
-    unsafe {
-        let pool = own.create_command_pool(&info, None).map_err(|error| error.to_string())?;
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-        let made = own.allocate_command_buffers(&info).ok().and_then(|made| made.first().copied());
-        match made.filter(|buffer| device.adopt(*buffer).is_some()) {
-            Some(buffer) => Ok((pool, buffer)),
-            None => {
-                own.destroy_command_pool(pool, None);
-                Err("no command buffer".to_owned())
-            }
-        }
-    }
-}
-
-/// Takes command buffers back that are not in use any more.
-pub(crate) fn give_back(device: &Device, stands: Vec<Stand>) {
-    let Ok(fuser) = &device.fuser else { return };
-    for stand in stands {
-        // SAFETY: the command buffer is not pending (the caller's promise), and its pool is its own.
-        let reset = unsafe { device.own.reset_command_pool(stand.pool, vk::CommandPoolResetFlags::empty()) };
-        match reset {
-            Ok(()) => lock(&fuser.idle).push((stand.family, stand.pool, stand.buffer)),
-            // SAFETY: the same.
-            Err(_) => unsafe { device.own.destroy_command_pool(stand.pool, None) },
         }
     }
 }
@@ -561,6 +527,7 @@ pub(crate) fn device_gone(device: &Arc<Device>) {
     let Ok(fuser) = &device.fuser else { return };
     fuser.builder.end(None);
     chain::drop_command_buffers(|_, buffer| Arc::ptr_eq(&buffer.device, device));
+    give_back(device, fuser.kept.all());
     for (_, pool, _) in std::mem::take(&mut *lock(&fuser.idle)) {
         // SAFETY: no command buffer of the device is pending.
         unsafe { device.own.destroy_command_pool(pool, None) };

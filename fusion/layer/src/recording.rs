@@ -114,7 +114,7 @@ pub(crate) enum Op {
 }
 
 /// What debuggers are shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Label {
     Begin(CString, [f32; 4]),
     Insert(CString, [f32; 4]),
@@ -181,15 +181,52 @@ impl CommandBuffer {
     /// Forgets what was recorded. The room for it stays.
     pub(crate) fn clear(&self) {
         let mut recording = lock(&self.recording);
-        recording.ops.clear();
         (recording.resolved, recording.is_unfit_at, recording.is_whole) = (None, None, false);
-        let stands = std::mem::take(&mut recording.stands);
-        drop(recording);
+        let mut stands = std::mem::take(&mut recording.stands);
         if stands.is_empty() {
+            recording.ops.clear();
             return;
         }
+        if let [stand] = &mut stands[..] {
+            let room = Vec::with_capacity(recording.ops.len());
+            crate::fuse::stood_for(stand, std::mem::replace(&mut recording.ops, room));
+        }
+        recording.ops.clear();
+        drop(recording);
         // None of them is pending: this would be, too.
         crate::fuse::give_back(&self.device, stands);
+    }
+}
+
+impl Op {
+    /// Whether it is the same call with the same handles, none of them of an object that nothing is known of.
+    pub(crate) fn is_like(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Pipeline(a), Op::Pipeline(b)) => a == b,
+            (
+                Op::Sets { layout, first, sets, dynamic },
+                Op::Sets { layout: of, first: at, sets: those, dynamic: offsets },
+            ) => (layout, first, sets, dynamic) == (of, at, those, offsets),
+            (
+                Op::Push { layout, stages, offset, bytes },
+                Op::Push { layout: of, stages: by, offset: at, bytes: those },
+            ) => (layout, stages, offset, bytes) == (of, by, at, those),
+            (Op::PushSet { layout, set, writes }, Op::PushSet { layout: of, set: at, writes: those }) => {
+                (layout, set, writes) == (of, at, those)
+            }
+            (Op::Dispatch { base, groups }, Op::Dispatch { base: from, groups: count }) => {
+                (base, groups) == (from, count)
+            }
+            (Op::Indirect(a), Op::Indirect(b)) => a == b,
+            (Op::Copy { from, to, regions }, Op::Copy { from: a, to: b, regions: those }) => {
+                (from, to, regions) == (a, b, those)
+            }
+            (Op::Fill { to, value }, Op::Fill { to: at, value: with }) => (to, value) == (at, with),
+            (Op::Update { to, bytes }, Op::Update { to: at, bytes: those }) => (to, bytes) == (at, those),
+            (Op::Barrier(a), Op::Barrier(b)) => a.is_like(b),
+            (Op::Label(a), Op::Label(b)) => a == b,
+            _ => false,
+        }
     }
 }
 

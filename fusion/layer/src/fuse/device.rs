@@ -9,6 +9,7 @@
 
 use super::builder::Builder;
 use super::chains::Chain;
+use super::kept::Kept;
 use super::lists::Lists;
 use super::trials::Trials;
 use super::worth::Account;
@@ -43,6 +44,8 @@ pub(crate) struct Fuser {
     pub(super) periods: Vec<f32>,
     /// The program's buffers as the engine has them: the number of the buffer, where in it, how many bytes.
     pub(super) imports: Mutex<HashMap<(u64, u64, u64), Buffer<u8>>>,
+    /// Command buffers that may stand for something again.
+    pub(super) kept: Kept,
     /// Command buffers with nothing in them, each with a pool of its own, by family.
     pub(super) idle: Mutex<Vec<(u32, vk::CommandPool, vk::CommandBuffer)>>,
     /// Keeps the engine from a queue while the program uses it.
@@ -178,6 +181,7 @@ impl Fuser {
             account: Mutex::new(Account::new(Instant::now())),
             periods: with.periods.clone(),
             imports: Mutex::default(),
+            kept: Kept::default(),
             idle: Mutex::default(),
             lock,
         })
