@@ -279,6 +279,7 @@ fn stand(
     }
     let (family, _) = chain::queue(device, queue);
     if let Some(stand) = fuser.kept.take(&recording, family, &objects) {
+        report::again();
         let (own, trial) = ((stand.buffer, stand.before, stand.after), stand.trial.clone());
         hold(device, &mut recording, stand);
         return turn(device, fuser, queue, (trial.as_ref(), start, followed), |_| Ok(own));

@@ -223,7 +223,7 @@ impl Op {
             }
             (Op::Fill { to, value }, Op::Fill { to: at, value: with }) => (to, value) == (at, with),
             (Op::Update { to, bytes }, Op::Update { to: at, bytes: those }) => (to, bytes) == (at, those),
-            (Op::Barrier(a), Op::Barrier(b)) => a.is_like(b),
+            (Op::Barrier(a), Op::Barrier(b)) => a.is_same(b),
             (Op::Label(a), Op::Label(b)) => a == b,
             _ => false,
         }
@@ -234,14 +234,26 @@ impl Barriers {
     /// Whether these are the same barriers, none of them of buffers or images.
     pub(crate) fn is_like(&self, other: &Barriers) -> bool {
         let plain = |one: &Barriers| one.buffers.is_empty() && one.images == 0 && !one.is_extended;
+        plain(self) && plain(other) && self.is_same(other)
+    }
+
+    /// Whether these are the same barriers, none of them of images, and all that was said of them is known.
+    fn is_same(&self, other: &Barriers) -> bool {
+        let known = |one: &Barriers| one.images == 0 && !one.is_extended;
         let memory = |one: &vk::MemoryBarrier2<'_>| {
             (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask)
         };
-        plain(self)
-            && plain(other)
+        let buffer = |one: &vk::BufferMemoryBarrier2<'_>| {
+            let masks = (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask);
+            let families = (one.src_queue_family_index, one.dst_queue_family_index);
+            (masks, families, (one.buffer, one.offset, one.size))
+        };
+        known(self)
+            && known(other)
             && self.stages == other.stages
             && self.flags == other.flags
             && self.memory.iter().map(memory).eq(other.memory.iter().map(memory))
+            && self.buffers.iter().map(buffer).eq(other.buffers.iter().map(buffer))
     }
 }
 
@@ -416,4 +428,88 @@ fn args(objects: &Objects, state: &State, parts: &mut Vec<Part>) -> Vec<Arg> {
         }
     }
     args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ash::vk::Handle;
+
+    #[test]
+    fn the_same_call_is_one_with_the_same_handles_and_values() {
+        let layout = vk::PipelineLayout::from_raw(1);
+        let (one, other) = (vk::Buffer::from_raw(2), vk::Buffer::from_raw(3));
+        let push = |offset, byte: u8| Op::Push {
+            layout,
+            stages: vk::ShaderStageFlags::COMPUTE,
+            offset,
+            bytes: vec![byte; 4].into(),
+        };
+        let pushed = |buffer, offset| {
+            let kind = vk::DescriptorType::STORAGE_BUFFER;
+            let descriptor = Descriptor::Buffer { kind, buffer, offset, range: 4 };
+            Op::PushSet { layout, set: 0, writes: Arc::new([((0, 0), descriptor)].into()) }
+        };
+        let sets = |first, offset| {
+            let sets = vec![vk::DescriptorSet::from_raw(4)].into();
+            Op::Sets { layout, first, sets, dynamic: [offset].into() }
+        };
+        let barrier = |access, buffer, images| {
+            let memory = vk::MemoryBarrier2::default().src_access_mask(access);
+            let buffers = vec![vk::BufferMemoryBarrier2::default().buffer(buffer)];
+            Op::Barrier(Arc::new(Barriers {
+                memory: vec![memory].into(),
+                buffers,
+                images,
+                ..Barriers::default()
+            }))
+        };
+        let (read, write) = (vk::AccessFlags2::SHADER_READ, vk::AccessFlags2::SHADER_WRITE);
+        let part = |offset| Part { buffer: one, offset, len: 4 };
+        let calls = || {
+            let copy = |to, len| Op::Copy { from: one, to, regions: [(0, 0, len)].into() };
+            let update = |byte: u8| Op::Update { to: part(0), bytes: vec![byte; 4].into() };
+            vec![
+                Op::Pipeline(vk::Pipeline::from_raw(5)),
+                Op::Pipeline(vk::Pipeline::from_raw(6)),
+                sets(0, 0),
+                sets(1, 0),
+                sets(0, 256),
+                push(0, 1),
+                push(4, 1),
+                push(0, 2),
+                pushed(one, 0),
+                pushed(other, 0),
+                pushed(one, 4),
+                Op::Dispatch { base: [0; 3], groups: [1; 3] },
+                Op::Dispatch { base: [1; 3], groups: [1; 3] },
+                Op::Dispatch { base: [0; 3], groups: [2, 1, 1] },
+                Op::Indirect(part(0)),
+                Op::Indirect(part(4)),
+                copy(other, 4),
+                copy(one, 4),
+                copy(other, 8),
+                Op::Fill { to: part(0), value: 0 },
+                Op::Fill { to: part(4), value: 0 },
+                Op::Fill { to: part(0), value: 1 },
+                update(1),
+                update(2),
+                barrier(read, one, 0),
+                barrier(write, one, 0),
+                barrier(read, other, 0),
+                Op::Label(Box::new(Label::End)),
+                Op::Label(Box::new(Label::Begin(c"name".to_owned(), [0.0; 4]))),
+            ]
+        };
+        let (these, those) = (calls(), calls());
+        for (number, call) in these.iter().enumerate() {
+            let same: Vec<usize> = (0..those.len()).filter(|at| call.is_like(&those[*at])).collect();
+            assert_eq!(same, [number]);
+        }
+        // Nothing is known of what these name.
+        let images = barrier(read, one, 1);
+        let event =
+            Op::Event { event: vk::Event::null(), stages: vk::PipelineStageFlags::HOST, is_set: true };
+        assert!(!images.is_like(&images) && !event.is_like(&event.clone()));
+    }
 }

@@ -26,6 +26,8 @@ struct Counts {
 static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
 /// Command buffers that were passed on unseen.
 static PASSED: AtomicU64 = AtomicU64::new(0);
+/// Command buffers of the layer's that stood for the same commands before.
+static AGAIN: AtomicU64 = AtomicU64::new(0);
 
 fn count(with: impl FnOnce(&mut Counts)) {
     with(lock(&COUNTS).get_or_insert_default());
@@ -42,6 +44,11 @@ pub(super) fn kept(why: &str) {
 /// Command buffers were submitted that were not looked at.
 pub(super) fn passed(buffers: u64) {
     PASSED.fetch_add(buffers, Ordering::Relaxed);
+}
+
+/// A command buffer of the layer's stands for the same commands as before.
+pub(super) fn again() {
+    AGAIN.fetch_add(1, Ordering::Relaxed);
 }
 
 /// The layer looks away.
@@ -94,6 +101,9 @@ pub(super) fn print() {
     let unseen = "command buffer: not looked at, for it would gain nothing".to_owned();
     let mut ranked: Vec<(&String, &u64)> = reasons.iter().collect();
     ranked.extend((passed > 0).then_some((&unseen, &passed)));
+    let as_before = "command buffer: the same as before, and so is what stands for it".to_owned();
+    let again = AGAIN.load(Ordering::Relaxed);
+    ranked.extend((again > 0).then_some((&as_before, &again)));
     ranked.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (reason, count) in ranked.into_iter().take(20) {
         let _ = writeln!(text, "vkfuse: {count:>6}  {reason}");

@@ -130,17 +130,23 @@ fn is_compute(stages: vk::ShaderStageFlags) -> bool {
     stages.contains(vk::ShaderStageFlags::COMPUTE)
 }
 
-/// Changes what was pushed as a set.
+/// Changes what was pushed as a set, which has this layout.
 fn push_set(
     buffer: &CommandBuffer,
-    layout: vk::PipelineLayout,
-    set: u32,
+    (layout, set, of_set): (vk::PipelineLayout, u32, Arc<descriptors::Layout>),
     change: impl FnOnce(&mut descriptors::Contents, &descriptors::Layout),
 ) {
-    let of_set = lock(&buffer.device.objects).set_layout(layout, set);
     let mut writes = descriptors::Contents::new();
     change(&mut writes, &of_set);
     buffer.record(Op::PushSet { layout, set, writes: Arc::new(writes) });
+}
+
+fn layout_of(
+    buffer: &CommandBuffer,
+    layout: vk::PipelineLayout,
+    set: u32,
+) -> (vk::PipelineLayout, u32, Arc<descriptors::Layout>) {
+    (layout, set, lock(&buffer.device.objects).set_layout(layout, set))
 }
 
 unsafe fn push_template(
@@ -151,11 +157,12 @@ unsafe fn push_template(
     set: u32,
     data: *const c_void,
 ) {
-    // Kept as its entries, for what follows takes the lock again.
-    let template =
-        lock(&buffer.device.objects).templates.get(&template).map(|it| descriptors::Template(it.0.clone()));
+    // What follows takes the lock again.
+    let objects = lock(&buffer.device.objects);
+    let (template, of_set) = (objects.templates.get(&template).cloned(), objects.set_layout(layout, set));
+    drop(objects);
     let Some(template) = template else { return };
-    push_set(buffer, layout, set, |contents, layout| template.apply(call, contents, layout, data));
+    push_set(buffer, (layout, set, of_set), |contents, layout| template.apply(call, contents, layout, data));
 }
 
 /// `vkCmdPipelineBarrier`.
@@ -270,7 +277,7 @@ command! {
         writes: *const vk::WriteDescriptorSet<'_>
     ) |known| {
         if point == COMPUTE {
-            push_set(known, layout, set, |contents, layout| {
+            push_set(known, layout_of(known, layout, set), |contents, layout| {
                 for write in slice(writes, count) {
                     descriptors::write("vkCmdPushDescriptorSet", contents, layout, write);
                 }
@@ -280,7 +287,7 @@ command! {
     "vkCmdPushDescriptorSet2" cmd_push_descriptor_set2(info: *const vk::PushDescriptorSetInfoKHR<'_>) |known| {
         let info = &*info;
         if is_compute(info.stage_flags) {
-            push_set(known, info.layout, info.set, |contents, layout| {
+            push_set(known, layout_of(known, info.layout, info.set), |contents, layout| {
                 for write in slice(info.p_descriptor_writes, info.descriptor_write_count) {
                     descriptors::write("vkCmdPushDescriptorSet2", contents, layout, write);
                 }

@@ -127,7 +127,7 @@ pub(super) unsafe extern "system" fn create_descriptor_update_template(
         device.create_descriptor_update_template(info, allocator, template),
         |known| {
             let entries = slice((*info).p_descriptor_update_entries, (*info).descriptor_update_entry_count);
-            lock(&known.objects).templates.insert(*template, Template(entries.to_vec()));
+            lock(&known.objects).templates.insert(*template, Template(entries.into()));
         }
     )
 }

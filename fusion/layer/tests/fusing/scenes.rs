@@ -88,8 +88,8 @@ impl Chain {
 pub(crate) type Scene = (&'static str, fn(&Rig), bool);
 
 pub(crate) const SCENES: [Scene; 16] = [
-    ("one command buffer again and again", reusable, true),
-    ("a pool that is reset", reset, true),
+    ("one command buffer, many times", reusable, true),
+    ("a pool that is reset, and the same again", reset, true),
     ("descriptors that change", changed, true),
     ("pushed descriptors", pushed, true),
     ("dynamic offsets", dynamic, true),
