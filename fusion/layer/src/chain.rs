@@ -193,7 +193,7 @@ pub(crate) fn command_buffer(handle: vk::CommandBuffer) -> Option<Arc<CommandBuf
     found
 }
 
-/// One of so many commands is timed: a number that no loop of a program has.
+/// Each command with a multiple of this number is timed: one that the loops of programs have not.
 const SAMPLE: u32 = 37;
 
 thread_local!(static COMMANDS: Cell<u32> = const { Cell::new(0) });

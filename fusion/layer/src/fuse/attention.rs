@@ -8,7 +8,7 @@ use crate::sink::{is_stopped, lock, noted};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Whether a submission of so many command buffers is passed on as it is, of a device that was not followed so far.
+/// Whether a submission is passed on as it is, of a device that was not followed so far; it has `count` command buffers.
 pub(crate) fn passes(device: &Device, count: impl FnOnce() -> u64) -> bool {
     if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
         return true;

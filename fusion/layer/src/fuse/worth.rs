@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Time for trials.
 const ALLOWANCE: Duration = Duration::from_millis(50);
-/// The part of the program's time that may be taken: one of so many.
+/// The part of the program's time that may be taken: this is its denominator.
 const PART: u32 = 100;
 /// Submissions in which nothing happens until the layer looks away: where nothing is known to be fused, where something is on trial, where
 /// something was fused, and where what was seen is being built.
