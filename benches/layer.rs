@@ -1,9 +1,11 @@
 //! What the layers cost a program: recording 1,000 dispatches into a command buffer and submitting it, without one, with the one that
-//! captures, and with the one that fuses where there is nothing to fuse.
+//! captures, and with the one that fuses where there is nothing to fuse: while it looks, and once it looks away.
 //!
 //! `cargo bench --bench layer`. Each is a process of its own, for the loader loads layers once. They are run in turns, and the
-//! medians of all rounds are printed.
+//! medians of their least rounds are printed. Then the same without the loader on a device that does nothing.
 #![allow(unsafe_code)] // Plain use of Vulkan on one device.
+
+mod nothing;
 
 use ash::vk;
 use std::path::Path;
@@ -11,16 +13,26 @@ use std::process::Command;
 use std::time::Instant;
 
 const DISPATCHES: usize = 1000;
-const ROUNDS: usize = 20;
+/// Rounds in all; those at first, in which the layer looks; those at the end.
+const ROUNDS: usize = 120;
+const FIRST: usize = 4;
+const LAST: usize = 40;
 const TURNS: usize = 5;
 
-/// Set in a process that measures.
+/// Set in a process that measures: `nothing`, or `loader`.
 const MEASURES: &str = "VKFUSE_BENCH_MEASURES";
 
+/// Microseconds to record, and from `vkQueueSubmit` to the end of the wait for it; the least of the first rounds, and of the last.
+type Times = [f64; 4];
+
 fn main() {
-    if std::env::var_os(MEASURES).is_some() {
-        let [record, submit] = measure();
-        println!("{record} {submit}");
+    if let Ok(how) = std::env::var(MEASURES) {
+        let layer = std::env::var("VK_INSTANCE_LAYERS").ok();
+        let (device, kind) = match how.as_str() {
+            "nothing" => (nothing::device(layer.and_then(|layer| entry(&layer))), 0),
+            _ => through_the_loader(),
+        };
+        println!("{}", measure(&device, kind).map(|time| time.to_string()).join(" "));
         return;
     }
     let own = std::env::current_exe().expect("this program");
@@ -31,42 +43,63 @@ fn main() {
         let text = text.replace("./libvkfuse_layer.so", &library.display().to_string());
         std::fs::write(folder.join(format!("{name}.json")), text).expect("it is written");
     }
-    let layers = [None, Some(vkfuse_layer::NAME), Some(vkfuse_layer::FUSE_NAME)];
+    for how in ["loader", "nothing"] {
+        print(how, &measured(&own, &folder, how));
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+const LAYERS: [Option<&str>; 3] = [None, Some(vkfuse_layer::NAME), Some(vkfuse_layer::FUSE_NAME)];
+
+fn entry(layer: &str) -> Option<nothing::Negotiate> {
+    match layer {
+        vkfuse_layer::NAME => Some(vkfuse_layer::vkNegotiateLoaderLayerInterfaceVersion),
+        vkfuse_layer::FUSE_NAME => Some(vkfuse_layer::vkfuseNegotiateFuse),
+        _ => None,
+    }
+}
+
+/// Runs this program under each layer by turns.
+fn measured(own: &Path, folder: &Path, how: &str) -> [Vec<Times>; 3] {
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
-    for turn in 0..layers.len() * TURNS {
-        let which = turn % layers.len();
-        let mut command = Command::new(&own);
-        command.env(MEASURES, "1").env_remove("VK_INSTANCE_LAYERS");
-        if let Some(layer) = layers[which] {
-            command.env("VK_ADD_LAYER_PATH", &folder).env("VK_INSTANCE_LAYERS", layer);
+    for turn in 0..LAYERS.len() * TURNS {
+        let which = turn % LAYERS.len();
+        let mut command = Command::new(own);
+        command.env(MEASURES, how).env_remove("VK_INSTANCE_LAYERS");
+        if let Some(layer) = LAYERS[which] {
+            command.env("VK_ADD_LAYER_PATH", folder).env("VK_INSTANCE_LAYERS", layer);
             command.env(vkfuse_layer::FOLDER, folder.join("capture"));
         }
         let output = command.output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        assert_eq!(times.len(), 2, "{text}{}", String::from_utf8_lossy(&output.stderr));
-        found[which].push(times);
+        let times = Times::try_from(times);
+        found[which]
+            .push(times.unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))));
     }
-    let median = |side: &[Vec<f64>], which: usize| {
-        let mut times: Vec<f64> = side.iter().map(|times| times[which]).collect();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    println!("{DISPATCHES} dispatches, µs    without           capture              fuse");
-    for (which, what) in ["recording", "submission"].iter().enumerate() {
-        let [without, capture, fuse] = [0, 1, 2].map(|side| median(&found[side], which));
-        let more = |with: f64| format!("{with:>9.1} {:+6.1} %", 100.0 * (with / without - 1.0));
-        println!("{what:<22} {without:>9.1} {} {}", more(capture), more(fuse));
-    }
-    let _ = std::fs::remove_dir_all(folder);
+    found
 }
 
-/// Microseconds to record, and from `vkQueueSubmit` to the end of the wait for it; medians.
-fn measure() -> [f64; 2] {
-    let bytes =
-        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/chain/mul.spv")).expect("a kernel");
-    let word = |word: &[u8]| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-    let code: Vec<u32> = bytes.chunks_exact(4).map(word).collect();
+fn print(how: &str, found: &[Vec<Times>; 3]) {
+    let of = |side: usize, which: usize| median(found[side].iter().map(|times| times[which]).collect());
+    println!(
+        "{how:<10} {DISPATCHES} dispatches, µs  without          capture            fuse, first             fuse"
+    );
+    for (which, what) in ["recording", "submission"].iter().enumerate() {
+        let without = of(0, which + 2);
+        let more = |with: f64| format!("{with:>8.1} {:+8.1} %", 100.0 * (with / without - 1.0));
+        let fuse = [of(2, which), of(2, which + 2)].map(more);
+        println!("{what:<25} {without:>8.1} {} {} {}", more(of(1, which + 2)), fuse[0], fuse[1]);
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// A device of the loader's first driver, and a kind of memory that the host sees.
+fn through_the_loader() -> (ash::Device, u32) {
     // SAFETY: plain use of Vulkan; the process ends behind it.
     unsafe {
         let entry = ash::Entry::load().expect("the loader");
@@ -82,11 +115,24 @@ fn measure() -> [f64; 2] {
         let visible = { kinds.iter() }
             .position(|kind| kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE))
             .expect("memory that the host sees");
+        // The functions of a library that is gone would not be there.
+        std::mem::forget(entry);
+        (device, visible as u32)
+    }
+}
+
+fn measure(device: &ash::Device, kind: u32) -> Times {
+    let bytes =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../shaders/chain/mul.spv")).expect("a kernel");
+    let word = |word: &[u8]| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+    let code: Vec<u32> = bytes.chunks_exact(4).map(word).collect();
+    // SAFETY: plain use of Vulkan; the process ends behind it.
+    unsafe {
         let info = vk::BufferCreateInfo::default().size(1024).usage(vk::BufferUsageFlags::STORAGE_BUFFER);
         let buffer = device.create_buffer(&info, None).unwrap();
         let needs = device.get_buffer_memory_requirements(buffer);
         let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory = device.allocate_memory(&info.memory_type_index(visible as u32), None).unwrap();
+        let memory = device.allocate_memory(&info.memory_type_index(kind), None).unwrap();
         device.bind_buffer_memory(buffer, memory, 0).unwrap();
         let bindings = [0, 1, 2].map(|binding| {
             let one = vk::DescriptorSetLayoutBinding::default().binding(binding).descriptor_count(1);
@@ -149,9 +195,8 @@ fn measure() -> [f64; 2] {
             device.queue_wait_idle(queue).unwrap();
             submits.push(start.elapsed().as_secs_f64() * 1e6);
         }
-        [records, submits].map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        })
+        let [first, last] = [0..FIRST, ROUNDS - LAST..ROUNDS];
+        [(&records, &first), (&submits, &first), (&records, &last), (&submits, &last)]
+            .map(|(times, rounds)| times[rounds.clone()].iter().copied().fold(f64::INFINITY, f64::min))
     }
 }

@@ -8,6 +8,7 @@ use crate::fuse::{
     self,
     device::{self, Fuser},
 };
+use crate::gate::Gate;
 use crate::hooks::{self, Next};
 use crate::objects::Objects;
 use crate::recording::CommandBuffer;
@@ -15,11 +16,12 @@ use crate::role;
 use crate::sink::{self, lock, noted};
 use crate::trace::{Contents, Event};
 use ash::vk::{self, Handle};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 type GetInstanceProcAddr = vk::PFN_vkGetInstanceProcAddr;
 type GetDeviceProcAddr = vk::PFN_vkGetDeviceProcAddr;
@@ -115,7 +117,9 @@ pub(crate) struct Instance {
 /// A device of the program.
 pub(crate) struct Device {
     /// The functions of the next layer that are intercepted.
-    pub(crate) next: Next,
+    pub(crate) next: &'static Next,
+    /// Whether its calls are followed.
+    pub(crate) gate: &'static Gate,
     /// The functions of the next layer that the layer calls for itself.
     pub(crate) own: ash::Device,
     pub(crate) device_proc: GetDeviceProcAddr,
@@ -187,6 +191,38 @@ pub(crate) fn command_buffer(handle: vk::CommandBuffer) -> Option<Arc<CommandBuf
         latest.map(|mut latest| std::mem::replace(&mut *latest, (changes, handle, found.clone())))
     });
     found
+}
+
+/// Each command with a multiple of this number is timed: one that the loops of programs have not.
+const SAMPLE: u32 = 37;
+
+thread_local!(static COMMANDS: Cell<u32> = const { Cell::new(0) });
+
+/// Does what follows a call on a command buffer, and notes how long that takes.
+pub(crate) fn follow(handle: vk::CommandBuffer, work: impl FnOnce(&CommandBuffer)) {
+    let count = COMMANDS.try_with(|count| count.replace(count.get().wrapping_add(1))).unwrap_or(1);
+    let start = (count.is_multiple_of(SAMPLE) && role::fuses()).then(Instant::now);
+    let work = |buffer: &CommandBuffer| {
+        work(buffer);
+        if let Some(start) = start {
+            lock(&buffer.recording).spent += start.elapsed() * SAMPLE;
+        }
+    };
+    let mut work = Some(work);
+    let changes = CHANGES.load(Ordering::Acquire);
+    let _ = LATEST.try_with(|latest| {
+        if let Ok(latest) = latest.try_borrow()
+            && (latest.0, latest.1) == (changes, handle)
+            && let (Some(buffer), Some(work)) = (&latest.2, work.take())
+        {
+            work(buffer);
+        }
+    });
+    if let Some(work) = work
+        && let Some(buffer) = command_buffer(handle)
+    {
+        work(&buffer);
+    }
 }
 
 pub(crate) fn add_command_buffers(buffers: impl Iterator<Item = (vk::CommandBuffer, Arc<CommandBuffer>)>) {
@@ -416,8 +452,13 @@ unsafe extern "system" fn create_device(
         // `content` is the function itself.
         std::mem::transmute::<*mut c_void, Option<SetLoaderData>>((*callback).content)
     });
+    let gate = Gate::new(key(handle.as_raw()), Next::load(load));
+    if role::fuses() && fuser.is_err() {
+        gate.close();
+    }
     let known = Arc::new(Device {
-        next: Next::load(load),
+        next: &gate.next,
+        gate,
         own: ash::Device::load_with(load, handle),
         device_proc,
         set_loader_data,
@@ -468,6 +509,7 @@ pub(crate) unsafe extern "system" fn destroy_device(
         gone.collect::<Vec<_>>()
     });
     CHANGES.fetch_add(1, Ordering::Release);
+    known.gate.end();
     drop(gone);
     if let Some(next) = known.next.destroy_device {
         next(device, allocator);

@@ -21,7 +21,7 @@ pub(crate) struct Layout {
 }
 
 /// What is in one place of a set.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Descriptor {
     Buffer { kind: vk::DescriptorType, buffer: vk::Buffer, offset: u64, range: u64 },
     Other(vk::DescriptorType),
@@ -38,7 +38,8 @@ pub(crate) struct Set {
 }
 
 /// A template, as its entries were given.
-pub(crate) struct Template(pub(crate) Vec<vk::DescriptorUpdateTemplateEntry>);
+#[derive(Clone)]
+pub(crate) struct Template(pub(crate) Arc<[vk::DescriptorUpdateTemplateEntry]>);
 
 impl Layout {
     pub(crate) unsafe fn of(info: &vk::DescriptorSetLayoutCreateInfo<'_>) -> Layout {
@@ -161,7 +162,7 @@ pub(crate) fn copy(
 impl Template {
     /// Writes the descriptors that are at `data`.
     pub(crate) unsafe fn apply(&self, call: &str, set: &mut Contents, layout: &Layout, data: *const c_void) {
-        for entry in &self.0 {
+        for entry in &*self.0 {
             let kind = entry.descriptor_type;
             if is_inline(call, kind) {
                 set.insert((entry.dst_binding, 0), Descriptor::Other(kind));

@@ -7,6 +7,8 @@
 //! | `lists`, `plans` | what became of each list; what the engine makes of it |
 //! | `builder` | a thread that plans and builds |
 //! | `trials` | which is faster, the program's command buffer or the layer's |
+//! | `worth`, `attention` | whether all of this is worth what it costs; looks away if not |
+//! | `kept` | command buffers of the layer's that are not in use |
 //! | `write` | commands again, with fused dispatches in place of some |
 //! | `report` | what was done |
 //!
@@ -24,7 +26,11 @@ use crate::recording::{CommandBuffer, Recording};
 use crate::sink::{is_stopped, lock};
 use crate::submission::Given;
 use ash::vk::{self, Handle};
+pub(crate) use attention::passes;
+use attention::{Followed, book};
 use device::Fuser;
+use kept::idle;
+pub(crate) use kept::{Stand, give_back, stood_for};
 use lists::State;
 use plans::Step;
 use runs::{Piece, Run};
@@ -34,17 +40,21 @@ use std::sync::{
 };
 use std::time::{Duration, Instant};
 use trials::{Side, Trial};
-use vkfuse::{Buffer, RawBuffer, Recorded, UserBuffer};
+use vkfuse::{Buffer, RawBuffer, UserBuffer};
+use worth::Outcome;
 use write::{Placed, Writer};
 
+mod attention;
 mod builder;
 mod chains;
 pub(crate) mod device;
+mod kept;
 mod lists;
 mod plans;
 mod report;
 mod runs;
 mod trials;
+pub(crate) mod worth;
 mod write;
 
 /// Words of the variable.
@@ -86,19 +96,6 @@ extern "C" fn at_end() {
         }
     });
     drop(done);
-}
-
-/// A command buffer that stands for one of the program's.
-pub(crate) struct Stand {
-    family: u32,
-    pool: vk::CommandPool,
-    buffer: vk::CommandBuffer,
-    /// `Objects::version` when it was written.
-    version: u64,
-    before: u64,
-    after: u64,
-    trial: Option<Arc<Mutex<Trial>>>,
-    _recorded: Vec<Recorded>,
 }
 
 /// What a batch is submitted with: which of the program's command buffers each is, or is in place of, if any.
@@ -154,20 +151,25 @@ pub(crate) unsafe fn problem(
     None
 }
 
-/// Makes command buffers that stand for those of a submission; `None` if all go through as they are.
-pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
-    if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
-        return None;
-    }
+/// Has the report written at the end.
+fn at_end_once() {
     static AT_END: Once = Once::new();
     AT_END.call_once(|| {
         // SAFETY: the function is of this library, which is never unloaded. Where it is not taken there is no report.
         let _ = unsafe { atexit(at_end) };
     });
+}
+
+/// Makes command buffers that stand for those of a submission; `None` if all go through as they are.
+pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) -> Option<Vec<Batch>> {
+    if is_stopped() || IS_OVER.load(Ordering::Relaxed) {
+        return None;
+    }
+    at_end_once();
     let fuser = match &device.fuser {
         Ok(fuser) => fuser,
         Err(why) => {
-            report::kept(why);
+            given.iter().flat_map(|batch| &batch.buffers).for_each(|_| report::kept(why));
             return None;
         }
     };
@@ -176,8 +178,12 @@ pub(crate) fn submit(device: &Arc<Device>, queue: vk::Queue, given: &[Given]) ->
     for batch in given {
         let mut buffers = Batch::with_capacity(batch.buffers.len());
         for (number, buffer) in batch.buffers.iter().enumerate() {
+            let start = Instant::now();
+            let mut followed = Followed { outcome: Outcome::Nothing, recording: Duration::ZERO };
             let known = chain::command_buffer(*buffer).filter(|_| batch.is_plain);
-            let stands = known.map_or(Ok(None), |known| stand(device, fuser, queue, &known));
+            let stands =
+                known.map_or(Ok(None), |known| stand(device, fuser, queue, &known, (start, &mut followed)));
+            book(device, fuser, start, &followed);
             let (own, around) = match stands {
                 Ok(Some(Standing { own, around })) => (own, around),
                 Ok(None) => {
@@ -207,17 +213,23 @@ struct Standing {
     around: Option<[vk::CommandBuffer; 2]>,
 }
 
-/// What is submitted by the side whose turn it is: `write` makes the layer's command buffer. What the processor did for it began at `start`.
+/// What is submitted by the side whose turn it is: `write` makes the layer's command buffer. What the processor did for it since its commands
+/// were recorded began at `start`.
 fn turn(
     device: &Device,
     fuser: &Fuser,
     queue: vk::Queue,
-    (trial, start): (Option<&Arc<Mutex<Trial>>>, Instant),
+    (trial, start, followed): (Option<&Arc<Mutex<Trial>>>, Instant, &mut Followed),
     write: impl FnOnce(u32) -> Result<(vk::CommandBuffer, u64, u64), String>,
 ) -> Result<Option<Standing>, String> {
     let (family, _) = chain::queue(device, queue);
     let family = family.ok_or("a queue that is not known")?;
     let (side, is_timed) = trial.map_or((Side::Layer, false), |trial| lock(trial).turn());
+    followed.outcome = match side {
+        _ if is_timed => Outcome::Tried,
+        Side::Layer => Outcome::Won(trial.map_or(Duration::ZERO, |trial| lock(trial).saves())),
+        Side::Program => Outcome::Nothing,
+    };
     let own = match side {
         Side::Layer => {
             let (own, before, after) = write(family)?;
@@ -230,7 +242,7 @@ fn turn(
         }
     };
     let period = fuser.periods.get(family as usize).copied().unwrap_or(0.0);
-    let more = if side == Side::Layer { start.elapsed() } else { Duration::ZERO };
+    let more = if side == Side::Layer { followed.recording + start.elapsed() } else { Duration::ZERO };
     let around = trial
         .filter(|_| is_timed)
         .and_then(|trial| fuser.trials.around(device, trial, (side, more), (family, period)));
@@ -243,6 +255,7 @@ fn stand(
     fuser: &Fuser,
     queue: vk::Queue,
     known: &CommandBuffer,
+    (start, followed): (Instant, &mut Followed),
 ) -> Result<Option<Standing>, String> {
     if !known.is_primary {
         return Ok(None);
@@ -250,6 +263,10 @@ fn stand(
     // Nothing that commands refer to goes while this is locked.
     let objects = lock(&device.objects);
     let mut recording = lock(&known.recording);
+    followed.recording = std::mem::take(&mut recording.spent);
+    if !recording.is_whole {
+        return Err("not all of it was followed".to_owned());
+    }
     if recording.layouts_gone != objects.layouts_gone {
         return Err("a pipeline layout is gone".to_owned());
     }
@@ -258,7 +275,14 @@ fn stand(
     }
     if let Some(stand) = recording.stands.iter().find(|stand| stand.version == objects.version) {
         let own = (stand.buffer, stand.before, stand.after);
-        return turn(device, fuser, queue, (stand.trial.as_ref(), Instant::now()), |_| Ok(own));
+        return turn(device, fuser, queue, (stand.trial.as_ref(), start, followed), |_| Ok(own));
+    }
+    let (family, _) = chain::queue(device, queue);
+    if let Some(stand) = fuser.kept.take(&recording, family, &objects) {
+        report::again();
+        let (own, trial) = ((stand.buffer, stand.before, stand.after), stand.trial.clone());
+        hold(device, &mut recording, stand);
+        return turn(device, fuser, queue, (trial.as_ref(), start, followed), |_| Ok(own));
     }
     let (runs, reasons) = runs::runs(&objects, &recording).map_err(str::to_owned)?;
     reasons.into_iter().for_each(|why| report::noted(format!("dispatch: {why}")));
@@ -266,7 +290,10 @@ fn stand(
         recording.is_unfit_at = Some(objects.version);
         return Ok(None);
     }
-    let context = fuser.context()?;
+    let Some(context) = context(device, fuser)? else {
+        followed.outcome = Outcome::Building;
+        return Err(BUILDING.to_owned());
+    };
     let mut import = |piece: &Piece| import(fuser, &context, piece);
     let (mut planned, mut key) = (Vec::new(), Vec::new());
     let (mut is_building, mut is_unfit) = (false, true);
@@ -291,15 +318,20 @@ fn stand(
         recording.is_unfit_at = Some(objects.version);
         return Ok(None);
     }
-    if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
-        return if is_building { Err("it is being built".to_owned()) } else { Ok(None) };
+    if is_building {
+        followed.outcome = Outcome::Building;
+        return Err(BUILDING.to_owned());
     }
-    // While something is still being built there is nothing to decide.
-    let trial = if SETTINGS.waits || is_building { None } else { fuser.trials.of(&key) };
+    if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
+        return Ok(None);
+    }
+    let trial = match SETTINGS.waits {
+        true => None,
+        false => Some(fuser.trials.of(&key).ok_or("there are too many to time")?),
+    };
     if trial.as_ref().is_some_and(|trial| lock(trial).is_lost()) {
         return Err("it is faster as it is".to_owned());
     }
-    let start = Instant::now();
     let mut clusters = Vec::new();
     let mut saved = 0;
     for (run, plan) in &planned {
@@ -312,6 +344,7 @@ fn stand(
                     Ok(list) => lists.push(list),
                     Err(variant) => {
                         if let Some(variant) = variant {
+                            followed.outcome = Outcome::Building;
                             fuser.builder.add(Box::new(move || variant.build()));
                         }
                         return Err("push constants that are not planned with".to_owned());
@@ -322,17 +355,39 @@ fn stand(
         }
         saved += plan.saved() as u64;
     }
-    turn(device, fuser, queue, (trial.as_ref(), start), |family| {
+    turn(device, fuser, queue, (trial.as_ref(), start, followed), |family| {
         let mut stand = written(device, fuser, family, &recording, &objects, (&clusters, saved))?;
         stand.trial = trial.clone();
         let done = (stand.buffer, stand.before, stand.after);
-        if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
-            // It may be submitted again, so it is not pending.
-            give_back(device, std::mem::take(&mut recording.stands));
-        }
-        recording.stands.push(stand);
+        hold(device, &mut recording, stand);
         Ok(done)
     })
+}
+
+/// Another one stands for a command buffer.
+fn hold(device: &Device, recording: &mut Recording, stand: Stand) {
+    if !recording.usage.contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE) {
+        // It may be submitted again, so it is not pending.
+        give_back(device, std::mem::take(&mut recording.stands));
+    }
+    recording.stands.push(stand);
+}
+
+const BUILDING: &str = "it is being built";
+
+/// The engine, or nothing while it is being made, which takes the thread that builds a while.
+fn context(device: &Arc<Device>, fuser: &Fuser) -> Result<Option<vkfuse::Context>, String> {
+    if SETTINGS.waits {
+        return fuser.context().map(Some);
+    }
+    if let Some(made) = fuser.made() {
+        return made.map(Some);
+    }
+    if fuser.builder.is_idle() {
+        let device = device.clone();
+        fuser.builder.add(Box::new(move || drop(device.fuser.as_ref().map(Fuser::context))));
+    }
+    Ok(None)
 }
 
 /// A buffer of the engine's over a piece.
@@ -419,8 +474,8 @@ fn written(
     (clusters, saved): (&[Placed<'_>], u64),
 ) -> Result<Stand, String> {
     let (pool, to) = idle(device, fuser, family)?;
-    let usage = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT | vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
-    let info = vk::CommandBufferBeginInfo::default().flags(recording.usage & usage);
+    // It may be submitted again where the program's may not: when the program records the same.
+    let info = vk::CommandBufferBeginInfo::default().flags(recording.usage & kept::USAGE);
     let mut writer = Writer { device, to, ops: &recording.ops, recorded: Vec::new() };
     // SAFETY: the command buffer is not in use; objects are locked, so what commands refer to is alive.
     let done = unsafe {
@@ -442,6 +497,9 @@ fn written(
         pool,
         buffer: to,
         version: objects.version,
+        layouts_gone: objects.layouts_gone,
+        usage: recording.usage & kept::USAGE,
+        of: Vec::new(),
         before,
         after: before - saved,
         trial: None,
@@ -452,45 +510,6 @@ fn written(
         Err(why) => {
             give_back(device, vec![stand]);
             Err(why)
-        }
-    }
-}
-
-/// An empty command buffer.
-fn idle(device: &Device, fuser: &Fuser, family: u32) -> Result<(vk::CommandPool, vk::CommandBuffer), String> {
-    let mut idle = lock(&fuser.idle);
-    if let Some(place) = idle.iter().position(|(of, ..)| *of == family) {
-        let (_, pool, buffer) = idle.swap_remove(place);
-        return Ok((pool, buffer));
-    }
-    drop(idle);
-    let own = &device.own;
-    let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-    // SAFETY: the device is alive; only the thread that has taken the pool uses it.
-    unsafe {
-        let pool = own.create_command_pool(&info, None).map_err(|error| error.to_string())?;
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-        let made = own.allocate_command_buffers(&info).ok().and_then(|made| made.first().copied());
-        match made.filter(|buffer| device.adopt(*buffer).is_some()) {
-            Some(buffer) => Ok((pool, buffer)),
-            None => {
-                own.destroy_command_pool(pool, None);
-                Err("no command buffer".to_owned())
-            }
-        }
-    }
-}
-
-/// Takes command buffers back that are not in use any more.
-pub(crate) fn give_back(device: &Device, stands: Vec<Stand>) {
-    let Ok(fuser) = &device.fuser else { return };
-    for stand in stands {
-        // SAFETY: the command buffer is not pending (the caller's promise), and its pool is its own.
-        let reset = unsafe { device.own.reset_command_pool(stand.pool, vk::CommandPoolResetFlags::empty()) };
-        match reset {
-            Ok(()) => lock(&fuser.idle).push((stand.family, stand.pool, stand.buffer)),
-            // SAFETY: the same.
-            Err(_) => unsafe { device.own.destroy_command_pool(stand.pool, None) },
         }
     }
 }
@@ -509,6 +528,7 @@ pub(crate) fn device_gone(device: &Arc<Device>) {
     let Ok(fuser) = &device.fuser else { return };
     fuser.builder.end(None);
     chain::drop_command_buffers(|_, buffer| Arc::ptr_eq(&buffer.device, device));
+    give_back(device, fuser.kept.all());
     for (_, pool, _) in std::mem::take(&mut *lock(&fuser.idle)) {
         // SAFETY: no command buffer of the device is pending.
         unsafe { device.own.destroy_command_pool(pool, None) };

@@ -9,6 +9,7 @@ mod queue;
 mod sets;
 
 use crate::chain::{destroy_device, void};
+use crate::role;
 use ash::vk;
 use commands::*;
 use creation::*;
@@ -17,6 +18,32 @@ use queue::*;
 use sets::*;
 use std::ffi::{CStr, c_void};
 
+/// Functions that the layer that fuses leaves to the next one.
+const CAPTURED: [&CStr; 19] = [
+    c"vkSetDebugUtilsObjectNameEXT",
+    c"vkMapMemory",
+    c"vkMapMemory2",
+    c"vkMapMemory2KHR",
+    c"vkGetBufferDeviceAddress",
+    c"vkGetBufferDeviceAddressKHR",
+    c"vkGetBufferDeviceAddressEXT",
+    c"vkResetCommandPool",
+    c"vkQueueBindSparse",
+    c"vkQueueWaitIdle",
+    c"vkDeviceWaitIdle",
+    c"vkWaitForFences",
+    c"vkGetFenceStatus",
+    c"vkWaitSemaphores",
+    c"vkWaitSemaphoresKHR",
+    c"vkGetSemaphoreCounterValue",
+    c"vkGetSemaphoreCounterValueKHR",
+    c"vkSignalSemaphore",
+    c"vkSignalSemaphoreKHR",
+];
+
+/// Functions that the layer that captures leaves to the next one.
+const FUSED: [&CStr; 1] = [c"vkEndCommandBuffer"];
+
 /// From the functions of Vulkan to those here, which have the same type; another name of a function comes after its own.
 macro_rules! intercepted {
     ($($hook:ident: $kind:ident, $($name:literal)|+;)*) => {
@@ -24,6 +51,9 @@ macro_rules! intercepted {
         pub(crate) struct Next { $(pub(crate) $hook: Option<vk::$kind>,)* }
 
         impl Next {
+            /// No function.
+            pub(crate) const NONE: Next = Next { $($hook: None,)* };
+
             /// Asks for all of them; those that the device has not are left out.
             pub(crate) fn load(load: impl Fn(&CStr) -> *const c_void) -> Next {
                 let find = |names: &[&CStr]| {
@@ -37,8 +67,12 @@ macro_rules! intercepted {
             }
         }
 
-        /// What is called instead of a function.
+        /// What is called instead of a function; nothing where the layer has no use for its calls.
         pub(crate) fn hook(name: &CStr) -> vk::PFN_vkVoidFunction {
+            let others: &[&CStr] = if role::fuses() { &CAPTURED } else { &FUSED };
+            if others.contains(&name) {
+                return None;
+            }
             $(if $(name == $name)||+ { return void!($hook, vk::$kind); })*
             None
         }
@@ -86,6 +120,7 @@ intercepted! {
     destroy_command_pool: PFN_vkDestroyCommandPool, c"vkDestroyCommandPool";
     reset_command_pool: PFN_vkResetCommandPool, c"vkResetCommandPool";
     begin_command_buffer: PFN_vkBeginCommandBuffer, c"vkBeginCommandBuffer";
+    end_command_buffer: PFN_vkEndCommandBuffer, c"vkEndCommandBuffer";
     reset_command_buffer: PFN_vkResetCommandBuffer, c"vkResetCommandBuffer";
     cmd_bind_pipeline: PFN_vkCmdBindPipeline, c"vkCmdBindPipeline";
     cmd_bind_descriptor_sets: PFN_vkCmdBindDescriptorSets, c"vkCmdBindDescriptorSets";
@@ -182,5 +217,6 @@ mod tests {
             );
         assert_eq!(next.queue_submit2.map(|f| f as usize), Some(8));
         assert!(next.queue_submit.is_none());
+        assert!(hook(c"vkWaitForFences").is_some() && hook(c"vkEndCommandBuffer").is_none());
     }
 }

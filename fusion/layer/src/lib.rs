@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `chain` | the loader's side: instances, devices, the functions of the next layer |
 //! | `hooks` | the functions that are intercepted, one for each Vulkan call |
+//! | `gate` | whether they follow a device, or pass on what it is called for |
 //! | `objects`, `descriptors` | what the handles of a device stand for |
 //! | `recording` | what a command buffer holds |
 //! | `fuse` | the second layer |
@@ -26,6 +27,7 @@ mod chain;
 mod contents;
 mod descriptors;
 mod fuse;
+mod gate;
 mod hooks;
 mod objects;
 mod recording;
@@ -34,6 +36,7 @@ mod sink;
 mod submission;
 pub mod trace;
 
+pub use chain::Negotiation;
 pub use role::{vkNegotiateLoaderLayerInterfaceVersion, vkfuseNegotiateFuse};
 
 /// The name of the layer that fuses.

@@ -80,6 +80,12 @@ impl Objects {
         Some(Range { buffer: known.id, offset, len, memory, at: at + offset })
     }
 
+    /// What is in sets is not known any more.
+    pub(crate) fn forget_contents(&mut self) {
+        self.sets.values_mut().for_each(|set| set.contents.clear());
+        self.version += 1;
+    }
+
     /// The sets of a pool are no more.
     pub(crate) fn empty(&mut self, pool: vk::DescriptorPool) {
         for set in self.pools.remove(&pool).unwrap_or_default() {

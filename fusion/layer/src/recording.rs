@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A set that is bound for compute.
 #[derive(Clone)]
@@ -113,7 +114,7 @@ pub(crate) enum Op {
 }
 
 /// What debuggers are shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Label {
     Begin(CString, [f32; 4]),
     Insert(CString, [f32; 4]),
@@ -125,6 +126,12 @@ pub(crate) enum Label {
 pub(crate) struct Recording {
     pub(crate) ops: Vec<Op>,
     pub(crate) usage: vk::CommandBufferUsageFlags,
+    /// The opening of the gate in which it was begun.
+    begun: Option<u64>,
+    /// Whether every command is here.
+    pub(crate) is_whole: bool,
+    /// The time that following its commands took and that was not counted yet.
+    pub(crate) spent: Duration,
     /// `Objects::layouts_gone` when it was begun.
     pub(crate) layouts_gone: u64,
     /// What it was resolved to, at which version of the objects.
@@ -158,15 +165,68 @@ impl CommandBuffer {
         recording.ops.push(Op::Barrier(latest));
     }
 
+    pub(crate) fn begin(&self, usage: vk::CommandBufferUsageFlags) {
+        self.clear();
+        let begun = self.device.gate.opening();
+        let gone = if begun.is_some() { lock(&self.device.objects).layouts_gone } else { 0 };
+        let mut recording = lock(&self.recording);
+        (recording.begun, recording.usage, recording.layouts_gone) = (begun, usage, gone);
+    }
+
+    pub(crate) fn end(&self) {
+        let mut recording = lock(&self.recording);
+        recording.is_whole = recording.begun.is_some() && recording.begun == self.device.gate.opening();
+    }
+
     /// Forgets what was recorded. The room for it stays.
     pub(crate) fn clear(&self) {
         let mut recording = lock(&self.recording);
+        (recording.resolved, recording.is_unfit_at, recording.is_whole) = (None, None, false);
+        let mut stands = std::mem::take(&mut recording.stands);
+        if stands.is_empty() {
+            recording.ops.clear();
+            return;
+        }
+        if let [stand] = &mut stands[..] {
+            let room = Vec::with_capacity(recording.ops.len());
+            crate::fuse::stood_for(stand, std::mem::replace(&mut recording.ops, room));
+        }
         recording.ops.clear();
-        (recording.resolved, recording.is_unfit_at) = (None, None);
-        let stands = std::mem::take(&mut recording.stands);
         drop(recording);
         // None of them is pending: this would be, too.
         crate::fuse::give_back(&self.device, stands);
+    }
+}
+
+impl Op {
+    /// Whether it is the same call with the same handles, none of them of an object that nothing is known of.
+    pub(crate) fn is_like(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Pipeline(a), Op::Pipeline(b)) => a == b,
+            (
+                Op::Sets { layout, first, sets, dynamic },
+                Op::Sets { layout: of, first: at, sets: those, dynamic: offsets },
+            ) => (layout, first, sets, dynamic) == (of, at, those, offsets),
+            (
+                Op::Push { layout, stages, offset, bytes },
+                Op::Push { layout: of, stages: by, offset: at, bytes: those },
+            ) => (layout, stages, offset, bytes) == (of, by, at, those),
+            (Op::PushSet { layout, set, writes }, Op::PushSet { layout: of, set: at, writes: those }) => {
+                (layout, set, writes) == (of, at, those)
+            }
+            (Op::Dispatch { base, groups }, Op::Dispatch { base: from, groups: count }) => {
+                (base, groups) == (from, count)
+            }
+            (Op::Indirect(a), Op::Indirect(b)) => a == b,
+            (Op::Copy { from, to, regions }, Op::Copy { from: a, to: b, regions: those }) => {
+                (from, to, regions) == (a, b, those)
+            }
+            (Op::Fill { to, value }, Op::Fill { to: at, value: with }) => (to, value) == (at, with),
+            (Op::Update { to, bytes }, Op::Update { to: at, bytes: those }) => (to, bytes) == (at, those),
+            (Op::Barrier(a), Op::Barrier(b)) => a.is_same(b),
+            (Op::Label(a), Op::Label(b)) => a == b,
+            _ => false,
+        }
     }
 }
 
@@ -174,14 +234,26 @@ impl Barriers {
     /// Whether these are the same barriers, none of them of buffers or images.
     pub(crate) fn is_like(&self, other: &Barriers) -> bool {
         let plain = |one: &Barriers| one.buffers.is_empty() && one.images == 0 && !one.is_extended;
+        plain(self) && plain(other) && self.is_same(other)
+    }
+
+    /// Whether these are the same barriers, none of them of images, and all that was said of them is known.
+    fn is_same(&self, other: &Barriers) -> bool {
+        let known = |one: &Barriers| one.images == 0 && !one.is_extended;
         let memory = |one: &vk::MemoryBarrier2<'_>| {
             (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask)
         };
-        plain(self)
-            && plain(other)
+        let buffer = |one: &vk::BufferMemoryBarrier2<'_>| {
+            let masks = (one.src_stage_mask, one.src_access_mask, one.dst_stage_mask, one.dst_access_mask);
+            let families = (one.src_queue_family_index, one.dst_queue_family_index);
+            (masks, families, (one.buffer, one.offset, one.size))
+        };
+        known(self)
+            && known(other)
             && self.stages == other.stages
             && self.flags == other.flags
             && self.memory.iter().map(memory).eq(other.memory.iter().map(memory))
+            && self.buffers.iter().map(buffer).eq(other.buffers.iter().map(buffer))
     }
 }
 
@@ -356,4 +428,88 @@ fn args(objects: &Objects, state: &State, parts: &mut Vec<Part>) -> Vec<Arg> {
         }
     }
     args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ash::vk::Handle;
+
+    #[test]
+    fn the_same_call_is_one_with_the_same_handles_and_values() {
+        let layout = vk::PipelineLayout::from_raw(1);
+        let (one, other) = (vk::Buffer::from_raw(2), vk::Buffer::from_raw(3));
+        let push = |offset, byte: u8| Op::Push {
+            layout,
+            stages: vk::ShaderStageFlags::COMPUTE,
+            offset,
+            bytes: vec![byte; 4].into(),
+        };
+        let pushed = |buffer, offset| {
+            let kind = vk::DescriptorType::STORAGE_BUFFER;
+            let descriptor = Descriptor::Buffer { kind, buffer, offset, range: 4 };
+            Op::PushSet { layout, set: 0, writes: Arc::new([((0, 0), descriptor)].into()) }
+        };
+        let sets = |first, offset| {
+            let sets = vec![vk::DescriptorSet::from_raw(4)].into();
+            Op::Sets { layout, first, sets, dynamic: [offset].into() }
+        };
+        let barrier = |access, buffer, images| {
+            let memory = vk::MemoryBarrier2::default().src_access_mask(access);
+            let buffers = vec![vk::BufferMemoryBarrier2::default().buffer(buffer)];
+            Op::Barrier(Arc::new(Barriers {
+                memory: vec![memory].into(),
+                buffers,
+                images,
+                ..Barriers::default()
+            }))
+        };
+        let (read, write) = (vk::AccessFlags2::SHADER_READ, vk::AccessFlags2::SHADER_WRITE);
+        let part = |offset| Part { buffer: one, offset, len: 4 };
+        let calls = || {
+            let copy = |to, len| Op::Copy { from: one, to, regions: [(0, 0, len)].into() };
+            let update = |byte: u8| Op::Update { to: part(0), bytes: vec![byte; 4].into() };
+            vec![
+                Op::Pipeline(vk::Pipeline::from_raw(5)),
+                Op::Pipeline(vk::Pipeline::from_raw(6)),
+                sets(0, 0),
+                sets(1, 0),
+                sets(0, 256),
+                push(0, 1),
+                push(4, 1),
+                push(0, 2),
+                pushed(one, 0),
+                pushed(other, 0),
+                pushed(one, 4),
+                Op::Dispatch { base: [0; 3], groups: [1; 3] },
+                Op::Dispatch { base: [1; 3], groups: [1; 3] },
+                Op::Dispatch { base: [0; 3], groups: [2, 1, 1] },
+                Op::Indirect(part(0)),
+                Op::Indirect(part(4)),
+                copy(other, 4),
+                copy(one, 4),
+                copy(other, 8),
+                Op::Fill { to: part(0), value: 0 },
+                Op::Fill { to: part(4), value: 0 },
+                Op::Fill { to: part(0), value: 1 },
+                update(1),
+                update(2),
+                barrier(read, one, 0),
+                barrier(write, one, 0),
+                barrier(read, other, 0),
+                Op::Label(Box::new(Label::End)),
+                Op::Label(Box::new(Label::Begin(c"name".to_owned(), [0.0; 4]))),
+            ]
+        };
+        let (these, those) = (calls(), calls());
+        for (number, call) in these.iter().enumerate() {
+            let same: Vec<usize> = (0..those.len()).filter(|at| call.is_like(&those[*at])).collect();
+            assert_eq!(same, [number]);
+        }
+        // Nothing is known of what these name.
+        let images = barrier(read, one, 1);
+        let event =
+            Op::Event { event: vk::Event::null(), stages: vk::PipelineStageFlags::HOST, is_set: true };
+        assert!(!images.is_like(&images) && !event.is_like(&event.clone()));
+    }
 }

@@ -43,6 +43,12 @@ impl Builder {
         true
     }
 
+    /// Whether all jobs are done.
+    pub(super) fn is_idle(&self) -> bool {
+        let queue = lock(&self.0.0);
+        !queue.is_busy && queue.jobs.is_empty()
+    }
+
     /// Waits until all jobs are done.
     pub(super) fn wait(&self) {
         let queue = lock(&self.0.0);
@@ -93,6 +99,7 @@ mod tests {
             })));
         }
         builder.wait();
+        assert!(builder.is_idle());
         assert_eq!(done.load(Ordering::SeqCst), 3);
         builder.end(None);
         assert!(!builder.add(Box::new(|| ())));

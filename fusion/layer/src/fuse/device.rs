@@ -9,8 +9,10 @@
 
 use super::builder::Builder;
 use super::chains::Chain;
+use super::kept::Kept;
 use super::lists::Lists;
 use super::trials::Trials;
+use super::worth::Account;
 use crate::chain::{self, Instance, chained, device_of};
 use crate::descriptors::slice;
 use crate::sink::lock;
@@ -18,6 +20,7 @@ use ash::vk::{self, Handle};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
 use vkfuse::{Buffer, Context, ContextOptions, RawDevice, RawHandles};
 
 /// The version of Vulkan that instances are made with at least.
@@ -36,10 +39,13 @@ pub(crate) struct Fuser {
     pub(super) lists: Lists,
     pub(super) builder: Builder,
     pub(super) trials: Trials,
+    pub(super) account: Mutex<Account>,
     /// Nanoseconds of a tick of timestamps, for each family; 0 where it has none.
     pub(super) periods: Vec<f32>,
     /// The program's buffers as the engine has them: the number of the buffer, where in it, how many bytes.
     pub(super) imports: Mutex<HashMap<(u64, u64, u64), Buffer<u8>>>,
+    /// Command buffers that may stand for something again.
+    pub(super) kept: Kept,
     /// Command buffers with nothing in them, each with a pool of its own, by family.
     pub(super) idle: Mutex<Vec<(u32, vk::CommandPool, vk::CommandBuffer)>>,
     /// Keeps the engine from a queue while the program uses it.
@@ -172,8 +178,10 @@ impl Fuser {
             lists: Lists::default(),
             builder: Builder::default(),
             trials: Trials::default(),
+            account: Mutex::new(Account::new(Instant::now())),
             periods: with.periods.clone(),
             imports: Mutex::default(),
+            kept: Kept::default(),
             idle: Mutex::default(),
             lock,
         })
@@ -192,6 +200,11 @@ impl Fuser {
             Context::from_raw(&self.raw, options).map_err(|error| error.to_string())
         });
         made.clone()
+    }
+
+    /// The engine, if it was made, without waiting for that.
+    pub(super) fn made(&self) -> Option<Result<Context, String>> {
+        self.context.try_lock().ok().and_then(|context| context.clone())
     }
 
     /// Lets go of all that was made over the device.

@@ -1,10 +1,12 @@
 //! What was done, for the standard error at the end of the process.
 
+use super::worth::Why;
 use crate::sink::lock;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts since the process began.
 #[derive(Default)]
@@ -22,6 +24,10 @@ struct Counts {
 }
 
 static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
+/// Command buffers that were passed on unseen.
+static PASSED: AtomicU64 = AtomicU64::new(0);
+/// Command buffers of the layer's that stood for the same commands before.
+static AGAIN: AtomicU64 = AtomicU64::new(0);
 
 fn count(with: impl FnOnce(&mut Counts)) {
     with(lock(&COUNTS).get_or_insert_default());
@@ -32,6 +38,25 @@ pub(super) fn kept(why: &str) {
     count(|counts| {
         counts.submitted += 1;
         *counts.reasons.entry(format!("command buffer: {why}")).or_default() += 1;
+    });
+}
+
+/// Command buffers were submitted that were not looked at.
+pub(super) fn passed(buffers: u64) {
+    PASSED.fetch_add(buffers, Ordering::Relaxed);
+}
+
+/// A command buffer of the layer's stands for the same commands as before.
+pub(super) fn again() {
+    AGAIN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The layer looks away.
+pub(super) fn looked_away(why: Why) {
+    noted(match why {
+        Why::Quiet => "looks away: nothing gains".to_owned(),
+        Why::Building => "looks away: something is being built".to_owned(),
+        Why::Costly => "looks away: it costs more than it gains".to_owned(),
     });
 }
 
@@ -67,11 +92,18 @@ pub(super) fn print() {
     let none = Counts::default();
     let Counts { submitted, replaced, before, after, planned, fused, reasons } =
         counts.as_ref().unwrap_or(&none);
+    let passed = PASSED.load(Ordering::Relaxed);
+    let submitted = submitted + passed;
     let mut text = format!(
         "vkfuse: {replaced} of {submitted} command buffers replaced, {before} dispatches as {after}; \
          {fused} of {planned} lists fused\n"
     );
+    let unseen = "command buffer: not looked at, for it would gain nothing".to_owned();
     let mut ranked: Vec<(&String, &u64)> = reasons.iter().collect();
+    ranked.extend((passed > 0).then_some((&unseen, &passed)));
+    let as_before = "command buffer: the same as before, and so is what stands for it".to_owned();
+    let again = AGAIN.load(Ordering::Relaxed);
+    ranked.extend((again > 0).then_some((&as_before, &again)));
     ranked.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (reason, count) in ranked.into_iter().take(20) {
         let _ = writeln!(text, "vkfuse: {count:>6}  {reason}");

@@ -5,8 +5,9 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use super::creation::{UNREACHED, made};
-use crate::chain::{self, command_buffer, device_of};
+use crate::chain::{self, device_of};
 use crate::descriptors::{self, bytes, slice};
+use crate::gate;
 use crate::recording::{Barriers, CommandBuffer, Op, Part, Recording};
 use crate::sink::{lock, noted};
 use ash::vk;
@@ -68,47 +69,56 @@ pub(super) unsafe extern "system" fn reset_command_pool(
     made!("vkResetCommandPool", device.reset_command_pool(pool, flags), |_known| ())
 }
 
+/// Functions that begin, end and reset a command buffer.
+macro_rules! recording {
+    ($hook:ident($buffer:ident $(, $arg:expr)*), |$known:ident| $body:expr) => {{
+        let of_gate = gate::of($buffer).next.$hook;
+        let Some(next) = of_gate.or_else(|| device_of($buffer)?.next.$hook) else { return UNREACHED };
+        let result = next($buffer, $($arg),*);
+        if result.as_raw() >= 0 {
+            chain::follow($buffer, |$known| noted(stringify!($hook), || $body));
+        }
+        result
+    }};
+}
+
 pub(super) unsafe extern "system" fn begin_command_buffer(
     buffer: vk::CommandBuffer,
     info: *const vk::CommandBufferBeginInfo<'_>,
 ) -> vk::Result {
-    made!("vkBeginCommandBuffer", buffer.begin_command_buffer(info), |_known| {
-        if let Some(known) = command_buffer(buffer) {
-            known.clear();
-            let gone = lock(&known.device.objects).layouts_gone;
-            let mut recording = lock(&known.recording);
-            (recording.usage, recording.layouts_gone) = ((*info).flags, gone);
-        }
-    })
+    recording!(begin_command_buffer(buffer, info), |known| known.begin((*info).flags))
+}
+
+pub(super) unsafe extern "system" fn end_command_buffer(buffer: vk::CommandBuffer) -> vk::Result {
+    recording!(end_command_buffer(buffer), |known| known.end())
 }
 
 pub(super) unsafe extern "system" fn reset_command_buffer(
     buffer: vk::CommandBuffer,
     flags: vk::CommandBufferResetFlags,
 ) -> vk::Result {
-    made!("vkResetCommandBuffer", buffer.reset_command_buffer(flags), |_known| {
-        if let Some(known) = command_buffer(buffer) {
-            known.clear();
-        }
-    })
+    recording!(reset_command_buffer(buffer, flags), |known| known.clear())
 }
 
-/// Functions that record a command: passed on, and then noted.
+/// Functions that record a command: passed on, and then noted where the device is followed.
 macro_rules! command {
     ($($name:literal $hook:ident($($arg:ident: $kind:ty),*) |$known:ident| $body:expr;)*) => {$(
         #[allow(clippy::too_many_arguments)]
         pub(super) unsafe extern "system" fn $hook(buffer: vk::CommandBuffer, $($arg: $kind),*) {
-            let Some($known) = command_buffer(buffer) else {
-                // Allocated while the layer failed: only passed on.
-                if let Some(next) = device_of(buffer).and_then(|device| device.next.$hook) {
+            #[inline(never)]
+            unsafe extern "system" fn follow(buffer: vk::CommandBuffer, $($arg: $kind),*) {
+                let of_gate = gate::of(buffer).next.$hook;
+                if let Some(next) = of_gate.or_else(|| device_of(buffer)?.next.$hook) {
                     next(buffer, $($arg),*);
                 }
-                return;
-            };
-            if let Some(next) = $known.device.next.$hook {
-                next(buffer, $($arg),*);
+                chain::follow(buffer, |$known| noted($name, || $body));
             }
-            noted($name, || $body);
+            let gate = gate::of(buffer);
+            match gate.next.$hook {
+                // A jump, without a frame of its own.
+                Some(next) if gate.is_closed() => next(buffer, $($arg),*),
+                _ => follow(buffer, $($arg),*),
+            }
         }
     )*};
 }
@@ -120,17 +130,23 @@ fn is_compute(stages: vk::ShaderStageFlags) -> bool {
     stages.contains(vk::ShaderStageFlags::COMPUTE)
 }
 
-/// Changes what was pushed as a set.
+/// Changes what was pushed as a set, which has this layout.
 fn push_set(
     buffer: &CommandBuffer,
-    layout: vk::PipelineLayout,
-    set: u32,
+    (layout, set, of_set): (vk::PipelineLayout, u32, Arc<descriptors::Layout>),
     change: impl FnOnce(&mut descriptors::Contents, &descriptors::Layout),
 ) {
-    let of_set = lock(&buffer.device.objects).set_layout(layout, set);
     let mut writes = descriptors::Contents::new();
     change(&mut writes, &of_set);
     buffer.record(Op::PushSet { layout, set, writes: Arc::new(writes) });
+}
+
+fn layout_of(
+    buffer: &CommandBuffer,
+    layout: vk::PipelineLayout,
+    set: u32,
+) -> (vk::PipelineLayout, u32, Arc<descriptors::Layout>) {
+    (layout, set, lock(&buffer.device.objects).set_layout(layout, set))
 }
 
 unsafe fn push_template(
@@ -141,11 +157,12 @@ unsafe fn push_template(
     set: u32,
     data: *const c_void,
 ) {
-    // Kept as its entries, for what follows takes the lock again.
-    let template =
-        lock(&buffer.device.objects).templates.get(&template).map(|it| descriptors::Template(it.0.clone()));
+    // What follows takes the lock again.
+    let objects = lock(&buffer.device.objects);
+    let (template, of_set) = (objects.templates.get(&template).cloned(), objects.set_layout(layout, set));
+    drop(objects);
     let Some(template) = template else { return };
-    push_set(buffer, layout, set, |contents, layout| template.apply(call, contents, layout, data));
+    push_set(buffer, (layout, set, of_set), |contents, layout| template.apply(call, contents, layout, data));
 }
 
 /// `vkCmdPipelineBarrier`.
@@ -260,7 +277,7 @@ command! {
         writes: *const vk::WriteDescriptorSet<'_>
     ) |known| {
         if point == COMPUTE {
-            push_set(&known, layout, set, |contents, layout| {
+            push_set(known, layout_of(known, layout, set), |contents, layout| {
                 for write in slice(writes, count) {
                     descriptors::write("vkCmdPushDescriptorSet", contents, layout, write);
                 }
@@ -270,7 +287,7 @@ command! {
     "vkCmdPushDescriptorSet2" cmd_push_descriptor_set2(info: *const vk::PushDescriptorSetInfoKHR<'_>) |known| {
         let info = &*info;
         if is_compute(info.stage_flags) {
-            push_set(&known, info.layout, info.set, |contents, layout| {
+            push_set(known, layout_of(known, info.layout, info.set), |contents, layout| {
                 for write in slice(info.p_descriptor_writes, info.descriptor_write_count) {
                     descriptors::write("vkCmdPushDescriptorSet2", contents, layout, write);
                 }
@@ -279,13 +296,13 @@ command! {
     };
     "vkCmdPushDescriptorSetWithTemplate" cmd_push_descriptor_set_with_template(
         template: vk::DescriptorUpdateTemplate, layout: vk::PipelineLayout, set: u32, data: *const c_void
-    ) |known| push_template(&known, "vkCmdPushDescriptorSetWithTemplate", template, layout, set, data);
+    ) |known| push_template(known, "vkCmdPushDescriptorSetWithTemplate", template, layout, set, data);
     "vkCmdPushDescriptorSetWithTemplate2" cmd_push_descriptor_set_with_template2(
         info: *const vk::PushDescriptorSetWithTemplateInfoKHR<'_>
     ) |known| {
         let info = &*info;
         let (template, call) = (info.descriptor_update_template, "vkCmdPushDescriptorSetWithTemplate2");
-        push_template(&known, call, template, info.layout, info.set, info.p_data);
+        push_template(known, call, template, info.layout, info.set, info.p_data);
     };
     "vkCmdDispatch" cmd_dispatch(x: u32, y: u32, z: u32) |known| {
         known.record(Op::Dispatch { base: [0; 3], groups: [x, y, z] });
@@ -300,13 +317,13 @@ command! {
         from: vk::Buffer, to: vk::Buffer, count: u32, regions: *const vk::BufferCopy
     ) |known| {
         let regions = slice(regions, count).iter();
-        copy(&known, from, to, regions.map(|one| (one.src_offset, one.dst_offset, one.size)));
+        copy(known, from, to, regions.map(|one| (one.src_offset, one.dst_offset, one.size)));
     };
     "vkCmdCopyBuffer2" cmd_copy_buffer2(info: *const vk::CopyBufferInfo2<'_>) |known| {
         let info = &*info;
         let regions = slice(info.p_regions, info.region_count).iter();
         let regions = regions.map(|one| (one.src_offset, one.dst_offset, one.size));
-        copy(&known, info.src_buffer, info.dst_buffer, regions);
+        copy(known, info.src_buffer, info.dst_buffer, regions);
     };
     "vkCmdFillBuffer" cmd_fill_buffer(
         to: vk::Buffer, offset: vk::DeviceSize, len: vk::DeviceSize, value: u32

@@ -127,6 +127,7 @@ pub(super) unsafe extern "system" fn create_compute_pipelines(
                 objects.pipelines.insert(*pipeline, made.clone());
                 objects.version += 1;
                 drop(objects);
+                known.gate.tell();
                 if role::fuses() {
                     continue;
                 }

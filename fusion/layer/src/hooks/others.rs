@@ -5,7 +5,8 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use super::commands::command;
-use crate::chain::{command_buffer, device_of};
+use crate::chain::{self, device_of};
+use crate::gate;
 use crate::recording::{Label, Op};
 use crate::sink::{self, noted};
 use ash::vk;

@@ -7,6 +7,7 @@
 use super::creation::{UNREACHED, made};
 use crate::chain::device_of;
 use crate::descriptors::{self, Layout, Set, Template, slice};
+use crate::gate;
 use crate::sink::{lock, noted};
 use ash::vk;
 use std::ffi::c_void;
@@ -89,12 +90,19 @@ pub(super) unsafe extern "system" fn update_descriptor_sets(
     copy_count: u32,
     copies: *const vk::CopyDescriptorSet<'_>,
 ) {
+    let gate = gate::of(device);
+    if gate.misses_sets()
+        && let Some(next) = gate.next.update_descriptor_sets
+    {
+        return next(device, write_count, writes, copy_count, copies);
+    }
     let Some(known) = device_of(device) else { return };
     let Some(next) = known.next.update_descriptor_sets else { return };
     next(device, write_count, writes, copy_count, copies);
     noted("vkUpdateDescriptorSets", || {
         let mut objects = lock(&known.objects);
         objects.version += 1;
+        known.gate.updated();
         for write in slice(writes, write_count) {
             let set = objects.sets.entry(write.dst_set).or_default();
             descriptors::write("vkUpdateDescriptorSets", &mut set.contents, &set.layout, write);
@@ -119,7 +127,7 @@ pub(super) unsafe extern "system" fn create_descriptor_update_template(
         device.create_descriptor_update_template(info, allocator, template),
         |known| {
             let entries = slice((*info).p_descriptor_update_entries, (*info).descriptor_update_entry_count);
-            lock(&known.objects).templates.insert(*template, Template(entries.to_vec()));
+            lock(&known.objects).templates.insert(*template, Template(entries.into()));
         }
     )
 }
@@ -144,12 +152,19 @@ pub(super) unsafe extern "system" fn update_descriptor_set_with_template(
     template: vk::DescriptorUpdateTemplate,
     data: *const c_void,
 ) {
+    let gate = gate::of(device);
+    if gate.misses_sets()
+        && let Some(next) = gate.next.update_descriptor_set_with_template
+    {
+        return next(device, set, template, data);
+    }
     let Some(known) = device_of(device) else { return };
     let Some(next) = known.next.update_descriptor_set_with_template else { return };
     next(device, set, template, data);
     noted("vkUpdateDescriptorSetWithTemplate", || {
         let mut objects = lock(&known.objects);
         objects.version += 1;
+        known.gate.updated();
         let objects = &mut *objects;
         let Some(template) = objects.templates.get(&template) else { return };
         let set = objects.sets.entry(set).or_default();

@@ -8,6 +8,7 @@ use ash::vk;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+mod away;
 mod rig;
 mod scenes;
 
@@ -44,6 +45,8 @@ fn main() {
             // Without waiting it depends on the time that building takes.
             if words.contains("wait") {
                 assert_eq!(replaced > 0, *fuses, "{name}, {how}: {said}");
+                assert!(said.contains("the same as before") || !name.contains("again"), "{name}: {said}");
+                assert_eq!(said.contains("not looked at"), name.contains("looks away"), "{name}: {said}");
             }
             told.push(replaced.to_string());
         }
@@ -72,9 +75,13 @@ fn play(folder: &Path, scene: usize, layers: &String, how: &str, words: &str) ->
     assert!(status.success(), "{}, {layers}, {how}: {status}\n{said}", SCENES[scene].0);
     assert!(!said.contains("VUID") && !said.contains("Validation"), "{}, {layers}: {said}", SCENES[scene].0);
     let line = said.lines().find(|line| line.contains("command buffers replaced"));
-    let count = line.map_or(0, |line| {
-        let words = line.strip_prefix("vkfuse: ").and_then(|line| line.split(' ').next());
-        words.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no count: {line}"))
+    let [replaced, of] = line.map_or([0; 2], |line| {
+        let words = line.strip_prefix("vkfuse: ").and_then(|line| line.split_once(" of "));
+        let words = words.map(|(replaced, of)| [replaced, of.split(' ').next().unwrap_or_default()]);
+        let counts = words.map(|words| words.map(|word| word.parse::<u64>().unwrap_or(u64::MAX)));
+        counts.unwrap_or_else(|| panic!("no counts: {line}"))
     });
-    (count, said)
+    let submitted = said.lines().find_map(|line| line.strip_suffix(" command buffers submitted"));
+    assert!(line.is_none() || submitted == Some(&of.to_string()), "{}: {said}", SCENES[scene].0);
+    (replaced, said)
 }

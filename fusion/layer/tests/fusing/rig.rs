@@ -2,6 +2,7 @@
 
 use ash::vk;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes from one buffer of an allocation to the next.
 pub(crate) const APART: u64 = 65_536;
@@ -17,6 +18,8 @@ pub(crate) struct Rig {
     layouts: [vk::DescriptorSetLayout; 3],
     layout: [vk::PipelineLayout; 3],
     pipelines: Vec<[vk::Pipeline; 2]>,
+    /// Command buffers that were submitted.
+    submitted: AtomicU64,
 }
 
 /// How descriptors are given.
@@ -66,6 +69,19 @@ fn words(name: &str) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect()
 }
 
+fn made(device: &ash::Device, name: &str, layout: vk::PipelineLayout) -> vk::Pipeline {
+    let code = words(name);
+    let info = vk::ShaderModuleCreateInfo::default().code(&code);
+    let module = unsafe { device.create_shader_module(&info, None).expect("a module") };
+    let stage = vk::PipelineShaderStageCreateInfo::default().stage(vk::ShaderStageFlags::COMPUTE);
+    let stage = stage.module(module).name(c"main");
+    let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
+    let none = vk::PipelineCache::null();
+    let made = unsafe { device.create_compute_pipelines(none, &info, None).expect("a pipeline")[0] };
+    unsafe { device.destroy_shader_module(module, None) };
+    made
+}
+
 impl Rig {
     pub(crate) fn new(api: u32, is_robust: bool) -> Rig {
         let entry = unsafe { ash::Entry::load().expect("the loader") };
@@ -110,23 +126,27 @@ impl Rig {
                 vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(&ranges);
             unsafe { device.create_pipeline_layout(&info, None).expect("a layout") }
         });
-        let of_layout = |layout: vk::PipelineLayout| {
-            ["mul", "sub"].map(|name| {
-                let code = words(name);
-                let info = vk::ShaderModuleCreateInfo::default().code(&code);
-                let module = unsafe { device.create_shader_module(&info, None).expect("a module") };
-                let stage = vk::PipelineShaderStageCreateInfo::default().stage(vk::ShaderStageFlags::COMPUTE);
-                let stage = stage.module(module).name(c"main");
-                let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
-                let none = vk::PipelineCache::null();
-                let made =
-                    unsafe { device.create_compute_pipelines(none, &info, None).expect("a pipeline")[0] };
-                unsafe { device.destroy_shader_module(module, None) };
-                made
-            })
-        };
-        let pipelines = layout.iter().map(|layout| of_layout(*layout)).collect();
-        Rig { _entry: entry, instance, device, push, queue, family, kind, layouts, layout, pipelines }
+        let of_layout = |layout: &vk::PipelineLayout| ["mul", "sub"].map(|name| made(&device, name, *layout));
+        let pipelines = layout.iter().map(of_layout).collect();
+        let submitted = AtomicU64::new(0);
+        Rig {
+            _entry: entry,
+            instance,
+            device,
+            push,
+            queue,
+            family,
+            kind,
+            layouts,
+            layout,
+            pipelines,
+            submitted,
+        }
+    }
+
+    /// A pipeline that is used for nothing.
+    pub(crate) fn pipeline(&self) -> vk::Pipeline {
+        made(&self.device, "mul", self.layout[0])
     }
 
     pub(crate) fn memory(&self, bytes: u64) -> (vk::DeviceMemory, *mut f32) {
@@ -279,6 +299,7 @@ impl Rig {
         let info = vk::FenceCreateInfo::default();
         let fence = unsafe { self.device.create_fence(&info, None).expect("a fence") };
         let submits = [vk::SubmitInfo::default().command_buffers(commands)];
+        self.submitted.fetch_add(commands.len() as u64, Ordering::Relaxed);
         let queue = self.queue.lock().expect("the queue");
         unsafe { self.device.queue_submit(*queue, &submits, fence).expect("it is submitted") };
         drop(queue);
@@ -293,6 +314,7 @@ fn infos(buffers: [Held; 3]) -> [vk::DescriptorBufferInfo; 3] {
 
 impl Drop for Rig {
     fn drop(&mut self) {
+        eprintln!("{} command buffers submitted", self.submitted.load(Ordering::Relaxed));
         unsafe {
             self.device.device_wait_idle().expect("it is idle");
             self.pipelines.iter().flatten().for_each(|one| self.device.destroy_pipeline(*one, None));

@@ -1,13 +1,14 @@
 //! What the program does: each scene checks its own results, bit for bit, against the host's.
 
+use crate::away;
 use crate::rig::{APART, Held, Kernel, Rig, Way};
 use ash::vk;
 
-const PRIMARY: vk::CommandBufferLevel = vk::CommandBufferLevel::PRIMARY;
-const NONE: vk::CommandBufferUsageFlags = vk::CommandBufferUsageFlags::empty();
+pub(crate) const PRIMARY: vk::CommandBufferLevel = vk::CommandBufferLevel::PRIMARY;
+pub(crate) const NONE: vk::CommandBufferUsageFlags = vk::CommandBufferUsageFlags::empty();
 
 /// Numbers whose products and differences are rounded.
-fn numbers(len: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn numbers(len: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -23,21 +24,25 @@ fn same(what: &str, found: &[f32], expected: &[f32]) {
 
 /// x, y, and four results: `a = x * y`, `b = a - y`, `c = b * x`, `d = c - a`.
 #[derive(Clone, Copy)]
-struct Chain([Held; 6]);
+pub(crate) struct Chain([Held; 6]);
 
-const STEPS: [(Kernel, [usize; 3]); 4] =
+pub(crate) const STEPS: [(Kernel, [usize; 3]); 4] =
     [(Kernel::Mul, [0, 1, 2]), (Kernel::Sub, [2, 1, 3]), (Kernel::Mul, [3, 0, 4]), (Kernel::Sub, [4, 2, 5])];
 
 impl Chain {
-    fn new(rig: &Rig, len: usize) -> Chain {
+    pub(crate) fn new(rig: &Rig, len: usize) -> Chain {
         Chain([0; 6].map(|_| rig.buffer(len)))
     }
 
-    fn of(&self, places: [usize; 3]) -> [Held; 3] {
+    pub(crate) fn place(&self, place: usize) -> Held {
+        self.0[place]
+    }
+
+    pub(crate) fn of(&self, places: [usize; 3]) -> [Held; 3] {
         places.map(|place| self.0[place])
     }
 
-    fn sets(&self, rig: &Rig, pool: vk::DescriptorPool, way: Way) -> Vec<vk::DescriptorSet> {
+    pub(crate) fn sets(&self, rig: &Rig, pool: vk::DescriptorPool, way: Way) -> Vec<vk::DescriptorSet> {
         STEPS.iter().map(|(_, places)| rig.set(pool, way, self.of(*places))).collect()
     }
 
@@ -52,14 +57,14 @@ impl Chain {
     }
 
     /// Fills in its arguments, and poison as its results.
-    fn fill(&self, seed: u32) {
+    pub(crate) fn fill(&self, seed: u32) {
         for (held, seed) in self.0.iter().zip([seed, seed + 1000]) {
             held.write(&numbers(held.len, seed));
         }
         self.0[2..].iter().for_each(|held| held.write(&vec![f32::NAN; held.len]));
     }
 
-    fn check(&self, seed: u32) {
+    pub(crate) fn check(&self, seed: u32) {
         let len = self.0[0].len;
         let mut values = vec![numbers(len, seed), numbers(len, seed + 1000)];
         for (kernel, [a, b, _]) in STEPS {
@@ -82,9 +87,9 @@ impl Chain {
 /// A scene: its name, what it does, and whether something of it is fused.
 pub(crate) type Scene = (&'static str, fn(&Rig), bool);
 
-pub(crate) const SCENES: [Scene; 14] = [
-    ("one command buffer again and again", reusable, true),
-    ("a pool that is reset", reset, true),
+pub(crate) const SCENES: [Scene; 16] = [
+    ("one command buffer, many times", reusable, true),
+    ("a pool that is reset, and the same again", reset, true),
     ("descriptors that change", changed, true),
     ("pushed descriptors", pushed, true),
     ("dynamic offsets", dynamic, true),
@@ -97,6 +102,8 @@ pub(crate) const SCENES: [Scene; 14] = [
     ("commands that are not followed", unfollowed, false),
     ("a layout that is gone", layouts, false),
     ("command buffers that are freed", freed, true),
+    ("sets that change while the layer looks away", away::changes, true),
+    ("commands that are recorded while the layer looks away", away::parts, false),
 ];
 
 fn reusable(rig: &Rig) {
@@ -117,14 +124,14 @@ fn reusable(rig: &Rig) {
     clean(rig, &[chain], descriptors, pool);
 }
 
-fn clean(rig: &Rig, chains: &[Chain], descriptors: vk::DescriptorPool, pool: vk::CommandPool) {
+pub(crate) fn clean(rig: &Rig, chains: &[Chain], descriptors: vk::DescriptorPool, pool: vk::CommandPool) {
     unsafe { rig.device.destroy_command_pool(pool, None) };
     unsafe { rig.device.destroy_descriptor_pool(descriptors, None) };
     chains.iter().for_each(|chain| chain.free(rig));
 }
 
 /// Records a chain once, runs it and checks it.
-fn once(
+pub(crate) fn once(
     rig: &Rig,
     chain: &Chain,
     sets: &[vk::DescriptorSet],
