@@ -71,7 +71,7 @@ void main() {
     for (int k = 0; k < inputs; k++) sum += a[place(x, y, k)] * b[z * inputs + k];
     d[place(x, y, z)] = sum;
 #elif defined IM2COL
-    // A row for each pixel: what the nine weights of each channel, one of which z is, are multiplied by.
+    // A row for each pixel: its nine neighbours in each channel, one of them in each z.
     d[(y * width + x) * outputs + z] = pixel(x + z % 3 - 1, y + z / 3 % 3 - 1, z / 9);
 #elif defined NORM
     d[place(x, y, z)] = a[place(x, y, z)] * b[2 * z] + b[2 * z + 1];

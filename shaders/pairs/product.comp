@@ -60,7 +60,7 @@ void main() {
 }
 
 #elif defined BLOCKED || defined BLOCKED_HALF || defined BLOCKED_Q4
-// A tile of 32 x 32, of which an invocation does 4 x 4.
+// A tile of 32 x 32: 4 x 4 for each invocation.
 shared float left[8][32];
 shared float right[8][32];
 

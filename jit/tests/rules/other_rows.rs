@@ -15,7 +15,7 @@ fn turns(value: &str) -> String {
 
 const TURN: &str = "z[at] = x * 3u + y; z[at + p.y] = x ^ (y * 5u);";
 
-/// So many items on halves of `half` elements, in `groups` work-groups, and then a kernel of `elements` elements.
+/// This number of items on halves of `half` elements, in `groups` work-groups, and then a kernel of `elements` elements.
 fn turned(store: &str, (items, half, groups): (u32, u32, u32), elements: u32) -> Checked {
     Lab::rewriting(u64::from(elements.max(2 * items)) + 64)
         .submit(&turns(store), [groups, 1, 1], &[0, 1], &[items, half])

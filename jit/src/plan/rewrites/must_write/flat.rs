@@ -1,4 +1,4 @@
-//! Forms over ids, rounds and parts of ids, of which it is known which values they take together.
+//! Forms over ids, rounds and parts of ids: which values these take together.
 
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges};
 use crate::analysis::evaluate::AccessForm;
