@@ -201,14 +201,17 @@ probes! {
         if !is_possible() {
             return;
         }
-        let tile = "shared uint part[32];--- part[l] = a[i]; barrier(); uint x = g % 2u * 16u + l % 8u * 2u, y = g / 2u * 4u + l / 8u; \
-            for (uint r = 0u; r < 2u; r++) z[y * 32u + x + r] = float16_t(sqrt(float(part[l ^ 1u] + r) + 1.0));";
-        let first = glsl("", "a z:float16_t", "32", tile);
+        let tile = "shared float part[32];--- part[l] = a[i]; barrier(); uint x = g % 2u * 16u + l % 8u * 2u, y = g / 2u * 4u + l / 8u; \
+            for (uint r = 0u; r < 2u; r++) z[y * 32u + x + r] = float16_t(sqrt(part[l ^ r]) + a[r]);";
+        let first = glsl("", "a:float z:float16_t", "32", tile);
         for (names, own, buffers) in [("d:float16_t o:float", "float(d[i])", &[1, 3][..]), ("d:float16_t e:float16_t o:float", "float(e[i]) + float(d[i])", &[1, 2, 3])] {
             let second = glsl("", names, "16", &format!("o[i] = 1.0 / ({own});"));
             let list = || {
                 let half = |k: u32| (0x3c00 + k % 64) | (0x4000 + k % 32) << 16;
-                let lab = Lab::rewriting(256).promote(1, Promote::Auto).words(2, &(0..128).map(half).collect::<Vec<_>>());
+                let given = |k: u32| (1.5 + k as f32 / 64.0).to_bits();
+                let lab = Lab::rewriting(256).promote(1, Promote::Auto);
+                let lab = lab.words(0, &(0..256).map(given).collect::<Vec<_>>());
+                let lab = lab.words(2, &(0..128).map(half).collect::<Vec<_>>());
                 lab.submit(&first, [4, 1, 1], &[0, 1], &[]).submit(&second, [16, 1, 1], buffers, &[])
             };
             list().check().fused(0).appends(&[(1, 0)]);
