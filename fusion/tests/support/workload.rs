@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use vkfuse::{
-    Accessor, Buffer, BufferReport, Event, FusionProperties, FusionReport, FusionWrapper, Handler,
+    Accessor, Buffer, BufferReport, Error, Event, FusionProperties, FusionReport, FusionWrapper, Handler,
     Internalization, Kernel, Outcome, Promote, SpecValue, Stats, module::ElementType,
 };
 
@@ -214,6 +214,11 @@ impl Workload {
         &self.submits
     }
 
+    /// How many buffers there are.
+    pub fn count(&self) -> usize {
+        self.buffers.len()
+    }
+
     /// What a buffer holds before every run.
     pub fn preset(&self, buffer: Buf) -> &[u32] {
         &self.buffers[buffer.0].preset
@@ -259,6 +264,11 @@ impl Workload {
 
     /// Runs the list in fusion mode, by the normal protocol, and checks the protocol.
     pub fn run_fused(&self, rig: &Rig, properties: &FusionProperties) -> Ran {
+        self.try_fused(rig, properties).expect("complete_fusion")
+    }
+
+    /// As [`Workload::run_fused`], where completing may fail.
+    pub fn try_fused(&self, rig: &Rig, properties: &FusionProperties) -> Result<Ran, Error> {
         let before = rig.context.stats();
         let buffers = self.allocate(rig);
         let fusion = FusionWrapper::new(&rig.queue).expect("the queue enables fusion");
@@ -266,10 +276,10 @@ impl Workload {
         assert!(fusion.is_in_fusion_mode());
         let events = self.submit_all(rig, &buffers);
         assert!(fusion.is_in_fusion_mode());
-        let complete = fusion.complete_fusion(properties).expect("complete_fusion");
+        let complete = fusion.complete_fusion(properties)?;
         assert!(!fusion.is_in_fusion_mode());
         complete.wait().expect("the fused run");
-        Ran::collect(self, rig, buffers, events, Some(complete), before)
+        Ok(Ran::collect(self, rig, buffers, events, Some(complete), before))
     }
 
     /// Runs unfused and fused from the same contents. Demands that the fused run was one dispatch of one fused

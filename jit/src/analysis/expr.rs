@@ -418,6 +418,7 @@ impl Exprs {
             Node::Const { .. }
             | Node::Id { .. }
             | Node::LocalIndex
+            | Node::Subgroup(_)
             | Node::Push { .. }
             | Node::Length { .. }
             | Node::Image { .. }
@@ -429,8 +430,7 @@ impl Exprs {
             Node::Convert { a, .. } | Node::BoolNot(a) => all(&[*a]),
             Node::Select { condition, a, b, .. } => all(&[*condition, *a, *b]),
             // Which input was chosen, and what an unknown is, may change from round to round.
-            Node::Subgroup(_)
-            | Node::Join { .. }
+            Node::Join { .. }
             | Node::Counter { .. }
             | Node::Final { .. }
             | Node::Cell { .. }

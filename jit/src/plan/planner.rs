@@ -2,7 +2,7 @@
 //!
 //! A list is planned in its own order first, group by group: a group grows as far as it can ([`grow`]), and what does not join is rewritten so
 //! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`]). If large buffers found no room inside then,
-//! the list is planned again with their readers recomputing them ([`unpromoted`]). The same is tried in other orders ([`reorder`]) and with a
+//! the list is planned again with their readers recomputing them ([`unpromoted`]), and so it is where what a dispatch begins with can be. The same is tried in other orders ([`reorder`]) and with a
 //! buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
 
 use std::borrow::Cow;
@@ -24,6 +24,9 @@ use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
 use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
+
+/// Buffers that are tried one by one where recomputing all of them makes no fewer dispatches.
+const MOST_APART: usize = 2;
 
 /// Plans a fusion list.
 ///
@@ -163,6 +166,22 @@ pub(crate) fn plan_in_order(
             && reorder::is_better(&other, &plan)
         {
             plan = other;
+        }
+    }
+    let apart = unpromoted::apart(list, &plan);
+    plan.values.all |= !apart.is_empty();
+    // All of them, or one.
+    let each = apart.chunks(1).take(if apart.len() > 1 { MOST_APART } else { 0 });
+    for some in (!apart.is_empty()).then_some(&apart[..]).into_iter().chain(each) {
+        let Some(recomputed) = Recomputed::beside(list, some, options, limits) else { continue };
+        let other = Planner::new(list, options, limits).recomputing(recomputed).run_fused();
+        if let Ok(Some(mut other)) = other
+            && other.steps.len() < plan.steps.len()
+            && reorder::is_better(&other, &plan)
+        {
+            other.values.all = true;
+            plan = other;
+            break;
         }
     }
     Ok(plan)
@@ -339,7 +358,9 @@ impl Planner<'_> {
             }
             Err(reason) => match (tried, reason) {
                 // A kernel that cannot be recomputed is one that takes an epilogue.
-                (Some(RewriteReason::NoDefinition { .. }), Some(reason)) => Some(reason),
+                (Some(RewriteReason::NoDefinition { .. } | RewriteReason::Count { .. }), Some(reason)) => {
+                    Some(reason)
+                }
                 (tried, reason) => tried.or(reason),
             },
         };

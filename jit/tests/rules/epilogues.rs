@@ -44,7 +44,7 @@ fn neighbours(count: u32, word: &str, z: &str) -> String {
 }
 
 /// The same in WGSL, in work-groups of 8 x 2.
-fn rows_of(count: u32) -> String {
+pub(crate) fn rows_of(count: u32) -> String {
     kernel(
         "a b z",
         "8, 2",
@@ -52,7 +52,7 @@ fn rows_of(count: u32) -> String {
     )
 }
 
-fn over_rows(count: u32, width: u32, height: u32) -> [u32; 3] {
+pub(crate) fn over_rows(count: u32, width: u32, height: u32) -> [u32; 3] {
     [width.div_ceil(8 * count), height.div_ceil(2), 1]
 }
 
@@ -193,6 +193,30 @@ probes! {
                 .submit(&flat("a b z y", body), [n.div_ceil(16), 1, 1], &[0, 1, 2, 3], &[n])
                 .check()
                 .appends_nothing();
+        }
+    }
+
+    // Halves that are only kept in memory have no operation to be hidden by: what they are converted to has.
+    fn halves_are_hidden_where_they_are_widened() {
+        if !is_possible() {
+            return;
+        }
+        let tile = "shared float part[32];--- part[l] = a[i]; barrier(); uint x = g % 2u * 16u + l % 8u * 2u, y = g / 2u * 4u + l / 8u; \
+            for (uint r = 0u; r < 2u; r++) z[y * 32u + x + r] = float16_t(sqrt(part[l ^ r]) + a[r]);";
+        let first = glsl("", "a:float z:float16_t", "32", tile);
+        for (names, own, buffers) in [("d:float16_t o:float", "float(d[i])", &[1, 3][..]), ("d:float16_t e:float16_t o:float", "float(e[i]) + float(d[i])", &[1, 2, 3])] {
+            let second = glsl("", names, "16", &format!("o[i] = 1.0 / ({own});"));
+            let list = || {
+                let half = |k: u32| (0x3c00 + k % 64) | (0x4000 + k % 32) << 16;
+                let given = |k: u32| (1.5 + k as f32 / 64.0).to_bits();
+                let lab = Lab::rewriting(256).promote(1, Promote::Auto);
+                let lab = lab.words(0, &(0..256).map(given).collect::<Vec<_>>());
+                let lab = lab.words(2, &(0..128).map(half).collect::<Vec<_>>());
+                lab.submit(&first, [4, 1, 1], &[0, 1], &[]).submit(&second, [16, 1, 1], buffers, &[])
+            };
+            list().check().fused(0).appends(&[(1, 0)]);
+            let seen = list().seen_through(1 << 23).expect("a list with hidden floats");
+            assert_eq!(seen[3], 256, "{own}");
         }
     }
 

@@ -32,6 +32,7 @@ mod normal;
 mod numbers;
 mod one_store;
 mod order;
+mod other_rows;
 mod overlaps;
 mod packed;
 mod placed_blocks;

@@ -36,6 +36,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("numbers", super::numbers::ALL),
     ("one_store", super::one_store::ALL),
     ("order", super::order::ALL),
+    ("other_rows", super::other_rows::ALL),
     ("overlaps", super::overlaps::ALL),
     ("recurrences", super::recurrences::ALL),
     ("views", super::views::ALL),

@@ -59,6 +59,21 @@ probes! {
         assert!(module.execution_modes.iter().all(|inst| inst.operands.len() == 5));
     }
 
+    // A loop over the sub-groups of a work-group goes round no more often than that has invocations.
+    fn loops_over_sub_groups_are_counted() {
+        if !is_possible() {
+            return;
+        }
+        let sum = "shared uint part[32];--- uint all = subgroupAdd(a[i]); if (subgroupElect()) part[gl_SubgroupID] = all; barrier(); \
+            all = 0u; for (uint s = 0u; s < gl_NumSubgroups; s++) all += part[s]; z[i] = all + a[i];";
+        let sum = glsl("", "a z", "32", sum);
+        for (limit, fits) in [(66, true), (65, false)] {
+            let mut lab = Lab::new(64).submit(&sum, [2, 1, 1], &[0, 1], &[]).submit(&sum, [2, 1, 1], &[1, 2], &[]);
+            lab.limits.max_loop_rounds = Some(limit);
+            assert_eq!(lab.check().plan.steps.len(), if fits { 1 } else { 2 }, "{limit}");
+        }
+    }
+
     // Ballots, counts of their bits, elections, and what is taken from a lane: values, which fuse at the same local size. An element that is
     // found by lane stays apart from one that is found by local index, and kernels of other local sizes keep their sub-groups.
     fn ballots_and_lanes_fuse_at_their_own_local_size() {

@@ -2,6 +2,7 @@
 
 use vkfuse_jit::plan::{Internalization, Promote};
 
+use super::epilogues::{begun, flat, over_rows, rows_of};
 use super::lab::{Checked, Lab, kernel};
 use super::rows::{reduce, spread};
 
@@ -52,6 +53,42 @@ probes! {
         let mut lab = softmax(long(), CHEAP, Promote::Auto);
         lab.limits.cached_bytes = 4 * u64::from(ROWS * LONG);
         assert_eq!(lab.check().works_out(&[]).place(2), Internalization::None);
+    }
+
+    // Of two things that a kernel reads, one takes it as an epilogue, and the other one it works out, wherever that stands.
+    fn what_stands_beside_a_producer_is_recomputed() {
+        let (width, height) = (21, 6);
+        let n: u32 = width * height;
+        let groups = [n.div_ceil(16), 1, 1];
+        let gain = flat("a z", "z[i] = a[i] * 5u + 1u;");
+        let both = flat("a b z", "z[i] = a[i] * b[i] + 2u;");
+        for is_first in [false, true] {
+            let list = |promote| {
+                let lab = if is_first {
+                    let lab = Lab::rewriting(u64::from(n)).promote(2, promote).promote(3, promote);
+                    lab.submit(&gain, groups, &[5, 3], &[n]).submit(&rows_of(4), over_rows(4, width, height), &[0, 1, 2], &[width, height, 3])
+                } else {
+                    begun(4, width, height, promote).promote(3, promote).submit(&gain, groups, &[5, 3], &[n])
+                };
+                lab.submit(&both, groups, &[2, 3, 4], &[n])
+            };
+            let producer = usize::from(is_first);
+            let checked = list(Promote::Auto).check().works_out(&[(2, 1 - producer)]).appends(&[(2, producer)]);
+            assert_eq!(checked.plan.steps.len(), 1, "{:#?}", checked.plan.report);
+            assert!(checked.plan.report.inlined[0].gone);
+            // Something else reads it, or it has to be in memory.
+            let others = list(Promote::Auto).submit(&gain, groups, &[3, 6], &[n]).check();
+            assert!(others.plan.steps.len() > 1, "{:#?}", others.plan.report);
+            assert!(list(Promote::None).check().plan.steps.len() > 1);
+        }
+        // What it is made of is something else by then.
+        let changed = begun(4, width, height, Promote::Auto)
+            .promote(3, Promote::Auto)
+            .submit(&gain, groups, &[5, 3], &[n])
+            .submit(&flat("z", "z[i] = i * 3u;"), groups, &[5], &[n])
+            .submit(&both, groups, &[2, 3, 4], &[n])
+            .check();
+        assert!(changed.plan.report.inlined.is_empty(), "{:#?}", changed.plan.report);
     }
 
     fn what_is_kept_by_wish_is_not_recomputed() {

@@ -78,7 +78,7 @@ impl Epilogues {
         };
         let sum = "var s = b[x % p.x]; for (var k = 0u; k < p.z; k++) { s += a[(y * p.x + x + k * 7u) % 1024u] * (k + 3u); } ";
         let (names, size, groups, body);
-        match random.below(6) {
+        match random.below(7) {
             // Neighbours in a row.
             0 => {
                 let count = *random.pick(&[2u32, 4, 8]);
@@ -123,6 +123,21 @@ impl Epilogues {
                 );
                 (names, size, body) = ("a b z", "8".to_owned(), text);
                 groups = [(width * height).div_ceil(rows), 1, 1];
+            }
+            // Several elements an item, in rows that have as many items more or less.
+            5 => {
+                let count = *random.pick(&[2u32, 2, 4]);
+                let each = (width / count).max(1);
+                let pitch = count * each;
+                let items = (height * each).saturating_sub(if random.one_in(4) { less * 2 } else { 0 });
+                let mut text = format!(
+                    "let i = gid.x; if (i + {less}u >= {items}u) {{ return; }} let k = i % {each}u; let at = i / {each}u * {pitch}u + k; let x = a[i];"
+                );
+                for r in 0..count {
+                    let _ = write!(text, " z[at + {}u] = x * {}u + b[k];", r * each, r + 3);
+                }
+                (names, size, body) = ("a b z", "16".to_owned(), text);
+                groups = [(height * each).div_ceil(16), 1, 1];
             }
             // Elements a work-group apart.
             _ => {

@@ -4,16 +4,19 @@
 //! kernel kept newer ones to itself. A store counts if it happens in every invocation whose number is
 //! below some bound and its place is a multiple of that number; all such stores together have to leave
 //! no gap. Stores of one invocation to members of an element, under the same conditions, count as one store of them; those of several elements side by
-//! side, each under its own guard, as one store whose place has the number of the element as one more digit. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids. Padding is not written.
+//! side, each under its own guard, as one store whose place has the number of the element as one more digit. Of an image, one store has to go to every texel. The rounds of counting loops around a store are numbers like the ids, and so are quotients
+//! and remainders of a number. Padding is not written.
 //!
 //! # Refuses
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
 mod beside;
+mod digits;
+mod flat;
 
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges, gcd};
+use crate::analysis::affine::{Affine, AtomId, Atoms, gcd};
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::kernel::TextureKind;
 use crate::plan::grouping::group::Group;
@@ -25,6 +28,8 @@ use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
 use crate::plan::rewrites::inline::texels;
+use digits::Fresh;
+use flat::{Flat, dense};
 
 /// Whether the submission certainly writes all bytes of its argument number `arg`.
 #[must_use]
@@ -83,8 +88,13 @@ fn covered_up_to(one: &Submission, arg: usize, first: i128, limits: &Limits) -> 
         .iter()
         .map(|(_, form)| Flat { atoms: &group.atoms, local, counters: &form.counters }.asked(form))
         .collect();
+    let mut fresh = Fresh::default();
+    let asked: Vec<AccessForm> = asked
+        .into_iter()
+        .map(|form| digits::apart(&mut group.atoms, local, &mut fresh, &form).unwrap_or(form))
+        .collect();
     let stores: Vec<(&Access, &AccessForm)> = stores.iter().map(|one| one.0).zip(&asked).collect();
-    let beside = beside::forms(&mut group.atoms, &stores);
+    let beside = beside::forms(&mut group.atoms, &mut fresh, &stores);
     let mut pieces: Vec<(i128, i128)> = together(stores.into_iter())
         .into_iter()
         .flat_map(|Together { form, parts }| {
@@ -201,20 +211,6 @@ fn joint(
     analysis.joint.iter().map(form).collect()
 }
 
-/// The digits of an id that are worth `low` and more, and less than `high`.
-struct Part {
-    of: AtomId,
-    low: i128,
-    high: i128,
-}
-
-/// What forms are made of here: work-group and local ids, and numbers of rounds.
-struct Flat<'a> {
-    atoms: &'a Atoms,
-    local: [u32; 3],
-    counters: &'a [AtomId],
-}
-
 /// The bytes that all invocations together certainly write by one store of `size` bytes, if they are in one piece.
 fn piece(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)> {
     let atoms = flat.atoms;
@@ -308,12 +304,6 @@ fn block(flat: &Flat<'_>, form: &AccessForm, size: i128) -> Option<(i128, i128)>
     Some((offset.constant, offset.constant + unit * last + size))
 }
 
-/// The greatest sum of numbers with weights, if the sums leave no gap from zero on.
-fn dense(mut numbers: Vec<(i128, i128)>) -> Option<i128> {
-    numbers.sort_unstable();
-    numbers.into_iter().try_fold(0, |last, (weight, max)| (weight <= last + 1).then_some(last + weight * max))
-}
-
 /// A condition as factor and constant of the number whose digits the offset has; `None` if it says something else.
 fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -> Option<(i128, i128)> {
     let (id, c) = *condition.terms.first()?;
@@ -331,81 +321,4 @@ fn in_terms_of(atoms: &Atoms, offset: &Affine, unit: i128, condition: &Affine) -
         }
     }
     (condition.terms.len() == offset.terms.len()).then_some((factor, constant))
-}
-
-impl Flat<'_> {
-    /// A store without those of its conditions that follow from the others, as what another kernel asks of an element's row and column does from what
-    /// is asked where the element is stored.
-    fn asked(&self, form: &AccessForm) -> AccessForm {
-        let (known, open): (Vec<Affine>, Vec<Affine>) =
-            form.conditions.iter().cloned().partition(|condition| self.form(condition).is_some());
-        let mut ranges = Ranges::default();
-        ranges.apply(self.atoms, &known);
-        let follows = |condition: &Affine| {
-            let mut ranges = ranges.clone();
-            ranges.bound_quotients(self.atoms, condition, &known);
-            let bounds = Bounds { ranges: &ranges, facts: &known };
-            bounds.of(self.atoms, condition).1 <= 0 || mutant!(OthersFollow)
-        };
-        let conditions = open.into_iter().filter(|condition| !follows(condition));
-        AccessForm { conditions: known.iter().cloned().chain(conditions).collect(), ..form.clone() }
-    }
-
-    /// The part of an id that an atom is, through quotients and remainders by numbers that divide what they are of.
-    fn part(&self, id: AtomId) -> Option<Part> {
-        let (base, by, is_quotient) = match self.atoms.get(id) {
-            Atom::Group(_) | Atom::Local(_) => {
-                return Some(Part { of: id, low: 1, high: self.atoms.max(id) + 1 });
-            }
-            Atom::Quotient(base, by) => (base, by, true),
-            Atom::Remainder(base, by) => (base, by, false),
-            _ => return None,
-        };
-        let &[(inner, 1)] = base.terms.as_slice() else { return None };
-        let Part { of, low, high } = self.part(inner).filter(|_| base.constant == 0)?;
-        let middle = low.checked_mul(*by)?;
-        let part = if is_quotient { Part { of, low: middle, high } } else { Part { of, low, high: middle } };
-        let divides = high % middle == 0 && self.atoms.max(id) == part.high / part.low - 1;
-        (divides || mutant!(PartsAreWhole)).then_some(part)
-    }
-
-    /// Whether what forms are made of takes all values, whatever the others have: parts of an id are other digits of it.
-    fn is_free<'a>(&self, forms: impl Iterator<Item = &'a Affine>) -> bool {
-        let mut parts: Vec<(AtomId, Part)> = Vec::new();
-        for &(id, _) in forms.flat_map(|form| &form.terms) {
-            if parts.iter().all(|(other, _)| *other != id)
-                && let Some(part) = self.part(id)
-            {
-                parts.push((id, part));
-            }
-        }
-        let is_below = |a: &Part, b: &Part| a.high <= b.low && b.low % a.high == 0;
-        parts.iter().enumerate().all(|(n, (_, a))| {
-            parts[n + 1..].iter().all(|(_, b)| a.of != b.of || is_below(a, b) || is_below(b, a))
-        })
-    }
-
-    /// The form over these alone.
-    fn form(&self, form: &Affine) -> Option<Affine> {
-        let mut out = Affine::constant(form.constant);
-        for &(id, c) in &form.terms {
-            match self.atoms.get(id) {
-                Atom::Group(_) | Atom::Local(_) => out.add_term(id, c),
-                _ if self.counters.contains(&id) => out.add_term(id, c),
-                Atom::Quotient(..) | Atom::Remainder(..) if self.part(id).is_some() => out.add_term(id, c),
-                Atom::Global(d) => {
-                    let size = i128::from(self.local[usize::from(*d)]);
-                    // An id with one value only has no atom.
-                    if let Some(group) = self.atoms.find(&Atom::Group(*d)) {
-                        out.add_term(group, c.checked_mul(size)?);
-                    }
-                    if let Some(local) = self.atoms.find(&Atom::Local(*d)) {
-                        out.add_term(local, c);
-                    }
-                }
-                _ => return None,
-            }
-        }
-        Some(out)
-    }
 }

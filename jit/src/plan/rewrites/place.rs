@@ -53,6 +53,8 @@ enum Pace {
     Items(i128),
     /// Bytes from work-group to work-group.
     Groups(i128),
+    /// Bytes from row to row of this many items, of a kernel that has other elements in a row than items.
+    Rows(i128, u32),
 }
 
 /// Tries to let the next submission join by placing what is free; `Err(None)` if there is nothing to try. The group is left as it was, or is the
@@ -211,7 +213,10 @@ fn once(
             let placed_at = match (proposal.places, flat) {
                 (Places::Line { .. }, _) => proposal.at_start(list, at, &view),
                 (_, true) => Some(proposal),
-                (_, false) => proposal.by_groups_of(&list[at]),
+                (_, false) => {
+                    let by_rows = view(at).and_then(|view| proposal.by_rows_of(view));
+                    by_rows.or_else(|| proposal.by_groups_of(&list[at]))
+                }
             };
             let Some(proposal) = placed_at else { continue };
             match place(problem, (at, next), &proposal) {
@@ -309,7 +314,33 @@ impl View {
 
     fn pace(&self, form: &AccessForm) -> Option<Pace> {
         let by_groups = || self.step(form, self.group_digits()).filter(|&step| step > 0);
-        self.stride(form).map(Pace::Items).or_else(|| by_groups().map(Pace::Groups))
+        let by_rows = || self.rows(form).map(|(bytes, items)| Pace::Rows(bytes, items));
+        self.stride(form).map(Pace::Items).or_else(|| by_groups().map(Pace::Groups)).or_else(by_rows)
+    }
+
+    /// Bytes from one row to the next, and items of a row, if an access goes by quotient and remainder of an item's number.
+    fn rows(&self, form: &AccessForm) -> Option<(i128, u32)> {
+        let of = |atom: &Atom| match atom {
+            Atom::Quotient(base, by) => Some((base.clone(), *by, true)),
+            Atom::Remainder(base, by) => Some((base.clone(), *by, false)),
+            _ => None,
+        };
+        let mut parts = form.offset.terms.iter().map(|&(id, weight)| Some((of(self.atoms.get(id))?, weight)));
+        let (Some(first), Some(second), None) = (parts.next()?, parts.next()?, parts.next()) else {
+            return None;
+        };
+        let ((row, by, true), bytes) = [&first, &second].into_iter().find(|one| one.0.2)? else {
+            return None;
+        };
+        let ((column, length, false), weight) = [&first, &second].into_iter().find(|one| !one.0.2)? else {
+            return None;
+        };
+        let digits =
+            (0..3).flat_map(|d| [(Atom::Local(d as u8), self.shape.local[d])]).chain(self.group_digits());
+        let number = AccessForm { offset: row.clone(), ..form.clone() };
+        let is_number = row == column && by == length && self.step(&number, digits) == Some(1);
+        (is_number && *weight == form.size).then_some(())?;
+        Some((*bytes, u32::try_from(*by).ok()?))
     }
 
     fn is_flat(&self) -> bool {
@@ -385,6 +416,16 @@ impl Proposal {
         Some(Self { places: Places::Line { start }, ..self })
     }
 
+    /// The same proposal for a kernel that has other elements in a row than items.
+    fn by_rows_of(self, view: &View) -> Option<Self> {
+        let Places::Rows { length } = self.places else { return None };
+        let items = view.forms.iter().find_map(|form| match view.pace(form)? {
+            Pace::Rows(bytes, items) => (bytes == i128::from(length) * form.size).then_some(items),
+            _ => None,
+        });
+        Some(Self { places: Places::Rows { length: items? }, ..self })
+    }
+
     /// The same proposal for a kernel that does each row by whole work-groups, if it does not have that shape already.
     fn by_groups_of(self, one: &Submission) -> Option<Self> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -442,6 +483,12 @@ fn proposals<'a>(
                     let row = theirs.step(form, theirs.group_digits())?;
                     let is_rows = matches!(places, Places::Rows { length } if length > 1);
                     (is_rows && row % step == 0).then_some((places, true))
+                }
+                Pace::Rows(bytes, _) => {
+                    let places = theirs.places(form, form.size, one)?;
+                    let is_row =
+                        matches!(places, Places::Rows { length } if i128::from(length) * form.size == bytes);
+                    is_row.then_some((places, false))
                 }
             });
             let Some((places, by_groups)) = proposed else { continue };

@@ -4,15 +4,18 @@
 //! loaded by each of its readers. Where its definition loads less than that, all readers recompute it, and the producer has
 //! nothing left to do. Otherwise its only reader, if it has one, is done where it is stored ([`epilogue`]).
 //!
+//! So does the only reader of what another dispatch stores, or of what the first submission of a dispatch does ([`apart`]): of two that
+//! a submission reads, one may be stored by a kernel that takes an epilogue, and the other one be recomputed there.
+//!
 //! # Requires
-//! - the plan of a list, which reports the buffers that stayed in memory although they were to be promoted
+//! - the plan of a list, which reports the buffers that were to be promoted, and its dispatches
 //!
 //! # Guarantees
 //! - the buffers that are recomputed have no reader left in the list; each load was replaced as at a kernel boundary ([`Boundary::inline`])
 //! - fewer bytes move, if what is much shorter than the buffer stays in caches
 //!
 //! # Refuses
-//! - buffers that stay in caches, several producers, readers that write the buffer as well
+//! - buffers that stay in caches, unless a dispatch less comes of it; several producers, readers that write the buffer as well
 //!
 //! # Leaves alone
 //! - whether the list that comes out is one dispatch as before: its plan says so
@@ -70,15 +73,52 @@ pub(in crate::plan) fn unpromoted(
     found
 }
 
+/// Buffers that were to be promoted and have one reader, if their producer is done in another dispatch than that, or begins one; with the
+/// producer.
+pub(in crate::plan) fn apart(asked: &[Submission], plan: &Plan) -> Vec<(usize, BufferId)> {
+    if plan.steps.len() < 2 {
+        return Vec::new();
+    }
+    let uses = Uses::of(asked);
+    let group_of = |at: usize| plan.report.groups.iter().position(|group| group.members.contains(&at));
+    let is_apart = |&(producer, buffer): &(usize, BufferId)| {
+        let reader = match readers(asked, producer, buffer).as_deref() {
+            Some(&[reader]) => reader,
+            _ => return false,
+        };
+        let own = group_of(producer);
+        let begins = || {
+            let group = own.filter(|&number| number > 0).and_then(|number| plan.report.groups.get(number));
+            group.is_some_and(|group| group.members.first() == Some(&producer))
+        };
+        own != group_of(reader) || begins()
+    };
+    let wished = plan.report.buffers.iter().filter(|one| one.asked != Promote::None);
+    let found = wished.filter_map(|one| Some((only_producer(asked, &uses, one.buffer, 0)?, one.buffer)));
+    let mut found: Vec<_> = found.filter(is_apart).collect();
+    found.sort_unstable();
+    found
+}
+
 impl Recomputed {
-    /// The list in which these buffers are recomputed, or done where they are stored; `None` if that pays for none of them.
-    pub(in crate::plan) fn of(
+    /// The list in which these buffers are recomputed by their only readers; `None` if none of them is.
+    pub(in crate::plan) fn beside(
         asked: &[Submission],
-        unpromoted: &[(usize, BufferId)],
+        apart: &[(usize, BufferId)],
         options: &FuseOptions,
         limits: &Limits,
     ) -> Option<Self> {
-        let mut all = Self {
+        let mut all = Self::none(asked);
+        for &one in apart {
+            // What is left of the producer goes with what is next to it.
+            let shape = one.0.checked_sub(1).unwrap_or(1);
+            all.recompute(asked, one, Some(shape), options, limits);
+        }
+        (!all.inlined.is_empty()).then_some(all)
+    }
+
+    fn none(asked: &[Submission]) -> Self {
+        Self {
             list: asked.to_vec(),
             inlined: Vec::new(),
             epilogues: Vec::new(),
@@ -86,9 +126,21 @@ impl Recomputed {
             again: Vec::new(),
             #[cfg(feature = "certify")]
             behind: Vec::new(),
-        };
+        }
+    }
+
+    /// The list in which these buffers are recomputed, or done where they are stored; `None` if that pays for none of them.
+    pub(in crate::plan) fn of(
+        asked: &[Submission],
+        unpromoted: &[(usize, BufferId)],
+        options: &FuseOptions,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let mut all = Self::none(asked);
+        // That it pays is decided for all readers together.
+        let forced = FuseOptions { force: true, ..*options };
         for &(producer, buffer) in unpromoted {
-            if all.recompute(asked, (producer, buffer), options, limits).is_none() {
+            if all.recompute(asked, (producer, buffer), None, &forced, limits).is_none() {
                 all.append(asked, (producer, buffer), options, limits);
             }
         }
@@ -121,11 +173,13 @@ impl Recomputed {
         Some(())
     }
 
-    /// Has all readers of a buffer recompute it; leaves all as it is if one of them cannot.
+    /// Has all readers of a buffer recompute it; leaves all as it is if one of them cannot. What is left of the producer has the shape of the first
+    /// reader, or of another submission.
     fn recompute(
         &mut self,
         asked: &[Submission],
         (producer, buffer): (usize, BufferId),
+        shape: Option<usize>,
         options: &FuseOptions,
         limits: &Limits,
     ) -> Option<()> {
@@ -144,11 +198,8 @@ impl Recomputed {
         if !pays(&source, &definition, readers.len()) {
             return None;
         }
-        // That it pays is decided for all readers together.
-        let forced = FuseOptions { force: true, ..*options };
         let before = self.clone();
-        // What is left of the producer has the shape of a reader.
-        let shape = *readers.first()?;
+        let shape = shape.or(readers.first().copied())?;
         for next in readers {
             // Each binding once: where not all elements are stored, the others are still loaded, and the buffer stays.
             for at in loaded_from(&self.list[next], buffer) {
@@ -169,7 +220,7 @@ impl Recomputed {
                     is_own,
                     robust,
                 };
-                let Ok(made) = boundary.inline(&forced) else { break };
+                let Ok(made) = boundary.inline(options) else { break };
                 self.list[next] = made.submission;
                 self.inlined.push(made.report);
                 #[cfg(feature = "certify")]

@@ -5,25 +5,26 @@
 
 use smallvec::SmallVec;
 
+use super::digits::Fresh;
 use crate::analysis::access::Access;
-use crate::analysis::affine::{Affine, Atom, Atoms, gcd};
+use crate::analysis::affine::{Affine, Atoms, gcd};
 use crate::analysis::evaluate::AccessForm;
-
-/// The first dimension that no id has.
-const FIRST_DIMENSION: u8 = 3;
 
 /// A store by its numbers: its place, and the constants of its conditions.
 type Constants = SmallVec<[i128; 6]>;
 
 /// All stores that are one with a digit more. The digits are local ids of dimensions that there are none of.
-pub(super) fn forms(atoms: &mut Atoms, stores: &[(&Access, &AccessForm)]) -> Vec<AccessForm> {
+pub(super) fn forms(
+    atoms: &mut Atoms,
+    fresh: &mut Fresh,
+    stores: &[(&Access, &AccessForm)],
+) -> Vec<AccessForm> {
     let mut left: Vec<&AccessForm> = stores
         .iter()
         .filter(|(access, form)| !form.unknown && !form.never && access.written() == [(0, form.size as u64)])
         .map(|(_, form)| *form)
         .collect();
     let mut found = Vec::new();
-    let mut next = FIRST_DIMENSION;
     while let Some(&first) = left.first() {
         let is_like = |form: &&AccessForm| {
             (form.size, &form.offset.terms, &form.counters)
@@ -31,12 +32,12 @@ pub(super) fn forms(atoms: &mut Atoms, stores: &[(&Access, &AccessForm)]) -> Vec
         };
         let (like, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_like);
         left = others;
-        found.extend(one_of(atoms, &mut next, &like));
+        found.extend(one_of(atoms, fresh, &like));
     }
     found
 }
 
-fn one_of(atoms: &mut Atoms, next: &mut u8, stores: &[&AccessForm]) -> Option<AccessForm> {
+fn one_of(atoms: &mut Atoms, fresh: &mut Fresh, stores: &[&AccessForm]) -> Option<AccessForm> {
     let (first, others) = stores.split_first()?;
     if others.is_empty() {
         return None;
@@ -69,8 +70,7 @@ fn one_of(atoms: &mut Atoms, next: &mut u8, stores: &[&AccessForm]) -> Option<Ac
     form.offset.constant = *place;
     form.conditions.iter_mut().zip(guards).for_each(|(one, constant)| one.constant = *constant);
     for (steps, count) in digits {
-        let id = atoms.intern(Atom::Local(*next), count - 1);
-        *next = next.checked_add(1)?;
+        let id = fresh.id(atoms, count)?;
         let (place, guards) = steps.split_first()?;
         form.offset.add_term(id, *place);
         form.conditions.iter_mut().zip(guards).for_each(|(one, step)| one.add_term(id, *step));

@@ -1,0 +1,77 @@
+//! Rows: a norm and what follows it in a transformer, and the softmax of the greatest of a row.
+
+use crate::host;
+use crate::list::List;
+use crate::table::Table;
+use crate::tensor::{Real, Tensor};
+
+const ROWS: usize = 6;
+const LENGTH: usize = 96;
+
+impl List {
+    fn row(&mut self, kernel: &str, a: &Tensor, length: usize) -> Tensor {
+        let rows = a.host.len() / length;
+        let (m, n) = (rows as u32, length as u32);
+        let mut buffers = vec![a.buffer];
+        let (groups, made) = match kernel {
+            "thread" => (m.div_ceil(64), host::rms_norm(&a.host, length)),
+            "rope" => {
+                let angles = self.given(length / 2, Real::Single);
+                buffers.push(angles.buffer);
+                ((m * n / 2).div_ceil(64), host::rope(&a.host, &angles.host, length))
+            }
+            "cache" => {
+                // Each row has a place of its own.
+                let at = |row: usize| (row * 5 + 2) % rows;
+                buffers.push(self.words((0..rows).map(|row| at(row) as u32).collect()));
+                let mut made = vec![0.0; a.host.len()];
+                for (row, own) in a.host.chunks(length).enumerate() {
+                    made[at(row) * length..][..length].copy_from_slice(own);
+                }
+                ((m * n).div_ceil(64), made)
+            }
+            "top" => (m, host::top(&a.host, length, 4)),
+            "softmax" => (m.div_ceil(64), host::softmax(&a.host, length)),
+            _ => (m, host::rms_norm(&a.host, length)),
+        };
+        self.run(&format!("row.{kernel}"), [groups, 1, 1], &buffers, &[m, n], (made, Real::Single))
+    }
+}
+
+pub(crate) fn all(table: &mut Table) {
+    for (how, what) in [("thread", "an invocation"), ("group", "a work-group"), ("subgroup", "sub-groups")] {
+        for followers in [
+            &["weight"][..],
+            &["weight", "rope"],
+            &["weight", "cache"],
+            &["weight", "rope", "cache"],
+            &["rope", "cache"],
+        ] {
+            let mut list = List::default();
+            let x = list.given(ROWS * LENGTH, Real::Single);
+            let mut last = list.row(how, &x, LENGTH);
+            for &follower in followers {
+                last = match follower {
+                    "weight" => list.element(follower, &last, LENGTH),
+                    _ => list.row(follower, &last, LENGTH),
+                };
+            }
+            list.check(table, &format!("norm by {what}: {}", followers.join(", ")));
+        }
+    }
+    let top = |list: &mut List| {
+        // No two of a row are equal.
+        let of = |i: usize| ((i % 60 * 37) % 61) as f32 / 16.0 + (i / 60) as f32 / 4.0;
+        let scores: Vec<f32> = (0..ROWS * 60).map(of).collect();
+        let x = list.numbers(&scores, Real::Single);
+        let best = list.row("top", &x, 60);
+        list.row("softmax", &best, 4)
+    };
+    let mut list = List::default();
+    top(&mut list);
+    list.check(table, "the greatest of a row: softmax");
+    let mut list = List::default();
+    let last = top(&mut list);
+    list.element("gate", &last, 4);
+    list.check(table, "the greatest of a row: softmax, gate");
+}
