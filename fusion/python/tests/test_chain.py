@@ -167,8 +167,13 @@ def test_what_observes_a_list_cancels_it(
         chain.submit(queue, mul, sub)
         _ = 1 // 0
     assert not queue.is_fusing
-    with pytest.raises(vkfuse.FusionError, match="has not been completed"):
+    with pytest.raises(vkfuse.FusionError, match="ZeroDivisionError in the `with` block cancelled it: .* ran unfused"):
         left.outcome
+    assert same(chain.out.numpy(), chain.host())
+    with pytest.raises(vkfuse.FusionError, match="it has not begun: `with queue.fuse"):
+        queue.fuse().outcome
+    with queue.fuse() as open_, pytest.raises(vkfuse.FusionError, match="it is being recorded"):
+        open_.outcome
     with pytest.raises(vkfuse.FusionError, match="already"), queue.fuse(), queue.fuse():
         pass
     assert not queue.is_fusing
@@ -188,10 +193,12 @@ def test_submissions_without_work_groups_do_nothing(
 ) -> None:
     x, y = context.buffer(np.arange(64, dtype=np.float32)), context.zeros(64)
     for size in (0, (4, 0, 1), (0, 0, 0)):
-        queue.submit(mul, x, x, y, push=64, groups=size).wait()
-        queue.submit(mul, x, x, y, push=64, items=size).wait()
+        with pytest.warns(UserWarning, match="nothing is done: `groups` has a zero"):
+            queue.submit(mul, x, x, y, push=64, groups=size).wait()
+        with pytest.warns(UserWarning, match="nothing is done: `items` has a zero"):
+            queue.submit(mul, x, x, y, push=64, items=size).wait()
     assert not y.numpy().any()
-    with queue.fuse() as list_:
+    with pytest.warns(UserWarning, match="nothing is done"), queue.fuse() as list_:
         queue.submit(mul, x, x, y, push=64, items=64)
         queue.submit(mul, y, y, x, push=64, groups=0)
         queue.submit(mul, y, y, y, push=64, items=64)

@@ -62,7 +62,7 @@ def test_parts_of_buffers(context: vkfuse.Context, queue: vkfuse.Queue, mul: vkf
 
 def test_push_constants(context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfuse.Kernel) -> None:
     one = context.buffer(np.ones(64, np.float32))
-    for push in (10, (10,), [np.int64(10)], np.uint32(10), np.array([10], np.uint32), b"\x0a\0\0\0"):
+    for push in (10, (10,), [np.int64(10)], np.uint32(10), np.array([10], np.uint32), b"\x0a\0\0\0", [[10]], np.array(10)):
         out = context.zeros(64)
         queue.submit(mul, one.read(), one.read(), out.write(), push=push, items=64)
         assert out.numpy().sum() == 10
@@ -74,12 +74,36 @@ def test_push_constants(context: vkfuse.Context, queue: vkfuse.Queue, mul: vkfus
         (-1, OverflowError),
         (1 << 32, OverflowError),
         (1.5, TypeError),
-        ("ab", vkfuse.SubmitError),
-        ([[1]], TypeError),
+        ("ab", TypeError),
+        ({"n": 1}, TypeError),
+        (np.array([10.0]), vkfuse.SubmitError),
+        (np.array([10.0], np.float32), vkfuse.SubmitError),
+        (np.array([10], np.uint64), vkfuse.SubmitError),
     ):
         with pytest.raises(error):
             queue.submit(mul, one.read(), one.read(), out.write(), push=wrong, items=64)
     assert not out.numpy().any()
+
+
+def test_push_constants_are_compared_with_the_block(
+    context: vkfuse.Context, queue: vkfuse.Queue
+) -> None:
+    kernel = context.load(SHADERS / "access/increment.spv")
+    x = context.zeros(64)
+    named = "uint32, float32"
+    for wrong, error, said in (
+        (np.array([64, 2.0]), vkfuse.SubmitError, f"16 bytes of float64; .*`increment` has 8: {named}"),
+        (np.array([64, 2], np.uint32), vkfuse.SubmitError, f"8 bytes of uint32; .* has 8: {named}"),
+        ((64,), vkfuse.SubmitError, rf"takes 2 push constants \({named}\), and was given 1"),
+        ({"n": 64, "a": 2.0}, TypeError, rf"in the order of the block of kernel `increment` \({named}\)"),
+    ):
+        with pytest.raises(error, match=said):
+            queue.submit(kernel, x, push=wrong, items=64)
+    block = np.array((64, 2.0), np.dtype([("n", np.uint32), ("step", np.float32)]))
+    for right in (block, block[()], ((64,), 2.0), np.frombuffer(block.tobytes(), np.uint8)):
+        x.upload(0.0)
+        queue.submit(kernel, x, push=right, items=64).wait()
+        assert (x.numpy() == 2).all()
 
 
 def test_specialization_constants_that_are_wrong(context: vkfuse.Context, queue: vkfuse.Queue) -> None:
@@ -102,12 +126,16 @@ def test_shapes_and_types_that_are_none(context: vkfuse.Context) -> None:
     for shape, error in (
         (0, vkfuse.DeviceError),
         (-1, ValueError),
+        (4.5, TypeError),
+        ((4, 4.0), TypeError),
         ((1 << 40, 1 << 40), vkfuse.DeviceError),
         (1 << 62, vkfuse.DeviceError),
         (1 << 50, vkfuse.DeviceError),
     ):
         with pytest.raises(error):
-            context.zeros(shape)
+            context.zeros(shape)  # type: ignore[arg-type]
+    with pytest.raises(vkfuse.DeviceError, match="1125899906842624 elements of float32 are 4503599627370496 bytes: .*limit"):
+        context.zeros(1 << 50)
     with pytest.raises(TypeError):
         context.zeros(4, object)
     with pytest.raises(ValueError):
@@ -122,8 +150,19 @@ def test_modules_that_are_none(context: vkfuse.Context) -> None:
     for code in (b"", b"\0" * 64, b"\x03\x02\x23\x07" * 64, (SHADERS / "chain/mul.spv").read_bytes()[:100]):
         with pytest.raises(vkfuse.KernelError):
             context.spirv(code)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="`load` takes a path"):
         context.spirv(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="uint32, and not int64"):
+        context.spirv(np.zeros(16, np.int64))
+    for given in (b"code", bytearray(4), np.zeros(4, np.uint32)):
+        with pytest.raises(TypeError, match="`load` takes a path.*`spirv` takes the bytes"):
+            context.load(given)  # type: ignore[arg-type]
+    with pytest.raises(vkfuse.KernelError, match="given text: `wgsl` takes WGSL; GLSL is compiled"):
+        context.load("@compute @workgroup_size(64) fn main() {}")
+    with pytest.raises(vkfuse.KernelError, match="is GLSL, and `wgsl` takes WGSL"):
+        context.wgsl("#version 450\nvoid main() {}")
+    with pytest.raises(vkfuse.KernelError, match="kernel.wgsl is a path: `load`"):
+        context.wgsl("kernel.wgsl")
     with pytest.raises(vkfuse.KernelError, match="line 1"):
         context.wgsl("fn main( {")
     with pytest.raises(vkfuse.KernelError, match="nowhere"):

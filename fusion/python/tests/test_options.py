@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -79,11 +81,21 @@ def test_a_constant_that_the_kernel_has_not_is_ignored_and_noted(
     given, out = context.buffer(x), context.zeros(64, np.uint32)
     for value in (1, True, -1.5, np.uint64(1 << 63)):
         out.upload(0)
-        queue.submit(kernel, given.read(), out.write(), items=64, spec={3: 2, 99: value})
+        with pytest.warns(UserWarning, match="no specialization constant 99: its value is ignored"):
+            queue.submit(kernel, given.read(), out.write(), items=64, spec={3: 2, 99: value})
         assert np.array_equal(out.numpy(), 2 * x)
-    with queue.fuse() as fused:
+    with pytest.warns(UserWarning, match="constant 99"), queue.fuse() as fused:
         queue.submit(kernel, given.read(), out.write(), items=64, spec={3: 5, 99: 1})
     fused.wait()
     assert np.array_equal(out.numpy(), 5 * x)
     (note,) = fused.report["notes"]
     assert "specialization constant 99" in note and "does not declare" in note
+
+
+def test_a_cache_folder_that_cannot_be_made_is_a_warning(context: vkfuse.Context, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.warns(UserWarning, match="cache folder .*none cannot be made"):
+        vkfuse.Context(context.device, cache_dir=tmp_path / "file" / "none").close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vkfuse.Context(context.device, cache_dir=tmp_path / "some" / "folder").close()

@@ -69,7 +69,7 @@ class View:
 
     def upload(self, array: npt.ArrayLike) -> None:
         """Copies as many elements from the host. Work that uses them is waited for; a list that does is cancelled first."""
-        data = np.ascontiguousarray(array, self.buffer.dtype)
+        data = np.ascontiguousarray(_fitting(array, self.buffer.dtype))
         if data.size != self.size:
             raise ValueError(f"{data.size} elements for {self.size}")
         self.buffer._native.upload(self.start * self.buffer.dtype.itemsize, _bytes(data))
@@ -117,9 +117,9 @@ class Buffer:
         Submitting is an error where a kernel has elements of another type: floats and integers, or numbers of another size. Integers with
         and without sign are one, numbers may be a vector's or a structure's, and `uint8` may be anything. An array on the host
         is converted by `array.astype(np.float32)`, and reinterpreted by `array.view(np.float32)`."""
-        kind = np.dtype(dtype)
-        if kind.hasobject or kind.itemsize == 0:
-            raise TypeError(f"elements of type {kind} have no bytes that a kernel could use")
+        kind = _usable(dtype)
+        if self.nbytes % kind.itemsize != 0:
+            raise ValueError(f"{self.nbytes} bytes are no whole number of {kind}, which has {kind.itemsize}")
         return Buffer(self._native, (self.nbytes // kind.itemsize,), kind)
 
     def view(self) -> View:
@@ -184,7 +184,7 @@ class Buffer:
 
     def upload(self, array: npt.ArrayLike) -> None:
         """Copies all elements from the host, as `View.upload`. The array has the buffer's shape, or can be broadcast to it."""
-        given = np.asarray(array, self.dtype)
+        given = _fitting(array, self.dtype)
         try:
             data = np.ascontiguousarray(np.broadcast_to(given, self.shape))
         except ValueError:
@@ -209,6 +209,34 @@ class Buffer:
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """The bytes of a contiguous array, in place."""
     return array.reshape(-1).view(np.uint8)
+
+
+def _usable(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """A type of elements that have bytes as a kernel could use them."""
+    kind = np.dtype(dtype)
+    if kind.hasobject or kind.itemsize == 0 or kind.kind == "U":
+        raise TypeError(
+            f"elements of type {kind} have no bytes that a kernel could use: `array.astype(np.float32)`, for example, converts"
+        )
+    if not kind.isnative:
+        raise TypeError(
+            f"elements of type {kind.str} have another byte order than the device: `array.astype('{kind.str[1:]}')` converts"
+        )
+    return kind
+
+
+_ORDER = "biufc"
+"""Kinds of numbers, each of which has those before it."""
+
+
+def _fitting(array: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array converted to a type of the same kind, or a wider one. Signs are no matter."""
+    given = np.asarray(array)
+    ranks = [_ORDER.replace("u", "i").find("i" if one.kind == "u" else one.kind) for one in (given.dtype, dtype)]
+    if -1 not in ranks and ranks[0] > ranks[1] and given.size > 0:
+        raise TypeError(f"{given.dtype} does not fit into {dtype}: `array.astype(np.{dtype})` converts all the same")
+    # From what was given, so that numpy sees integers that are out of range.
+    return np.asarray(array, dtype)
 
 
 def _range(part: object, size: int) -> tuple[int, int]:

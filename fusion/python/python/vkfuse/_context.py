@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import operator
 import os
+import warnings
 import weakref
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._buffer import Buffer, Promotion
+from ._buffer import Buffer, Promotion, _usable
 from ._kernel import Kernel
 from ._queue import Queue
 
@@ -52,6 +54,8 @@ class Context:
     ) -> None:
         self._native = _native.Context(device, cache, cache_dir, profiling, validation, robust, contract)
         _open.add(self)
+        if cache and cache_dir is not None and not os.path.isdir(cache_dir):
+            warnings.warn(f"the cache folder {os.fspath(cache_dir)} cannot be made: nothing is kept on disk", stacklevel=2)
 
     @property
     def device(self) -> str:
@@ -69,22 +73,40 @@ class Context:
 
     def load(self, path: str | os.PathLike[str], *, entry: str | None = None) -> Kernel:
         """A kernel of a file: WGSL text if it ends in `.wgsl`, else SPIR-V. `entry` is the entry point, where there are several."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(
+                f"`load` takes a path, and not {type(path).__name__}: `spirv` takes the bytes or words of a module, and `wgsl` text"
+            )
+        is_text = isinstance(path, str) and any(sign in path for sign in "\n{")
         path = Path(path)
         try:
             if path.suffix == ".wgsl":
                 return self.wgsl(path.read_text(encoding="utf-8"), name=path.stem, entry=entry)
             return self.spirv(path.read_bytes(), name=path.stem, entry=entry)
         except OSError as error:
+            if is_text:
+                raise _native.KernelError(
+                    "`load` takes a path, and was given text: `wgsl` takes WGSL; GLSL is compiled before, e.g. with "
+                    "`glslangValidator -V`, and `spirv` takes its bytes"
+                ) from None
             raise _native.KernelError(f"cannot read the kernel file {path}: {error.strerror}") from error
 
     def spirv(self, code: bytes | npt.NDArray[np.uint32], *, name: str = "kernel", entry: str | None = None) -> Kernel:
         """A kernel of a SPIR-V module: its bytes, or its words. `name` is for messages."""
         if not isinstance(code, (bytes, bytearray, memoryview, np.ndarray)):
-            raise TypeError(f"a module is bytes or words, and not {type(code).__name__}")
+            raise TypeError(f"a module is bytes or words, and not {type(code).__name__}; `load` takes a path")
+        if isinstance(code, np.ndarray) and (code.dtype.kind not in "iu" or code.dtype.itemsize not in (1, 4)):
+            raise TypeError(f"the words of a module are uint32, and not {code.dtype}")
         return Kernel(self._native.spirv(name, bytes(code), entry))
 
     def wgsl(self, text: str, *, name: str = "kernel", entry: str | None = None) -> Kernel:
         """A kernel of WGSL text. `name` is for messages."""
+        if text.lstrip().startswith("#version"):
+            raise _native.KernelError(
+                f"module `{name}` is GLSL, and `wgsl` takes WGSL: compile it, e.g. with `glslangValidator -V --target-env vulkan1.2`"
+            )
+        if text.endswith((".wgsl", ".spv")) and "\n" not in text:
+            raise _native.KernelError(f"`wgsl` takes text, and {text} is a path: `load` takes it")
         return Kernel(self._native.wgsl(name, text, entry))
 
     def buffer(
@@ -123,10 +145,9 @@ class Context:
         promotion: Promotion | None,
         scratch: bool,
     ) -> Buffer:
-        shape = tuple(int(length) for length in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-        kind = np.dtype(dtype)
-        if kind.hasobject or kind.itemsize == 0:
-            raise TypeError(f"elements of type {kind} have no bytes that a kernel could use")
+        lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
+        shape = tuple(operator.index(length) for length in lengths)
+        kind = _usable(dtype)
         if any(length < 0 for length in shape):
             raise ValueError(f"{shape} is no shape")
         bytes_ = kind.itemsize
@@ -134,7 +155,14 @@ class Context:
             bytes_ *= length
         if bytes_ >= 1 << 63:
             raise _native.DeviceError(f"{bytes_} bytes are too many")
-        buffer = Buffer(self._native.buffer(bytes_, scratch), shape, kind)
+        try:
+            native = self._native.buffer(bytes_, scratch)
+        except _native.OutOfMemoryError:
+            raise
+        except _native.DeviceError as error:
+            elements = " x ".join(str(length) for length in shape)
+            raise type(error)(f"{elements} elements of {kind} are {bytes_} bytes: {error}") from None
+        buffer = Buffer(native, shape, kind)
         if name is not None:
             buffer.name = name
         if promotion is not None:

@@ -19,6 +19,16 @@ class _Bound(Protocol):
     def set(self) -> int: ...
     @property
     def binding(self) -> int: ...
+    @property
+    def buffer(self) -> _native.Buffer: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+_Bindings = dict[tuple[int, int], tuple[str | None, bool]]
+"""Names of bindings, and whether they may be written, by set and binding."""
 
 
 class Kernel:
@@ -27,7 +37,7 @@ class Kernel:
     def __init__(self, native: _native.Kernel) -> None:
         self._native = native
         self._layouts: dict[tuple[tuple[int, int], ...], list[tuple[int, int, str]]] = {}
-        self._used: dict[tuple[tuple[int, int], ...], frozenset[tuple[int, int]]] = {}
+        self._used: dict[tuple[tuple[int, int], ...], _Bindings] = {}
 
     @property
     def name(self) -> str:
@@ -73,6 +83,8 @@ class Kernel:
             found = [one for one in known if key in (one[0], one[1])]
             if not found and isinstance(key, (int, np.integer)) and 0 <= key < 1 << 32:
                 given.append((int(key), _bits(_scalar(value, np.asarray(value).dtype))))
+                text = f"kernel `{self.name}` has no specialization constant {key}: its value is ignored"
+                warnings.warn(text, stacklevel=3)
                 continue
             if len(found) != 1:
                 raise _native.KernelError(f"kernel `{self.name}` has no specialization constant {key!r}")
@@ -80,39 +92,93 @@ class Kernel:
             given.append((number, _bits(_scalar(value, np.dtype(ty)))))
         return given
 
-    def _warn_of_unused(self, bound: Sequence[_Bound], constants: list[tuple[int, int]]) -> None:
-        """Says which arguments the kernel does not use: Vulkan accepts them, and they may be mistaken."""
+    def _check_bound(self, bound: Sequence[_Bound], constants: list[tuple[int, int]]) -> None:
+        """Raises where a binding has no argument, and warns of arguments that the kernel does not use, or that share some bytes with
+        one that is written: Vulkan accepts these, and they may be mistaken."""
         key = tuple(constants)
         if key not in self._used:
             bindings = self._native.interface(constants)[1]
-            self._used[key] = frozenset((set_, binding) for set_, binding, *_ in bindings)
-        for one in bound:
-            if (one.set, one.binding) not in self._used[key]:
-                text = f"kernel `{self.name}` does not use binding {one.binding} of set {one.set}"
+            self._used[key] = {(set_, binding): (name, writes) for set_, binding, name, _, writes in bindings}
+        used = self._used[key]
+        given = {(one.set, one.binding): one for one in bound}
+        for place, (name, _) in used.items():
+            if place not in given:
+                raise _native.SubmitError(
+                    f"kernel `{self.name}` takes {len(used)} buffers, and {len(bound)} were given: none for {_place(place, name)}"
+                )
+        for place in given:
+            if place not in used:
+                text = f"kernel `{self.name}` does not use binding {place[1]} of set {place[0]}"
                 warnings.warn(text, stacklevel=3)
+        for place, one in given.items():
+            for other_place, other in given.items():
+                if one.buffer is other.buffer and used.get(place, (None, False))[1] and _overlap_in_part(one, other):
+                    text = (
+                        f"kernel `{self.name}` writes {_place(place, used[place][0])}, and the part of the buffer there and that at "
+                        f"binding {other_place[1]} of set {other_place[0]} overlap"
+                    )
+                    warnings.warn(text, stacklevel=3)
 
     def _packed(self, push: object, constants: list[tuple[int, int]]) -> bytes:
-        """Push constants as bytes: as they are, or scalars in the order and with the types of the kernel's block."""
+        """Push constants as bytes: as they are, an array that has the types of the kernel's block, or scalars in the order of the block, the
+        components of vectors and arrays in sequences of their own or not."""
         if push is None:
             return b""
         if isinstance(push, (bytes, bytearray, memoryview)):
             return bytes(push)
-        if isinstance(push, (np.ndarray, np.generic)):
-            return push.tobytes()
-        values = push if isinstance(push, Sequence) else (push,)
         key = tuple(constants)
         if key not in self._layouts:
             self._layouts[key] = self._native.interface(constants)[2]
         layout = self._layouts[key]
+        types = [np.dtype(f"{_CLASSES[kind]}{8 * size}") for _, size, kind in layout]
+        named = ", ".join(str(dtype) for dtype in types)
+        if isinstance(push, Mapping):
+            raise TypeError(f"`push` takes numbers in the order of the block of kernel `{self.name}` ({named}), and no names")
+        if isinstance(push, (np.ndarray, np.void)) and (push.shape != () or push.dtype.kind == "V"):
+            end = max((offset + size for offset, size, _ in layout), default=0)
+            if not (end <= push.nbytes < end + 16 and all(_has_at(push.dtype, *member) for member in layout)):
+                raise _native.SubmitError(
+                    f"`push` has {push.nbytes} bytes of {push.dtype}; the block of kernel `{self.name}` has {end}: {named}"
+                )
+            return push.tobytes()
+        values = _flat(push)
         if len(values) != len(layout):
             raise _native.SubmitError(
-                f"kernel `{self.name}` takes {len(layout)} push constants, and was given {len(values)}"
+                f"kernel `{self.name}` takes {len(layout)} push constants ({named}), and was given {len(values)}"
             )
         packed = bytearray()
-        for (offset, size, kind), value in zip(layout, values, strict=True):
+        for (offset, _, _), dtype, value in zip(layout, types, values, strict=True):
             packed.extend(bytes(offset - len(packed)))
-            packed.extend(_scalar(value, np.dtype(f"{_CLASSES[kind]}{8 * size}")).tobytes())
+            packed.extend(_scalar(value, dtype).tobytes())
         return bytes(packed)
+
+
+def _place(place: tuple[int, int], name: str | None) -> str:
+    where = f"binding {place[1]}" if place[0] == 0 else f"binding {place[1]} of set {place[0]}"
+    return f"{where} (`{name}`)" if name else where
+
+
+def _overlap_in_part(one: _Bound, other: _Bound) -> bool:
+    """Whether two parts of a buffer have bytes in common, and are not the same."""
+    is_same = (one.offset, one.bytes) == (other.offset, other.bytes)
+    return not is_same and one.offset < other.offset + other.bytes and other.offset < one.offset + one.bytes
+
+
+def _has_at(dtype: np.dtype[Any], offset: int, size: int, kind: str) -> bool:
+    """Whether an array of these elements has a number of this kind at an offset. Bytes and structures may have anything."""
+    if dtype.kind == "V" or dtype == np.uint8:
+        return True
+    is_float = dtype.kind == "f"
+    return dtype.kind in "iuf" and is_float == (kind == "f") and dtype.itemsize == size and offset % size == 0
+
+
+def _flat(value: object) -> list[object]:
+    """The numbers of sequences in sequences."""
+    if isinstance(value, np.ndarray) and value.shape != ():
+        return list(value.reshape(-1))
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [number for one in value for number in _flat(one)]
+    return [value]
 
 
 def _bits(scalar: npt.NDArray[Any]) -> int:

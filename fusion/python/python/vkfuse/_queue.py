@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
 
 from . import _native
 from ._buffer import Buffer, View
@@ -144,9 +147,11 @@ class Fusion:
         self._keep = keep
         self._event: Event | None = None
         self._list: FusedList | None = None
+        self._missing = "it has not begun: `with queue.fuse() as fused:` records it"
 
     def __enter__(self) -> Fusion:
         self._queue._start()
+        self._missing = "it is being recorded: what becomes of it is known behind the `with` block"
         return self
 
     def __exit__(
@@ -158,8 +163,10 @@ class Fusion:
         kernels = self._queue._end()
         native = self._queue._native
         if kind is not None:
+            self._missing = f"{kind.__name__} in the `with` block cancelled it: what was listed ran unfused"
             native.cancel()
             return
+        self._missing = "it could not be completed, as the exception of the `with` block says"
         names = [kernel.name for kernel in kernels]
         if self._keep:
             event, kept = native.complete_and_keep(self._properties)
@@ -172,7 +179,7 @@ class Fusion:
     def event(self) -> Event:
         """The event of the whole list."""
         if self._event is None:
-            raise _native.FusionError("the list has not been completed")
+            raise _native.FusionError(f"there is no outcome of this list: {self._missing}")
         return self._event
 
     @property
@@ -236,19 +243,27 @@ class Queue:
         the kernel has there, or are `uint8`, which may be anything: see `Buffer.cast`. `items` are rounded up to
         whole work-groups, or `groups` says how many of these there are; each up to three numbers, and with a
         zero among them nothing is done. `push` are the push constants: bytes,
-        an array, or numbers in the order of the kernel's block, which has their types. `spec` has specialization constants, by number or
-        name; of a number that the kernel does not declare the value is ignored, which the report notes. `after` are events to come after, besides what the buffers say."""
+        an array of the types of the kernel's block, or numbers in the order of the block, which has their types; those of vectors may be
+        tuples. `spec` has specialization constants, by number or
+        name; of a number that the kernel does not declare the value is ignored, with a warning, which the report notes. `after` are events to come after, besides what the buffers say."""
         if (items is None) == (groups is None):
             raise TypeError("either `items` or `groups` says how large a submission is")
+        if not isinstance(kernel, Kernel):
+            raise TypeError(
+                f"a submission begins with its kernel, which `Context.load`, `spirv` or `wgsl` makes, and not with {type(kernel).__name__}"
+            )
+        size = _three(groups if items is None else items)
+        if 0 in size:
+            warnings.warn(f"nothing is done: `{'groups' if items is None else 'items'}` has a zero", stacklevel=2)
         constants = kernel._given(spec)
         bound = [_argument((0, number), argument) for number, argument in enumerate(arguments)]
         bound += [_argument(place, argument) for place, argument in (at or {}).items()]
-        kernel._warn_of_unused(bound, constants)
+        kernel._check_bound(bound, constants)
         native = self._native.submit(
             kernel._native,
             bound,
             kernel._packed(push, constants),
-            _three(groups if items is None else items),
+            size,
             items is not None,
             constants,
             [event._native for event in after],
@@ -316,11 +331,20 @@ def _three(size: Any) -> list[int]:
     return numbers + [1] * (3 - len(sizes))
 
 
+def _binding(place: object) -> tuple[int, int]:
+    """Set and binding."""
+    both = place if isinstance(place, tuple) else (0, place)
+    numbers = [int(one) for one in both if isinstance(one, (int, np.integer)) and 0 <= int(one) < 1 << 32]
+    if len(both) != 2 or len(numbers) != 2:
+        raise TypeError(f"{place!r} is no place for an argument: it is a binding, such as 0, or (set, binding), such as (1, 0)")
+    return numbers[0], numbers[1]
+
+
 def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:
     view = given.view() if isinstance(given, Buffer) else given
     if not isinstance(view, View):
         raise TypeError(f"an argument is a buffer or a part of one, and not {type(given).__name__}")
-    set_, binding = (0, place) if isinstance(place, int) else place
+    set_, binding = _binding(place)
     width = view.buffer.dtype.itemsize
     return _Argument(
         set_,
@@ -331,7 +355,6 @@ def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:
         view.access,
         view.promotion,
         view.is_constant,
-        # Numbers in another byte order than the device's are none to it.
-        view.buffer.dtype.kind if view.buffer.dtype.isnative else "S",
+        view.buffer.dtype.kind,
         width,
     )
