@@ -47,7 +47,7 @@ pub(crate) fn check(
     let pushed = push(context, &kernel, request.push.len()).map_err(fail)?;
     let foreign = request.args.iter().find(|(_, given)| !Arc::ptr_eq(&given.buffer.device, &context.device));
     if let Some((at, _)) = foreign {
-        return Err(fail(SubmitError::Foreign { what: format!("the buffer at binding {at}") }));
+        return Err(fail(SubmitError::Foreign { what: format!("the buffer at {at}") }));
     }
     repeated(&request.args).map_err(fail)?;
     let push = SmallVec::from_slice(&request.push[..pushed]);

@@ -107,7 +107,7 @@ impl ContextInner {
                 let (buffer, range) = named.ok_or_else(|| {
                     Error::submit(
                         &piece.label,
-                        SubmitError::Foreign { what: format!("the buffer at binding {}", bound.at) },
+                        SubmitError::Foreign { what: format!("the buffer at {}", bound.at) },
                     )
                 })?;
                 let resource = buffer.resource(&mut schedule.deps)?;

@@ -74,7 +74,10 @@ pub(super) fn misspelt(name: &str) -> Option<&'static str> {
     if is_one || !name.starts_with("VKFUSE_") {
         None
     } else {
-        near().filter(|(edits, _)| *edits <= 2).map(|(_, name)| name)
+        // A name that goes on where one of them ends is like it, if it is no name of several words more.
+        let longer = |one: &str| name.strip_prefix(one).is_some_and(|rest| !rest.contains('_'));
+        let longer = || VARIABLES.iter().map(|one| one.name).find(|one| longer(one));
+        near().filter(|(edits, _)| *edits <= 2).map(|(_, name)| name).or_else(longer)
     }
 }
 
@@ -100,7 +103,8 @@ mod tests {
     fn misspelt_names_are_recognized() {
         assert_eq!(misspelt("VKFUSE_CAHCE_DIR"), Some("VKFUSE_CACHE_DIR"));
         assert_eq!(misspelt("VKFUSE_DEVCE"), Some("VKFUSE_DEVICE"));
-        for name in ["VKFUSE_DEVICE", "VKFUSE_LONG_TESTS", "VKFUSE_CACHE_DIRECTORY", "HOME", "VKFUSE_"] {
+        assert_eq!(misspelt("VKFUSE_CACHE_DIRECTORY"), Some("VKFUSE_CACHE_DIR"));
+        for name in ["VKFUSE_DEVICE", "VKFUSE_LONG_TESTS", "VKFUSE_CACHE_DIR_OF_MINE", "HOME", "VKFUSE_"] {
             assert_eq!(misspelt(name), None, "{name}");
         }
         // No two of the table are so near to each other that one could be taken for the other.
