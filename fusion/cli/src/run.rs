@@ -56,10 +56,21 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         std::fs::write(page, run_page::page(&report, &labels, picture.as_deref(), &times))
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
+    for note in uncompared(&pipeline, args.mode, &shown.internalized) {
+        tracing::warn!("{note}");
+        report.notes.push(note);
+    }
     if args.json {
         print_json(out, &report)?;
     } else {
         print_run(out, &report, &labels(&pipeline))?;
+        if differ {
+            let file = args.file.display();
+            writeln!(
+                out,
+                "  `vkfuse check {file}` finds accesses that are undefined or outside of their buffers\n"
+            )?;
+        }
     }
     if differ {
         return Ok(Status::Different);
@@ -68,6 +79,21 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         return Err(not_fused(&report));
     }
     Ok(Status::Success)
+}
+
+/// Outputs that the file lists, and that have no memory in the fused run.
+fn uncompared(pipeline: &Pipeline, mode: Mode, internalized: &[bool]) -> Vec<String> {
+    let Some(place) = pipeline.fusion.outputs_place.as_ref().filter(|_| mode == Mode::Both) else {
+        return Vec::new();
+    };
+    let outputs = pipeline.fusion.outputs.iter().flatten();
+    let inside = outputs.filter(|index| internalized.get(**index) == Some(&true));
+    let note = |index: &usize| {
+        let name = &pipeline.buffers[*index].name;
+        let message = format!("{name} was promoted and stays inside of the fused kernel: it is not compared");
+        pipeline.problem(place, message).to_string()
+    };
+    inside.map(note).collect()
 }
 
 /// What the picture is made of, beside the report.

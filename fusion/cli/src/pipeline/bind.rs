@@ -5,6 +5,7 @@
 //! - accessor and buffer do not ask for different promotions
 //! - the elements of the buffer are the kernel's, or bytes, or said to be cast
 //! - there are as many bytes of push constants as the kernel takes
+//! - no kernel writes what is said to be constant
 //!
 //! # Refuses
 //! - samplers in bindings of their own and the like: a pipeline file has nothing to put there
@@ -61,6 +62,12 @@ pub(super) fn arguments(
         }
         if let Some(message) = types(pipeline, &submit.args[index], binding, kernel) {
             return Err(pipeline.problem(place, format!("binding {slot} of kernel {name} {message}")));
+        }
+        if submit.args[index].constant && binding.writes {
+            let message = format!(
+                "binding {slot} of kernel {name} is written, and the argument is said to be constant"
+            );
+            return Err(pipeline.problem(place, message));
         }
         used.push(index);
     }

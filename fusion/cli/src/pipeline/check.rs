@@ -8,7 +8,8 @@ use super::bind;
 use super::contents;
 use super::element::{ElementType, Scalar};
 use super::local_size;
-use super::model::{Extent, KernelDecl, Pipeline, Promotion, SpecValue as Given, Submit};
+use super::model::{Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
+use super::notes;
 use super::problem::Problem;
 use super::push;
 use smallvec::SmallVec;
@@ -115,36 +116,6 @@ fn odd_push(pipeline: &Pipeline, submit: &Submit, checked: &CheckedSubmit) -> Op
     Some(pipeline.problem(&submit.push_place, message))
 }
 
-/// Buffers that are to stay inside of a fused kernel, and that none of the submissions reads.
-fn lost(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
-    let uses = || {
-        pipeline.submits.iter().zip(submits).flat_map(|(submit, checked)| {
-            let bindings = &checked.kernel.interface.bindings;
-            checked.args.iter().filter_map(move |&arg| {
-                let arg = &submit.args[arg];
-                Some((arg, bindings.iter().find(|binding| binding.at == arg.at)?))
-            })
-        })
-    };
-    let is_asked = |promote: Promotion| matches!(promote, Promotion::Private | Promotion::Local);
-    let is_lost = |index: usize| {
-        let mut all = uses().filter(|(arg, _)| arg.buffer == index).peekable();
-        all.peek().is_some()
-            && all.all(|(arg, binding)| {
-                !binding.reads && is_asked(arg.promote.unwrap_or(pipeline.buffers[index].promote))
-            })
-    };
-    let lost = pipeline.buffers.iter().enumerate().filter(|(index, _)| is_lost(*index));
-    lost.map(|(_, buffer)| {
-        let name = &buffer.name;
-        let message = format!(
-            "buffer {name} is to be promoted, and no submission reads it: if it is, its contents are lost"
-        );
-        pipeline.problem(&buffer.place, message)
-    })
-    .collect()
-}
-
 /// Where it is kept what kernels become, if anywhere.
 pub(crate) type Known = Option<Arc<dyn ArtifactStore>>;
 
@@ -164,7 +135,7 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         modules.push(module);
     }
     let mut submits = Vec::with_capacity(pipeline.submits.len());
-    let mut notes: Vec<Problem> = Vec::new();
+    let mut problems: Vec<Problem> = Vec::new();
     for submit in &pipeline.submits {
         let kernel = &kernels[submit.kernel];
         let mut checked = check_submit(pipeline, submit, kernel)?;
@@ -173,8 +144,8 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
             is_idle.then(|| pipeline.problem(&submit.place, "no work-groups: it does nothing".to_owned()));
         for note in unused(pipeline, submit, kernel, &checked).into_iter().chain(idle) {
             // Where it is given first. A file may do the same in every submission.
-            if notes.iter().all(|known| known.message != note.message) {
-                notes.push(note);
+            if problems.iter().all(|known| known.message != note.message) {
+                problems.push(note);
             }
         }
         if let Extent::Indirect { buffer, offset } = submit.extent {
@@ -182,8 +153,8 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         }
         submits.push(checked);
     }
-    notes.extend(lost(pipeline, &submits));
-    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    problems.extend(notes::on_list(pipeline, &submits));
+    let notes: Vec<String> = problems.iter().map(ToString::to_string).collect();
     for note in &notes {
         tracing::warn!("{note}");
     }

@@ -179,6 +179,8 @@ pub(crate) struct Fusion {
     pub(crate) robust: bool,
     /// Indices in `Pipeline::buffers`; `None` stands for every buffer that was not internalized.
     pub(crate) outputs: Option<Vec<usize>>,
+    /// Where `outputs` stands.
+    pub(crate) outputs_place: Option<Place>,
 }
 
 impl Pipeline {

@@ -16,6 +16,7 @@ use super::node::{Node, Source, Table, list};
 use super::problem::{Place, Problem};
 use super::push;
 use super::steps::{self, Step};
+use super::syntax;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -24,6 +25,9 @@ use vkfuse_jit::kernel::SetBinding;
 
 /// Text of this many bytes is read; more is no pipeline file but something else under its name.
 const LIMIT: u64 = 64 << 20;
+
+/// What a pipeline file has at its top.
+const KEYS: [&str; 7] = ["format", "name", "kernels", "buffers", "images", "submit", "fusion"];
 
 /// Reads and checks the pipeline file `file`.
 pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
@@ -56,10 +60,8 @@ pub(crate) fn load(file: &Path) -> Result<Pipeline, Problem> {
 
 /// Checks `text`, which came from `file`.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
-    let document = DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(text.len(), |span| span.start);
-        Problem::at(file, &Place::new(text, offset, String::new()), error.message().replace('\n', ", "))
-    })?;
+    let document = DeTable::parse(text)
+        .map_err(|error| syntax::problem(file, text, error.message(), error.span(), &KEYS))?;
     let span = document.span();
     let document = Spanned::new(span, DeValue::Table(document.into_inner()));
     let source = Source { file, text };
@@ -72,11 +74,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     if version.integer()? != 1 {
         return Err(version.problem(format!("format {} is not known, expected 1", version.integer()?)));
     }
-    let root = Table::document(
-        source,
-        &document,
-        &["format", "name", "kernels", "buffers", "images", "submit", "fusion"],
-    )?;
+    let root = Table::document(source, &document, &KEYS)?;
 
     let name = root.get("name").map(|name| name.string().map(str::to_owned)).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
@@ -349,10 +347,13 @@ pub(super) fn lookup<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Result<usize, Problem> {
     let found = node.string()?;
-    names
-        .clone()
-        .position(|name| name == found)
-        .ok_or_else(|| node.problem(format!("unknown {what} \"{found}\", expected {}", list(names))))
+    names.clone().position(|name| name == found).ok_or_else(|| {
+        let known = match names.clone().next() {
+            Some(_) => format!("expected {}", list(names)),
+            None => format!("and the file has no {what}s"),
+        };
+        node.problem(format!("unknown {what} \"{found}\", {known}"))
+    })
 }
 
 /// One to three counts, each at least one.
@@ -509,6 +510,7 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
         contract: false,
         robust: false,
         outputs: None,
+        outputs_place: None,
     };
     let Some(node) = node else {
         return Ok(fusion);
@@ -539,6 +541,7 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
             indices.push(index);
         }
         fusion.outputs = Some(indices);
+        fusion.outputs_place = Some(outputs.place());
     }
     Ok(fusion)
 }

@@ -50,7 +50,9 @@ const CASES: &[Case] = &[
     // The text itself.
     Case("[fusion]", "[fusion", "30:8:", "unclosed table"),
     Case("policy = \"prove\"", "policy = ", "31:10:", ""),
-    Case("name = \"good\"", "format = 1", "2:1:", "duplicate key"),
+    Case("name = \"good\"", "format = 1", "2:1: duplicate key \"format\"", "first given in line 1"),
+    Case("[buffers.y]", "[buffers.x]", "14:10: duplicate key \"x\"", "first given in line 8"),
+    Case("len = 1024", "len = 1k", "10:7: expected an integer", "found 1k"),
     // Version, unknown and missing keys.
     Case("format = 1\n", "", "1:1: missing key \"format\"", "a pipeline file says `format = 1`"),
     Case("init = \"random\"", "init = \"iota\"", "12:1: buffers.x.seed: a seed is for", ""),
@@ -198,6 +200,18 @@ const CASES: &[Case] = &[
         "kernel = \"settings\"\ngroups = [4]\n[submit.args]\n\"0\" = { buffer = \"x\", len = 4 }",
         "25:1: submit[0].args.0:",
         "needs at least 48 bytes, the argument has 16",
+    ),
+    Case(
+        "\"0\" = \"x\"",
+        "\"0\" = { image = \"photo\" }",
+        "27:9: submit[0].args.0.image: unknown image \"photo\"",
+        "the file has no images",
+    ),
+    Case(
+        "\"2\" = \"z\"",
+        "\"2\" = { buffer = \"z\", constant = true }",
+        "29:1: submit[0].args.2: binding 0.2 (Z) of kernel mul is written",
+        "said to be constant",
     ),
     // Fusion.
     Case("\"prove\"", "\"guess\"", "31:1: fusion.policy: unknown word \"guess\"", "prove or trust"),

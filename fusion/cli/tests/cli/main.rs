@@ -10,6 +10,7 @@ mod images;
 mod inspect;
 mod interrupt;
 mod manual;
+mod notes;
 mod pages;
 mod patterns;
 mod process;

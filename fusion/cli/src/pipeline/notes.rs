@@ -1,0 +1,143 @@
+//! What a pipeline file says that can be run, and that may be mistaken: a sentence for each.
+//!
+//! # Guarantees
+//! - nothing is noted of a list that writes all its outputs, gives contents to what is read first, and uses what it declares
+
+use super::check::CheckedSubmit;
+use super::model::{Argument, Extent, Pipeline, Promotion};
+use super::problem::Problem;
+use vkfuse_jit::kernel::Binding;
+use vkfuse_jit::plan::has_work;
+
+/// The notes on the list as a whole, those on buffers in the order of the file.
+pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
+    let list = List { pipeline, submits };
+    let mut notes = list.lost();
+    // What is reached by its address is used without an argument.
+    if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
+        notes.extend(list.unwritten());
+        notes.extend(list.read_early());
+        notes.extend(list.unused());
+    }
+    notes
+}
+
+struct List<'a> {
+    pipeline: &'a Pipeline,
+    submits: &'a [CheckedSubmit],
+}
+
+/// One submission's use of a buffer.
+struct Use<'a> {
+    submission: usize,
+    arg: &'a Argument,
+    binding: &'a Binding,
+}
+
+impl<'a> List<'a> {
+    fn uses(&self) -> impl Iterator<Item = Use<'a>> {
+        let submits = self.pipeline.submits.iter().zip(self.submits).enumerate();
+        submits.flat_map(|(submission, (submit, checked))| {
+            // `bind` has listed the arguments in the order of the interface's bindings.
+            let used = checked.args.iter().zip(&checked.kernel.interface.bindings);
+            used.map(move |(&arg, binding)| Use { submission, arg: &submit.args[arg], binding })
+        })
+    }
+
+    fn uses_of(&self, buffer: usize) -> impl Iterator<Item = Use<'a>> {
+        self.uses().filter(move |one| one.arg.buffer == buffer)
+    }
+
+    fn has_work(&self, submission: usize) -> bool {
+        has_work(self.submits[submission].groups)
+    }
+
+    /// Buffers that are to stay inside of a fused kernel, and that none of the submissions reads.
+    fn lost(&self) -> Vec<Problem> {
+        let is_asked = |promote: Promotion| matches!(promote, Promotion::Private | Promotion::Local);
+        let is_lost = |index: usize| {
+            let mut all = self.uses_of(index).peekable();
+            all.peek().is_some()
+                && all.all(|one| {
+                    !one.binding.reads
+                        && is_asked(one.arg.promote.unwrap_or(self.pipeline.buffers[index].promote))
+                })
+        };
+        let lost = self.pipeline.buffers.iter().enumerate().filter(|(index, _)| is_lost(*index));
+        lost.map(|(_, buffer)| {
+            let name = &buffer.name;
+            let message = format!(
+                "buffer {name} is to be promoted, and no submission reads it: if it is, its contents are lost"
+            );
+            self.pipeline.problem(&buffer.place, message)
+        })
+        .collect()
+    }
+
+    /// Outputs that hold at the end what they held before, and an empty list of them.
+    fn unwritten(&self) -> Vec<Problem> {
+        let Some(outputs) = &self.pipeline.fusion.outputs else { return Vec::new() };
+        let Some(place) = &self.pipeline.fusion.outputs_place else { return Vec::new() };
+        if outputs.is_empty() {
+            return vec![self.pipeline.problem(place, "the list is empty: nothing is compared")];
+        }
+        let is_written =
+            |index: usize| self.uses_of(index).any(|one| one.binding.writes && self.has_work(one.submission));
+        let unwritten = outputs.iter().filter(|index| !is_written(**index));
+        unwritten
+            .map(|index| {
+                let name = &self.pipeline.buffers[*index].name;
+                let message = format!("no submission writes {name}: it is equal whatever the kernels do");
+                self.pipeline.problem(place, message)
+            })
+            .collect()
+    }
+
+    /// Buffers without contents of their own that are read first, and written only later.
+    fn read_early(&self) -> Vec<Problem> {
+        let early = |(index, buffer): (usize, &super::BufferDecl)| {
+            if buffer.initialised {
+                return None;
+            }
+            let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
+            let written = worked().find(|one| one.binding.writes)?.submission;
+            let read = worked().find(|one| one.binding.reads)?;
+            let first = read.submission;
+            (first < written).then(|| {
+                let name = &buffer.name;
+                let message = format!(
+                    "submission {first} reads {name} before submission {written} writes it, and {name} has no `init`: it reads zeros"
+                );
+                self.pipeline.problem(&read.arg.place, message)
+            })
+        };
+        self.pipeline.buffers.iter().enumerate().filter_map(early).collect()
+    }
+
+    /// Kernels and buffers that no submission names.
+    fn unused(&self) -> Vec<Problem> {
+        let submits = &self.pipeline.submits;
+        let kernels = self.pipeline.kernels.iter().enumerate();
+        let kernels = kernels.filter(|(index, kernel)| {
+            kernel.step.is_none() && submits.iter().all(|submit| submit.kernel != *index)
+        });
+        let kernels = kernels.map(|(_, kernel)| (&kernel.path_place, "kernel", &kernel.name));
+        let counts = |index: usize| {
+            submits
+                .iter()
+                .any(|submit| matches!(submit.extent, Extent::Indirect { buffer, .. } if buffer == index))
+        };
+        let named =
+            |index: usize| submits.iter().flat_map(|submit| &submit.args).any(|arg| arg.buffer == index);
+        let buffers = self.pipeline.buffers.iter().enumerate();
+        let buffers = buffers.filter(|(index, _)| !named(*index) && !counts(*index)).map(|(_, buffer)| {
+            (&buffer.place, if buffer.image.is_some() { "image" } else { "buffer" }, &buffer.name)
+        });
+        let unused = kernels.chain(buffers);
+        unused
+            .map(|(place, what, name)| {
+                self.pipeline.problem(place, format!("no submission uses the {what} {name}"))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! What can be run and may be mistaken is noted, with its place, on the standard error; a list that is as it should be has no notes.
+
+use crate::process::{changed, example, has_device, json, root, vkfuse};
+
+/// `@` stands for the folder of the kernels.
+const LIST: &str = r#"format = 1
+[kernels.mul]
+path = "@/chain/mul.spv"
+[buffers.x]
+type = "f32"
+len = 64
+init = "iota"
+[buffers.y]
+type = "f32"
+len = 64
+[buffers.z]
+type = "f32"
+len = 64
+[[submit]]
+kernel = "mul"
+groups = [1]
+push = [{ u32 = 64 }]
+args = { 0 = "x", 1 = "x", 2 = "y" }
+[[submit]]
+kernel = "mul"
+groups = [1]
+push = [{ u32 = 64 }]
+args = { 0 = "y", 1 = "y", 2 = "z" }
+[fusion]
+outputs = ["z"]
+"#;
+
+/// What `vkfuse check` says of the list with one text replaced by another, on the standard error.
+fn noted(from: &str, to: &str) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    let kernels = root().join("shaders").display().to_string();
+    let text = LIST.replacen(from, to, 1);
+    assert!(from.is_empty() || text != LIST, "{from} is not in the file");
+    std::fs::write(&file, text.replace('@', &kernels)).expect("the folder can be written");
+    vkfuse(&["check", &file]).stderr
+}
+
+#[test]
+fn a_list_that_is_as_it_should_be_has_no_notes() {
+    assert_eq!(noted("", ""), "");
+    assert_eq!(noted("outputs = [\"z\"]", "outputs = [\"y\", \"z\"]"), "");
+    // What is read and written by one submission may count from zeros.
+    assert_eq!(noted("0 = \"y\", 1 = \"y\", 2 = \"z\"", "0 = \"y\", 1 = \"z\", 2 = \"z\""), "");
+}
+
+#[test]
+fn what_may_be_mistaken_is_noted_with_its_place() {
+    for (from, to, wanted) in [
+        ("outputs = [\"z\"]", "outputs = [\"x\"]", "25:1: fusion.outputs: no submission writes x"),
+        ("outputs = [\"z\"]", "outputs = []", "25:1: fusion.outputs: the list is empty: nothing is compared"),
+        (
+            "0 = \"x\", 1 = \"x\", 2 = \"y\"",
+            "0 = \"x\", 1 = \"z\", 2 = \"y\"",
+            "18:19: submit[0].args.1: submission 0 reads z before submission 1 writes it, and z has no `init`",
+        ),
+        (
+            "[[submit]]",
+            "[buffers.w]\ntype = \"f32\"\nlen = 4\n[[submit]]",
+            "14:10: buffers.w: no submission uses the buffer w",
+        ),
+        (
+            "[buffers.x]",
+            "[kernels.sub]\npath = \"@/chain/sub.spv\"\n[buffers.x]",
+            "no submission uses the kernel sub",
+        ),
+    ] {
+        let said = noted(from, to);
+        assert!(said.contains(wanted) && said.lines().count() == 1, "{from} -> {to}\n{said}");
+    }
+}
+
+#[test]
+fn an_output_that_stays_inside_is_said_not_to_be_compared() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let outputs = "outputs = [\"tmp1\", \"out\"]";
+    let file = changed(folder.path(), "chain.toml", "outputs = [\"out\"]", outputs);
+    let (status, report) = json(&["run", &file, "--no-cache"]);
+    assert_eq!(status, 0, "{report:#}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("tmp1 was promoted") && notes.contains("it is not compared"), "{notes}");
+    let (_, report) = json(&["run", &example("chain.toml"), "--no-cache"]);
+    assert_eq!(report["notes"], serde_json::json!([]));
+}
