@@ -1,9 +1,11 @@
 //! The command line.
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use vkfuse_cache::CacheOptions;
 
 /// Run-time kernel fusion for Vulkan compute.
 ///
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Print neither the report nor how far it is: the exit status says how it ended. Errors and files are as ever.
+    /// Print neither the report nor how far it is: the exit status says how it ended. Errors, files and --json are as ever.
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
     /// Whether messages on the standard error have colours.
@@ -117,7 +119,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Refuse files whose buffers have more than this many bytes together.
-    #[arg(long, value_name = "N", default_value_t = 64 << 20)]
+    #[arg(long, value_name = "N", default_value = "64M", value_parser = size)]
     pub(crate) max_bytes: u64,
     /// Give up after this many instructions of all invocations together.
     #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
@@ -216,7 +218,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_enum, default_value_t = ContentsArg::None)]
     pub(crate) contents: ContentsArg,
     /// How many bytes of contents are written at most; 2 GiB otherwise.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) limit: Option<u64>,
     /// The program, with its arguments, behind `--`.
     #[arg(value_name = "PROGRAM", last = true)]
@@ -363,7 +365,7 @@ pub(crate) enum CacheAction {
         key: Option<String>,
     },
     /// Make a key that signs what is put into a remote cache: a secret in FILE, and in FILE.pub what others trust.
-    #[cfg(feature = "remote")]
+    #[cfg_attr(not(feature = "remote"), command(hide = true))]
     Keygen {
         /// The file.
         #[arg(value_name = "FILE")]
@@ -395,7 +397,7 @@ pub(crate) struct WorkArgs {
     #[arg(long = "device", value_name = "NAME-OR-INDEX")]
     pub(crate) device: Option<String>,
     /// How many lists to build at a time; one for each processor otherwise.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) jobs: Option<usize>,
     /// The lists run with the feature robustBufferAccess2, as with `run --robust`.
     #[arg(long)]
@@ -431,4 +433,32 @@ impl Mode {
 pub(crate) enum PolicyArg {
     Prove,
     Trust,
+}
+
+/// A number of bytes as the cache's own settings spell it, such as `512M`.
+fn size(text: &str) -> Result<u64, String> {
+    CacheOptions::parse_size(text).map_err(|problem| format!("{problem}; 512M is an example"))
+}
+
+impl Command {
+    /// Whether the command prints one JSON object.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Command::Run(args) => args.json,
+            Command::Plan(args) => args.json,
+            Command::Check(args) => args.json,
+            Command::Bench(args) => args.json,
+            Command::Inspect(args) => args.json,
+            Command::Devices(args) => args.json,
+            Command::Cache(args) => args.json,
+            Command::Capture(args) => match &args.action {
+                Some(CaptureAction::ToLists { json, .. }) => *json,
+                Some(CaptureAction::Report(args)) => args.json,
+                None => false,
+            },
+            Command::Fuse(_) | Command::CompileGuard | Command::Completions { .. } | Command::Man { .. } => {
+                false
+            }
+        }
+    }
 }

@@ -30,6 +30,12 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
         }
         #[cfg(feature = "remote")]
         CacheAction::Keygen { file } => return carry::keygen(args.json, file, out),
+        #[cfg(not(feature = "remote"))]
+        CacheAction::Keygen { .. } => {
+            return Err(Stop::wrong(
+                "keygen needs the feature `remote`, which this vkfuse was built without",
+            ));
+        }
         _ => {}
     }
     let options = CacheOptions {
@@ -57,6 +63,9 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
     let makes_it = matches!(args.action, CacheAction::Import { .. });
     let is_there =
         makes_it || !matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    if !is_there && args.cache_dir.is_some() {
+        tracing::warn!("there is no folder {}", folder.display());
+    }
     let store = if is_there {
         Store::open(resolved.store)
     } else {
@@ -108,9 +117,7 @@ pub(crate) fn cache(args: &CacheArgs, out: &mut dyn Write) -> Result<Status, Sto
             carry::import(args.json, &store, file, *driver_blobs, out)
         }
         CacheAction::Rm { keys } => carry::remove(args.json, &store, keys, out),
-        #[cfg(feature = "remote")]
-        CacheAction::Keygen { .. } => Ok(Status::Success),
-        CacheAction::Warm { .. } | CacheAction::Path => Ok(Status::Success),
+        CacheAction::Keygen { .. } | CacheAction::Warm { .. } | CacheAction::Path => Ok(Status::Success),
     }
 }
 
@@ -232,7 +239,8 @@ fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Writ
         table.row([file.file.clone()].into_iter().chain(numbers.map(|number| number.to_string())));
     }
     table.print(out)?;
-    errors(&warmed, out)?;
+    out.flush()?;
+    errors(&warmed, &mut std::io::stderr())?;
     let lost: usize = warmed.files.iter().map(ahead::Warmed::lost).sum();
     if lost > 0 {
         writeln!(out, "the code of {lost} dispatches is not stored")?;
@@ -246,7 +254,10 @@ fn warm(args: &CacheArgs, files: &[PathBuf], work: &WorkArgs, out: &mut dyn Writ
 fn errors(outcome: &ahead::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
     for file in &outcome.files {
         for error in &file.errors {
-            writeln!(out, "{}: {error}", file.file)?;
+            // A problem of a pipeline file names the file.
+            let is_named = error.starts_with(&format!("{}:", file.file));
+            let place = if is_named { String::new() } else { format!("{}: ", file.file) };
+            writeln!(out, "error: {place}{error}")?;
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         let served = vkfuse::guard::serve_compile_guard().map_err(Stop::from);
         return served.map_or_else(|stop| stop.status, |()| Status::Success).into();
     }
-    let mut out: Box<dyn Write> = match line.quiet {
+    let mut out: Box<dyn Write> = match line.quiet && !line.command.is_json() {
         true => Box::new(std::io::sink()),
         false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
     };
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             stop.status.into()
         });
     }
-    let ended = execute(&line.command, &mut *out);
+    let ended = execute(&line.command, &mut *out).map_err(|stop| null_hardware::hint(&line.command, stop));
     let flushed = out.flush().map_err(Stop::from);
     let stop = match (ended, flushed) {
         (Ok(status), Ok(())) => return status.into(),

@@ -3,7 +3,7 @@
 //! The driver is asked by the environment of the process, so the command is run once more, in one that asks.
 
 use crate::args::{CacheAction, Command};
-use crate::stop::Stop;
+use crate::stop::{Status, Stop};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -49,6 +49,35 @@ pub(crate) fn family(command: &Command) -> Option<&str> {
         _ => None,
     };
     device.filter(|name| FAMILIES.contains(name) && std::env::var_os(ASKS).is_none())
+}
+
+/// An error that there is no such device, with what is compiled for without a device.
+pub(crate) fn hint(command: &Command, stop: Stop) -> Stop {
+    let (device, compiles) = match command {
+        Command::Plan(args) if args.limits.is_none() => (args.device.device.as_deref(), true),
+        Command::Cache(args) => match &args.action {
+            CacheAction::Warm { work, .. } | CacheAction::Verify { work, .. } => {
+                (work.device.as_deref(), true)
+            }
+            CacheAction::Explain { device, .. } => (device.as_deref(), true),
+            _ => (None, true),
+        },
+        Command::Run(args) => (args.device.device.as_deref(), false),
+        Command::Bench(args) => (args.device.device.as_deref(), false),
+        _ => (None, false),
+    };
+    let Some(name) = device.filter(|name| stop.status == Status::NoDevice && name.parse::<usize>().is_err())
+    else {
+        return stop;
+    };
+    let more = match (compiles, FAMILIES.contains(&name)) {
+        (true, _) => format!("families of AMD's that can be compiled for: {}", FAMILIES.join(", ")),
+        (false, true) => {
+            format!("`vkfuse plan` and `vkfuse cache warm` compile for {name}, and nothing runs on it")
+        }
+        (false, false) => return stop,
+    };
+    Stop { message: format!("{}; {more}", stop.message), ..stop }
 }
 
 /// Runs this command once more, where RADV compiles for the family.

@@ -277,6 +277,7 @@ fn lists_of(file: &Path) -> Result<Vec<List>, Stop> {
         let recording = Recording::read(file).map_err(|error| Stop::wrong(error.to_string()))?;
         return Ok(recording.lists.into_iter().map(List::Recorded).collect());
     }
+    pipeline::load(file)?;
     Ok(vec![List::Pipeline(file.to_owned())])
 }
 

@@ -82,6 +82,9 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
         changed.row([label(labels, one.kernel), one.detail.clone()]);
     }
     changed.print(out)?;
+    if !report.changed.is_empty() {
+        writeln!(out, "  docs/unfused.md says what is changed in kernels that run alone, and why\n")?;
+    }
     print_choice(out, report.choice.as_ref())?;
     let mut checks = Table::new(&["compared by", "submissions", "result", ""]);
     for one in &report.checks {

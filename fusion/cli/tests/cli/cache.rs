@@ -139,8 +139,29 @@ fn lists_are_built_ahead_explained_and_compared() {
 
     let finished = vkfuse(&["cache", "warm", "no such file", "--cache-dir", &dir]);
     assert_eq!(finished.status, 2, "{}", finished.stdout);
+    assert_eq!(finished.stderr.matches("no such file").count(), 1, "{}", finished.stderr);
+    let row: Vec<&str> = finished.stdout.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert_eq!(row, ["no", "such", "file", "0", "0", "0", "0", "0", "0"], "{}", finished.stdout);
     let finished = vkfuse(&["cache", "explain", &chain, "--cache-dir", &dir]);
     assert!(finished.stdout.contains("code         found"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path().join("none").display().to_string();
+    let finished = vkfuse(&["cache", "ls", "--cache-dir", &dir]);
+    assert_eq!((finished.status, finished.stdout.as_str()), (0, "0 entries\n"));
+    assert!(finished.stderr.contains(&format!("there is no folder {dir}")), "{}", finished.stderr);
+    assert!(!std::path::Path::new(&dir).exists());
+}
+
+#[test]
+#[cfg(not(feature = "remote"))]
+fn a_key_takes_the_feature_for_remote_caches() {
+    let finished = vkfuse(&["cache", "keygen", "key"]);
+    assert_eq!(finished.status, 2);
+    assert!(finished.stderr.contains("needs the feature `remote`"), "{}", finished.stderr);
 }
 
 #[test]

@@ -25,6 +25,9 @@ fn status_1_when_an_output_differs() {
     let out = &report["outputs"]["out"];
     assert_eq!(out["equal"], false);
     assert!(out["first_difference"].is_u64() && out["max_ulp"].as_u64() > Some(0), "{out:#}");
+    let file = example("reverse_split.toml");
+    let printed = vkfuse(&["run", &file, "--policy", "trust", "--no-cache"]);
+    assert!(printed.stdout.contains(&format!("`vkfuse check {file}` finds accesses")), "{}", printed.stdout);
 }
 
 #[test]
@@ -35,6 +38,8 @@ fn status_2_for_a_wrong_command_line() {
         &["run", "x.toml", "--repeat", "0"],
         &["run", "x.toml", "--no-cache", "--cache-dir", "x"],
         &["bench", "x.toml", "--iters", "-1"],
+        &["check", "x.toml", "--max-bytes", "10X"],
+        &["cache", "warm", "x.toml", "--jobs", "0"],
         &["fuse"],
         &[],
     ] {
@@ -118,6 +123,13 @@ fn status_3_when_no_device_is_what_was_asked_for() {
         let finished = vkfuse(&["run", &example("chain.toml"), "--device", device]);
         assert_eq!(finished.status, 3, "{}", finished.stderr);
         one_line(&finished);
+    }
+    // Families of AMD's are compiled for, and not run on.
+    for (command, wanted) in [("plan", "navi21"), ("run", "`vkfuse plan`")] {
+        let device = if command == "run" { "navi21" } else { "navi99" };
+        let finished = vkfuse(&[command, &example("chain.toml"), "--device", device]);
+        one_line(&finished);
+        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
     }
 }
 

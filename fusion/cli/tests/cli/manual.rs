@@ -1,6 +1,6 @@
 //! Completions, pages of the manual, `--quiet`.
 
-use crate::process::{example, has_device, vkfuse};
+use crate::process::{example, has_device, json, vkfuse};
 
 #[test]
 fn shells_complete_every_command() {
@@ -38,6 +38,8 @@ fn quiet_prints_nothing_and_ends_the_same_way() {
         assert_eq!(quiet.stdout, "");
         assert!(!loud.stdout.is_empty());
     }
+    let (_, report) = json(&["run", &example("chain.toml"), "--quiet"]);
+    assert_eq!(report["format"], 1, "what is asked for is printed");
     let wrong = vkfuse(&["--quiet", "run", "/nowhere.toml"]);
     assert_eq!(wrong.status, 2);
     assert!(wrong.stderr.contains("/nowhere.toml"));
