@@ -8,7 +8,7 @@ use super::problem::{Place, Problem};
 use std::ops::Range;
 use std::path::Path;
 
-/// The complaint about `text`, of which the parser says `message` at `span`. A pipeline file has `keys` at its top.
+/// The complaint about `text`, where the parser says `message` at `span`. A pipeline file has `keys` at its top.
 pub(super) fn problem(
     file: &Path,
     text: &str,

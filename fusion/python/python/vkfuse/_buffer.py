@@ -226,7 +226,7 @@ def _usable(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 _ORDER = "biufc"
-"""Kinds of numbers, each of which has those before it."""
+"""Kinds of numbers: each holds those before it."""
 
 
 def _fitting(array: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
