@@ -119,7 +119,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Refuse files whose buffers have more than this many bytes together.
-    #[arg(long, value_name = "N", default_value = "64M", value_parser = size)]
+    #[arg(long, value_name = "N", default_value = "64M", value_parser = CacheOptions::parse_size)]
     pub(crate) max_bytes: u64,
     /// Give up after this many instructions of all invocations together.
     #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
@@ -218,7 +218,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_enum, default_value_t = ContentsArg::None)]
     pub(crate) contents: ContentsArg,
     /// How many bytes of contents are written at most; 2 GiB otherwise.
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = CacheOptions::parse_size)]
     pub(crate) limit: Option<u64>,
     /// The program, with its arguments, behind `--`.
     #[arg(value_name = "PROGRAM", last = true)]
@@ -433,11 +433,6 @@ impl Mode {
 pub(crate) enum PolicyArg {
     Prove,
     Trust,
-}
-
-/// A number of bytes as the cache's own settings spell it, such as `512M`.
-fn size(text: &str) -> Result<u64, String> {
-    CacheOptions::parse_size(text).map_err(|problem| format!("{problem}; 512M is an example"))
 }
 
 impl Command {
