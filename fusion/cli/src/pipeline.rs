@@ -20,6 +20,7 @@ mod problem;
 mod push;
 mod random;
 mod read;
+mod repeated;
 mod steps;
 mod syntax;
 

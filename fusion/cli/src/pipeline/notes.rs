@@ -6,6 +6,7 @@
 use super::check::CheckedSubmit;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
+use super::repeated;
 use vkfuse_jit::kernel::Binding;
 use vkfuse_jit::plan::has_work;
 
@@ -18,6 +19,7 @@ pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Pro
         notes.extend(list.unwritten());
         notes.extend(list.read_early());
         notes.extend(list.unused());
+        notes.extend(list.repeated());
     }
     notes
 }
@@ -81,8 +83,8 @@ impl<'a> List<'a> {
         if outputs.is_empty() {
             return vec![self.pipeline.problem(place, "the list is empty: nothing is compared")];
         }
-        let is_written =
-            |index: usize| self.uses_of(index).any(|one| one.binding.writes && self.has_work(one.submission));
+        // A submission without work-groups has a note of its own.
+        let is_written = |index: usize| self.uses_of(index).any(|one| one.binding.writes);
         let unwritten = outputs.iter().filter(|index| !is_written(**index));
         unwritten
             .map(|index| {
@@ -139,5 +141,20 @@ impl<'a> List<'a> {
                 self.pipeline.problem(place, format!("no submission uses the {what} {name}"))
             })
             .collect()
+    }
+
+    /// Submissions that have more work-groups than their kernels tell apart.
+    fn repeated(&self) -> Vec<Problem> {
+        let submits = self.pipeline.submits.iter().zip(self.submits);
+        let submits = submits.filter(|(_, checked)| has_work(checked.groups));
+        let note = |(submit, checked): (&super::Submit, &CheckedSubmit)| {
+            let dim = repeated::dimension(&checked.kernel, checked.groups)?;
+            let kernel = &self.pipeline.kernels[submit.kernel].name;
+            let message = format!(
+                "work-groups that differ in {dim} alone write the same elements: kernel {kernel} does not ask for its place in {dim}"
+            );
+            Some(self.pipeline.problem(&submit.place, message))
+        };
+        submits.filter_map(note).collect()
     }
 }

@@ -69,6 +69,11 @@ fn what_may_be_mistaken_is_noted_with_its_place() {
             "[kernels.sub]\npath = \"@/chain/sub.spv\"\n[buffers.x]",
             "no submission uses the kernel sub",
         ),
+        (
+            "groups = [1]",
+            "groups = [1, 3]",
+            "14:1: submit[0]: work-groups that differ in y alone write the same elements: kernel mul",
+        ),
     ] {
         let said = noted(from, to);
         assert!(said.contains(wanted) && said.lines().count() == 1, "{from} -> {to}\n{said}");
