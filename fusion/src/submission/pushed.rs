@@ -61,7 +61,7 @@ impl Pushed {
     /// Takes note of a value at a byte.
     #[inline]
     pub(crate) fn put<P: NoUninit>(&mut self, offset: usize) {
-        // All of this is known when it is compiled, but for the shift.
+        // All of this is known at compile time except for the shift.
         let digits = match element_type::<P>() {
             ElementType::Scalars { scalar, count, .. } => {
                 let (digit, bytes) = (digit(scalar), size_of::<P>() / count.max(1) as usize);
@@ -83,7 +83,7 @@ impl Pushed {
         pushed
     }
 
-    /// Whether the last of the values, among this many bytes, is beyond a block of so many. A structure may end with padding, and mere bytes
+    /// Whether the last of the values, among this many bytes, is beyond a block of `block` bytes. A structure may end with padding, and mere bytes
     /// may follow.
     pub(crate) fn is_beyond(self, given: usize, block: u32) -> bool {
         let Some(top) = self.0.checked_ilog2() else { return false };

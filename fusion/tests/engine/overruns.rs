@@ -98,7 +98,7 @@ fn what_is_guarded_or_robust_is_right() {
     rig.queue.wait().unwrap();
 }
 
-/// Rows of which a loop does one after the other piece: too many rows, rows that are too long, and those that fit.
+/// A work-group does a row in pieces, in a loop: too many rows, rows that are too long, and those that fit.
 #[test]
 fn a_range_too_short_for_the_rounds_of_loops_is_an_error() {
     let rig = rig!();
