@@ -69,8 +69,14 @@ pub enum Error {
         source: BuildError,
     },
     /// The work that was waited for or depended on failed earlier.
-    #[error("the work waited for had failed")]
+    #[error("the work waited for had failed: {0}")]
     Earlier(#[source] Arc<Error>),
+    /// A host task panicked.
+    #[error("the host task panicked: {message}")]
+    TaskPanicked {
+        /// What it panicked with.
+        message: String,
+    },
     /// A host task was asked to wait for itself, by its event or with everything else.
     #[error("a host task cannot wait for itself")]
     OwnTask,
@@ -175,8 +181,10 @@ pub enum FusionError {
         what: String,
     },
     /// `force_fusion` was asked for, and the list did not become one kernel. It ran unfused.
-    #[error("fusion was forced, but the list cannot become one kernel (it ran unfused): {reason}")]
+    #[error("fusion was forced, but the list cannot become one kernel (it ran unfused): {reason}{place}")]
     Forced {
+        /// Between which submissions, over which buffer; empty where it concerns all of the list.
+        place: String,
         /// Why not.
         #[source]
         reason: Reason,

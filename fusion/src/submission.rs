@@ -11,6 +11,7 @@ pub(crate) mod held;
 pub(crate) mod identity;
 pub(crate) mod ignored;
 pub(crate) mod kernel;
+pub(crate) mod pushed;
 pub(crate) mod ready;
 pub(crate) mod request;
 pub(crate) mod signature;

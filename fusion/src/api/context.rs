@@ -306,8 +306,8 @@ impl Context {
             return Err(crate::vk::DeviceError::ZeroSize.into());
         }
         if size > limit {
-            let (what, name) = ("a buffer", "maxBufferSize or maxMemoryAllocationSize");
-            return Err(crate::vk::DeviceError::OverLimit { what, asked: size, limit, name }.into());
+            let (elements, element) = (len as u64, size_of::<T>() as u64);
+            return Err(crate::vk::DeviceError::BufferSize { size, elements, element, limit }.into());
         }
         Ok(BufferInner::new(&self.inner.device, size))
     }

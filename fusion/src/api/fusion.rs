@@ -61,9 +61,16 @@ impl Drop for Control {
         if began == 0 || Arc::strong_count(&self.queue.inner) == 1 {
             return;
         }
-        let is_open =
-            matches!(&self.queue.inner.state().mode, Mode::Recording(list) if address(list) == began);
-        if is_open {
+        let listed = match &self.queue.inner.state().mode {
+            Mode::Recording(list) if address(list) == began => Some(list.entries.len()),
+            _ => None,
+        };
+        if let Some(listed) = listed {
+            if listed == 0 {
+                tracing::warn!(
+                    "a fusion wrapper was dropped right after it entered fusion mode, which that ended; keep it in a variable until the list is complete"
+                );
+            }
             self.queue.leave();
         }
     }

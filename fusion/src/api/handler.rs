@@ -96,17 +96,21 @@ impl<'a> Handler<'a> {
     ///
     /// For a block of scalars, pushing the members in order gives the right offsets. Vectors have a larger alignment in shaders than in Rust:
     /// push a block with vectors as one `repr(C)` struct with explicit padding.
+    ///
+    /// Scalars, and arrays of up to four, are compared with the block's: a float is no integer, and 32 bits are no 64. More values than the
+    /// block has are an error too. [`push_bytes`](Handler::push_bytes) takes any bytes.
     #[inline]
     pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler<'a> {
         let push = &mut self.request.push;
         if !push.len().is_multiple_of(align_of::<P>()) {
             push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
         }
+        self.request.pushed.put::<P>(push.len());
         push.extend_from_slice(bytemuck::bytes_of(value));
         self
     }
 
-    /// Appends bytes to the push constants, without any alignment.
+    /// Appends bytes to the push constants, without any alignment. They may be of any type, and those beyond the block are ignored.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Handler<'a> {
         self.request.push.extend_from_slice(bytes);
         self
@@ -206,6 +210,10 @@ impl<'a> Handler<'a> {
 }
 
 /// Return types of a submit closure: `()`, or a result whose error cancels the submission.
+#[diagnostic::on_unimplemented(
+    message = "the closure of `submit` returns `{Self}`, and may return `()` or `Result<(), vkfuse::Error>`",
+    note = "methods of the handler return it: end the closure's last statement with a semicolon, `|h| {{ h.…dispatch(…); }}`"
+)]
 pub trait SubmitResult {
     /// As a result.
     ///

@@ -210,7 +210,7 @@ impl Image {
     pub fn upload(&self, bytes: &[u8]) -> Result<(), Error> {
         let (given, len) = (bytes.len() as u64, self.size_bytes());
         if given != len {
-            return Err(self.inner.buffer.error(BufferError::Length { given, len }));
+            return Err(self.inner.buffer.error(BufferError::Length { given, len, element: 1 }));
         }
         let staging = self.staging()?;
         staging.upload(bytes)?;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::jit::ElementType;
+
 /// Why a buffer's memory does not hold what was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -54,15 +56,55 @@ pub enum BufferError {
     #[error("it is an image or a sampler, not a buffer")]
     Texture,
     /// As many elements are needed as the buffer or accessor has.
-    #[error("{given} elements were given for {len}")]
+    #[error("{} for {}", elements(*.given, *.element), elements(*.len, *.element))]
     Length {
         /// Elements given.
         given: u64,
         /// Elements there are.
         len: u64,
+        /// Bytes of an element.
+        element: u64,
+    },
+    /// A fill of bytes that are no whole number of values.
+    #[error("{len} bytes are no whole number of values of {value} bytes")]
+    NotWhole {
+        /// Bytes to be filled.
+        len: u64,
+        /// Bytes of the value.
+        value: u64,
+    },
+    /// Values that are others than the buffer's elements: floats and integers, or of another size.
+    #[error(
+        "it has elements of {declared}, and the value is {given}; convert it or, where its bytes are meant, say so with `cast` on the accessor"
+    )]
+    ElementType {
+        /// The buffer's elements.
+        declared: ElementType,
+        /// The value's type.
+        given: ElementType,
+    },
+    /// The source and the destination of a copy, exchanged.
+    #[error(
+        "the source is passed as `write`, and the destination, buffer `{dst}`, as `read`; the order is `copy(source.read(), destination.write())`"
+    )]
+    CopyReversed {
+        /// The name of the buffer that was passed as the destination.
+        dst: Box<str>,
+    },
+    /// A command that reads what was passed as `write`.
+    #[error("{command} reads it, and its accessor is `write`; use `read`")]
+    ReadThroughWrite {
+        /// Which command.
+        command: &'static str,
+    },
+    /// A command that writes what was passed as `read`.
+    #[error("{command} writes it, and its accessor is `read`; use `write`")]
+    WriteThroughRead {
+        /// Which command.
+        command: &'static str,
     },
     /// A copy between ranges of different size.
-    #[error("a copy of {src} bytes into {dst}")]
+    #[error("a copy of {src} bytes into {dst} bytes")]
     CopyLength {
         /// Bytes at the source.
         src: u64,
@@ -108,4 +150,13 @@ pub enum BufferError {
     /// More bytes than can be addressed.
     #[error("its size in bytes does not fit the host's address space")]
     TooLarge,
+}
+
+/// A number of elements, with their bytes.
+fn elements(count: u64, element: u64) -> String {
+    let (plural, bytes) = (if count == 1 { "" } else { "s" }, count.saturating_mul(element));
+    match element {
+        1 => format!("{count} byte{plural}"),
+        _ => format!("{count} element{plural} ({bytes} bytes)"),
+    }
 }

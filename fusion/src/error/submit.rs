@@ -219,6 +219,21 @@ pub enum SubmitError {
         /// What the buffer asks for.
         property: &'static str,
     },
+    /// Two arguments of one submission ask for different promotions of one buffer.
+    #[error(
+        "{first} asks for {} promotion of buffer `{buffer}`, and {at} for {}; drop one of them",
+        promotions[0], promotions[1]
+    )]
+    PromotionsDiffer {
+        /// The binding of the first.
+        first: SetBinding,
+        /// The binding of the second.
+        at: SetBinding,
+        /// The buffer's name.
+        buffer: Box<str>,
+        /// What they ask for.
+        promotions: [&'static str; 2],
+    },
     /// A read of what a fused run left in registers, or of what a failed run did not write.
     #[error("{at} reads buffer `{buffer}`, {state}")]
     Unreadable {
@@ -229,13 +244,28 @@ pub enum SubmitError {
         /// Why there is nothing to read.
         state: Unreadable,
     },
-    /// Fewer bytes of push constants than the kernel declares, or more than the device takes.
-    #[error("{given} bytes of push constants were given, and the kernel takes {needed}")]
+    /// Fewer bytes of push constants than the kernel declares, or more.
+    #[error(
+        "{given} bytes of push constants were given, and the kernel {}",
+        taken(*.given, *.needed)
+    )]
     PushSize {
         /// Bytes given.
         given: usize,
         /// Bytes needed.
         needed: u32,
+    },
+    /// A scalar was pushed where the kernel's block has one of another kind or size.
+    #[error(
+        "byte {offset} of the push constants is {declared} in the kernel's block, and {pushed} was pushed; convert the value or, where its bytes are meant, use `push_bytes`"
+    )]
+    PushType {
+        /// Its first byte.
+        offset: u32,
+        /// What the block has, in words.
+        declared: &'static str,
+        /// What was pushed, in words.
+        pushed: &'static str,
     },
     /// A kernel whose push constants are over the device's limit.
     #[error(
@@ -351,7 +381,7 @@ pub enum SubmitError {
     /// A buffer, kernel or event of another context.
     #[error("{what} belongs to another context")]
     Foreign {
-        /// Which object, such as "the kernel" or "the buffer at binding 2".
+        /// Which object, such as "the kernel" or "buffer `x`, passed for binding 2,".
         what: String,
     },
 }
@@ -366,6 +396,17 @@ impl fmt::Display for BindingName {
             Some(name) => write!(f, " (`{name}`)"),
             None => Ok(()),
         }
+    }
+}
+
+/// What a kernel takes of push constants, in words.
+fn taken(given: usize, needed: u32) -> String {
+    match needed {
+        0 => "takes none: it has no push-constant block".to_owned(),
+        _ if given > needed as usize => {
+            format!("takes {needed}; `push_bytes` passes a longer block, of which the rest is ignored")
+        }
+        _ => format!("takes {needed}"),
     }
 }
 

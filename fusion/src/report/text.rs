@@ -69,6 +69,9 @@ impl Display for FusionReport {
         for one in &plan.renamed {
             write!(f, "\n{}: {one}", self.buffer(one.buffer))?;
         }
+        for note in self.kernels.iter().flat_map(|one| &one.notes) {
+            write!(f, "\n{note}")?;
+        }
         for check in &self.checks {
             let agreed = match check.agreed {
                 Some(true) => "equal",
@@ -82,6 +85,19 @@ impl Display for FusionReport {
 }
 
 impl FusionReport {
+    /// Where the list was split first, as the end of a sentence: nothing where it was not.
+    pub(crate) fn first_split(&self) -> String {
+        let Some(split) = self.plan.splits.first() else { return String::new() };
+        let after = self.submission(split.after);
+        let before = if split.after + 1 < self.submissions {
+            format!(" and {}", self.submission(split.after + 1))
+        } else {
+            String::new()
+        };
+        let buffer = split.buffer.map_or(String::new(), |buffer| format!(", over {}", self.buffer(buffer)));
+        format!(", between submissions {after}{before}{buffer}")
+    }
+
     fn submission(&self, at: usize) -> String {
         match self.kernels.get(at) {
             Some(one) => format!("{at} `{}`", one.kernel),

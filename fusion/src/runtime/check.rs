@@ -18,6 +18,7 @@ use crate::{
         entry::{After, Entry},
         ignored::Ignored,
         kernel::check_device,
+        pushed::{Misfit, Pushed},
         request::{Request, Size},
         signature::Given,
     },
@@ -44,10 +45,11 @@ pub(crate) fn check(
     // A dispatch of no work-groups touches nothing, whatever its kernel would do.
     let runs = has_work(groups);
     let base = request.base;
-    let pushed = push(context, &kernel, request.push.len()).map_err(fail)?;
+    let pushed = push(context, &kernel, (request.push.len(), request.pushed)).map_err(fail)?;
     let foreign = request.args.iter().find(|(_, given)| !Arc::ptr_eq(&given.buffer.device, &context.device));
-    if let Some((at, _)) = foreign {
-        return Err(fail(SubmitError::Foreign { what: format!("the buffer at {at}") }));
+    if let Some((at, given)) = foreign {
+        let what = format!("buffer `{}`, passed for {at},", given.buffer.name());
+        return Err(fail(SubmitError::Foreign { what }));
     }
     repeated(&request.args).map_err(fail)?;
     let push = SmallVec::from_slice(&request.push[..pushed]);
@@ -89,12 +91,14 @@ pub(crate) fn check(
         bound(context, &kernel.name, binding, buffer, offset)?;
         // Looked at once: another thread may change it.
         let property = buffer.promote();
+        let promote = promotion(at, accessor, property).map_err(fail)?;
+        one_promotion((at, promote), &entry.submission.args, buffer).map_err(fail)?;
         entry.submission.args.push(Arg {
             at,
             buffer: buffer.shared.id.planned(),
             offset: buffer.span(offset..offset + len).start,
             len,
-            promote: promotion(at, accessor, property).map_err(fail)?,
+            promote,
             numbers: None,
             image: buffer.image_size(),
         });
@@ -128,7 +132,7 @@ pub(crate) fn check(
     let limit = context.limits.max_loop_rounds.filter(|_| runs);
     let rounds = limit.and_then(|limit| Some((loop_rounds(submission)?, limit)));
     let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
-    entry.ignored = Ignored::of(&handle.jit, &kernel, request, too_many).map(Arc::new);
+    entry.ignored = Ignored::of(&handle.jit, &kernel, request, (runs, too_many)).map(Arc::new);
     entry.ignored.iter().for_each(|ignored| handle.say(ignored));
     Ok(entry)
 }
@@ -147,12 +151,21 @@ fn groups_of(kernel: &Specialized, size: Size) -> [u32; 3] {
     }
 }
 
-/// How many of the bytes given the kernel takes: those of its block. More of them, up to what the device takes, are a part of
-/// the block that it does not use.
-pub(crate) fn push(context: &ContextInner, kernel: &Specialized, given: usize) -> Result<usize, SubmitError> {
-    let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size);
+/// How many of the bytes given the kernel takes: those of its block. More of mere bytes, up to what the device takes, are a part of
+/// the block that it does not use; values have to be those of the block.
+pub(crate) fn push(
+    context: &ContextInner,
+    kernel: &Specialized,
+    (given, types): (usize, Pushed),
+) -> Result<usize, SubmitError> {
+    let block = kernel.interface.push.as_ref();
+    let needed = block.map_or(0, |push| push.size);
     let most = needed.next_multiple_of(4).max(context.gpu.caps().limits().max_push_bytes);
-    if (needed as usize..=most as usize).contains(&given) {
+    let misfit = block.and_then(|block| types.misfit(block, kernel.interface.uses_device_addresses));
+    if let Some(Misfit { offset, declared, pushed }) = misfit {
+        return Err(SubmitError::PushType { offset, declared, pushed });
+    }
+    if (needed as usize..=most as usize).contains(&given) && !types.is_beyond(given, needed) {
         Ok(given.min(needed.next_multiple_of(4) as usize))
     } else {
         Err(SubmitError::PushSize { given, needed })
@@ -315,7 +328,7 @@ pub(crate) fn recorded(
 ) -> Result<Submission, Error> {
     check_device(&context.device, kernel)?;
     let fail = |problem| Error::submit(&kernel.name, problem);
-    let pushed = push(context, kernel, bytes.len()).map_err(fail)?;
+    let pushed = push(context, kernel, (bytes.len(), Pushed::default())).map_err(fail)?;
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
         let at = binding.at;
@@ -366,6 +379,29 @@ fn promotion(at: SetBinding, accessor: &Accessor<'_>, property: Promote) -> Resu
             accessor: promotion_word(asked),
             property: promotion_word(property),
         }),
+    }
+}
+
+/// Whether no earlier argument of the same submission asks for another kind of promotion of the same memory.
+fn one_promotion(
+    (at, promote): (SetBinding, Promote),
+    earlier: &[Arg],
+    buffer: &BufferInner,
+) -> Result<(), SubmitError> {
+    let id = buffer.shared.id.planned();
+    let other = match promote {
+        Promote::Private => Promote::Local,
+        Promote::Local => Promote::Private,
+        Promote::None | Promote::Auto => return Ok(()),
+    };
+    match earlier.iter().find(|arg| arg.buffer == id && arg.promote == other) {
+        Some(arg) => Err(SubmitError::PromotionsDiffer {
+            first: arg.at,
+            at,
+            buffer: (&*buffer.name()).into(),
+            promotions: [promotion_word(other), promotion_word(promote)],
+        }),
+        None => Ok(()),
     }
 }
 

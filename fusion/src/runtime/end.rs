@@ -62,7 +62,7 @@ impl End {
     /// The error of a list that was to become one kernel, and did not for a reason.
     pub(crate) fn forced(&self, reason: Reason) -> Option<Error> {
         let is_forced = self.properties().is_some_and(|properties| properties.force);
-        is_forced.then(|| FusionError::Forced { reason }.into())
+        is_forced.then(|| FusionError::Forced { place: String::new(), reason }.into())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         memo::{Numbered, Planned},
         programs::micros,
     },
-    error::{BuildError, Error},
+    error::{BuildError, Error, FusionError},
     jit::{
         self, Arg, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
         Submission, Way,
@@ -109,6 +109,11 @@ impl ContextInner {
         };
         if let Some(mut prepared) = unfused {
             (prepared.report.plan, prepared.report.checks) = (report, checks);
+            if let Some(Error::Fusion(FusionError::Forced { place, reason })) = &mut prepared.forced
+                && *reason == Outcome::refusal(plan)
+            {
+                *place = prepared.report.first_split();
+            }
             return Ok(prepared);
         }
         let plan_us = micros(start);

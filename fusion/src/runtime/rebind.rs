@@ -18,7 +18,7 @@ use crate::{
     error::{Error, FusionError},
     replay::graph::Nodes,
     runtime::context::ContextInner,
-    submission::{buffer::BufferInner, signature::Buffers},
+    submission::{buffer::BufferInner, pushed::Pushed, signature::Buffers},
 };
 
 /// What is to be different.
@@ -26,8 +26,8 @@ use crate::{
 pub(crate) struct Changes<'a> {
     /// Old and new.
     pub(crate) buffers: SmallVec<[(&'a Arc<BufferInner>, &'a Arc<BufferInner>); 2]>,
-    /// Push constants of submissions, as bytes.
-    pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>)>,
+    /// Push constants of submissions, as bytes, and their types.
+    pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>, Pushed)>,
 }
 
 /// The buffers of a list after changes, and whether everything else stays as it is: none over the user's memory, which has
@@ -38,7 +38,10 @@ pub(crate) fn exchange(
     changes: &Changes<'_>,
 ) -> Result<(Buffers, bool), Error> {
     let (mut with, mut is_simple) = (buffers.clone(), true);
-    for (old, new) in &changes.buffers {
+    for (number, (old, new)) in changes.buffers.iter().enumerate() {
+        if changes.buffers[..number].iter().any(|(other, _)| Arc::ptr_eq(other, old)) {
+            return refuse(format!("buffer `{}` is replaced twice", old.name()));
+        }
         let place = place(buffers, old);
         check_fit(context, (nodes, place), old, new)?;
         let is_alone = old.stands_alone() || new.stands_alone();
@@ -102,6 +105,13 @@ pub(crate) fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Err
         for (old_a, new_a) in buffers.iter().zip(with).take(j) {
             if share(old_a, old_b) != share(new_a, new_b) {
                 let (a, b) = (new_a.name(), new_b.name());
+                if Arc::ptr_eq(new_a, new_b) {
+                    return refuse(format!(
+                        "buffer `{a}` would stand for both `{}` and `{}`, which are different buffers in the list",
+                        old_a.name(),
+                        old_b.name()
+                    ));
+                }
                 return refuse(format!(
                     "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
                     old_a.name(),

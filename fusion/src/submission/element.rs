@@ -2,13 +2,11 @@
 
 use std::any::TypeId;
 
-use bytemuck::Pod;
-
 use crate::jit::ElementType;
 
 /// What a kernel is to have where a buffer of `T` is bound. A structure of the program's is its size: what is in it Rust does not tell.
 #[inline]
-pub(crate) fn element_type<T: Pod>() -> ElementType {
+pub(crate) fn element_type<T: 'static>() -> ElementType {
     let id = TypeId::of::<T>();
     if id == TypeId::of::<u8>() {
         return ElementType::Bytes;

@@ -3,7 +3,8 @@
 //! Vulkan accepts a value for a specialization constant that the module does not declare, and a descriptor that no shader uses:
 //! programs pass the same constants, and the same push constants, to every variant of a kernel. So does this crate. But a mistyped id, or
 //! a number of another size, looks the same, so ignored arguments are reported:
-//! in the log, once for each kernel, and in the report. So is a kernel whose loops are longer than a driver runs them.
+//! in the log, once for each kernel, and in the report. So are a dispatch without work-groups, and a kernel whose loops are longer than a
+//! driver runs them.
 
 use smallvec::SmallVec;
 
@@ -19,6 +20,8 @@ pub(crate) struct Ignored {
     arguments: SmallVec<[SetBinding; 2]>,
     /// Bytes of push constants that were given, and that the kernel takes.
     push: Option<(usize, usize)>,
+    /// Whether it is dispatched with no work-groups.
+    nothing: bool,
     /// Rounds of its loops, and after how many the driver leaves them.
     rounds: Option<(u128, u64)>,
 }
@@ -29,7 +32,7 @@ impl Ignored {
         kernel: &jit::Kernel,
         specialized: &Specialized,
         request: &Request<'_>,
-        rounds: Option<(u128, u64)>,
+        (runs, rounds): (bool, Option<(u128, u64)>),
     ) -> Option<Ignored> {
         let constants = kernel.unknown_constants(request.spec.iter().map(|(id, _)| *id));
         let bindings = &specialized.interface.bindings;
@@ -44,7 +47,7 @@ impl Ignored {
         let (given, takes) =
             (request.push.len(), specialized.interface.push.as_ref().map_or(0, |push| push.size as usize));
         let push = (takes > 0 && given > takes).then_some((given, takes));
-        let ignored = Ignored { constants: constants.into(), arguments, push, rounds };
+        let ignored = Ignored { constants: constants.into(), arguments, push, nothing: !runs, rounds };
         (ignored != Ignored::default()).then_some(ignored)
     }
 
@@ -62,12 +65,15 @@ impl Ignored {
         let push = self.push.map(|(given, takes)| {
             format!("kernel {kernel} is given {given} bytes of push constants, and takes the first {takes}")
         });
+        let nothing = self.nothing.then(|| {
+            format!("kernel {kernel} is dispatched with no work-groups in some dimension, and does not run")
+        });
         let rounds = self.rounds.map(|(rounds, limit)| {
             format!(
                 "kernel {kernel} has loops of up to {rounds} iterations, and this driver ends all loops of a kernel after {limit} iterations \
                  together, silently: its results may be wrong"
             )
         });
-        constants.chain(arguments).chain(push).chain(rounds).collect::<Vec<_>>().into_iter()
+        constants.chain(arguments).chain(push).chain(nothing).chain(rounds).collect::<Vec<_>>().into_iter()
     }
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::{
     jit::SetBinding,
     jit::SpecValue,
-    submission::{accessor::Accessor, held::Held, kernel::KernelInner},
+    submission::{accessor::Accessor, held::Held, kernel::KernelInner, pushed::Pushed},
 };
 
 /// What is asked for by a submission, except for what it comes after.
@@ -13,6 +13,8 @@ use crate::{
 pub(crate) struct Request<'a> {
     pub(crate) args: SmallVec<[(SetBinding, Accessor<'a>); 8]>,
     pub(crate) push: SmallVec<[u8; 32]>,
+    /// The types of what was pushed.
+    pub(crate) pushed: Pushed,
     pub(crate) spec: SmallVec<[(u32, SpecValue); 4]>,
     pub(crate) dispatch: Option<(Held<'a, KernelInner>, Size)>,
     /// The first work-group.
@@ -27,6 +29,7 @@ impl Request<'_> {
         Request {
             args: SmallVec::new(),
             push: SmallVec::new(),
+            pushed: Pushed::default(),
             spec: SmallVec::new(),
             dispatch: None,
             base: [0; 3],

@@ -26,6 +26,7 @@ use crate::{
         entry::Entry,
         identity::HandleId,
         kernel::KernelId,
+        pushed::Pushed,
         request::{Request, Size},
     },
 };
@@ -62,6 +63,8 @@ pub(crate) struct Call {
     /// Constants with their types and bits: 0 and -0 are two.
     pub(crate) spec: SmallVec<[(u32, SpecType, u64); 1]>,
     pub(crate) push: SmallVec<[u8; 32]>,
+    /// The types that these were checked as.
+    pub(crate) pushed: Pushed,
     /// In the order in which they were given.
     pub(crate) args: SmallVec<[Arg; 4]>,
 }
@@ -140,7 +143,7 @@ impl Given {
     /// changes meanwhile makes it another one.
     pub(crate) fn of(request: &Request<'_>) -> Option<Given> {
         // What it comes after is the list's affair.
-        let Request { args, push, spec, dispatch, base, uses } = request;
+        let Request { args, push, pushed, spec, dispatch, base, uses } = request;
         let (kernel, size) = dispatch.as_ref()?;
         if !uses.is_empty() {
             return None;
@@ -157,6 +160,7 @@ impl Given {
             base: *base,
             spec: spec.iter().map(|(id, value)| (*id, value.ty(), value.bits())).collect(),
             push: push.clone(),
+            pushed: *pushed,
             args: args.iter().map(arg).collect(),
         };
         Some(Given { call, views: args.iter().map(|(_, accessor)| View::of(&accessor.buffer)).collect() })
@@ -183,12 +187,21 @@ impl Call {
         mut is_right: impl FnMut(usize, &'a Arc<BufferInner>) -> bool,
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
-        let Call { kernel, size, base, spec, push, args } = self;
-        let Request { args: asked, push: pushed, spec: specialized, dispatch, base: from, uses } = request;
+        let Call { kernel, size, base, spec, push, pushed: types, args } = self;
+        let Request {
+            args: asked,
+            push: pushed,
+            pushed: as_types,
+            spec: specialized,
+            dispatch,
+            base: from,
+            uses,
+        } = request;
         let (args, asked) = (&**args, &**asked);
         let is_same = dispatch.as_ref().is_some_and(|(asked, many)| asked.id == *kernel && many == size)
             && from == base
             && uses.is_empty()
+            && as_types == types
             && specialized.len() == spec.len()
             && specialized.iter().zip(spec).all(|(a, b)| (a.0, a.1.ty(), a.1.bits()) == *b)
             && asked.len() == args.len()
@@ -227,9 +240,9 @@ impl Call {
 
     /// Whether two ask for the same, whatever push constants they have.
     fn is_but_for_push(&self, other: &Call) -> bool {
-        let Call { kernel, size, base, spec, push: _, args } = self;
-        (kernel, size, base, spec, args)
-            == (&other.kernel, &other.size, &other.base, &other.spec, &other.args)
+        let Call { kernel, size, base, spec, push: _, pushed, args } = self;
+        (kernel, size, base, spec, pushed, args)
+            == (&other.kernel, &other.size, &other.base, &other.spec, &other.pushed, &other.args)
     }
 }
 
@@ -292,8 +305,8 @@ impl Signature {
     pub(crate) fn hash_but_for_push(&self, hasher: &mut impl Hasher) {
         let Signature { properties, calls, views } = self;
         (properties, views).hash(hasher);
-        for Call { kernel, size, base, spec, push: _, args } in calls {
-            (kernel, size, base, spec, args).hash(hasher);
+        for Call { kernel, size, base, spec, push: _, pushed, args } in calls {
+            (kernel, size, base, spec, pushed, args).hash(hasher);
         }
     }
 

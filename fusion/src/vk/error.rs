@@ -125,6 +125,20 @@ pub enum DeviceError {
         /// The limit's name in Vulkan.
         name: &'static str,
     },
+    /// A buffer larger than the device allows.
+    #[error(
+        "a buffer of {size} bytes ({elements} elements of {element}) is over the device's limit of {limit} bytes (`maxBufferSize` or `maxMemoryAllocationSize`)"
+    )]
+    BufferSize {
+        /// Bytes asked for.
+        size: u64,
+        /// Elements asked for.
+        elements: u64,
+        /// Bytes of an element.
+        element: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// An allocation of no bytes.
     #[error("a buffer needs at least one element")]
     ZeroSize,
@@ -232,6 +246,7 @@ impl DeviceError {
             DeviceError::Pipeline { .. }
             | DeviceError::NotSpirv { .. }
             | DeviceError::OverLimit { .. }
+            | DeviceError::BufferSize { .. }
             | DeviceError::Misaligned { .. }
             | DeviceError::Binding { .. } => true,
             DeviceError::Call { call, .. } => *call == "vkCreateShaderModule",

@@ -186,7 +186,9 @@ fn what_a_kernel_does_not_use_is_ignored() {
     for _ in 0..3 {
         let submitted = rig.queue.submit(|h| {
             h.arg(0, x.read()).arg(1, x.read()).arg(2, z.write()).arg(7, x.read()).arg((3, 0), x.write());
-            h.push(&64_u32).push(&7_u32).push(&8_u32).spec(77, 1_u32).dispatch_items(&kernel, [64, 1, 1]);
+            // Three words.
+            h.push_bytes(&64_u32.to_ne_bytes()).push_bytes(&[7; 8]);
+            h.spec(77, 1_u32).dispatch_items(&kernel, [64, 1, 1]);
         });
         submitted.unwrap().wait().unwrap();
         assert_eq!(z.download().unwrap(), words.iter().map(|x| x * x).collect::<Vec<_>>());
@@ -238,6 +240,124 @@ fn push_constants_too_short_or_too_long() {
             h.push_bytes(push).dispatch_items(kernel, [64, 1, 1]);
         });
     }
+}
+
+/// More values than the block has, or scalars of another kind or size, also where the same bytes were right before.
+#[test]
+fn values_that_are_not_those_of_the_block() {
+    let rig = rig!();
+    // A number and an integer.
+    let scale = rig.kernel("pair/scale");
+    let right = |h: &mut Handler<'_>| {
+        h.push(&64_u32).push(&2_i32);
+    };
+    type Push = fn(&mut Handler<'_>);
+    let wrong: [(Push, &[&str]); 8] = [
+        (
+            |h| {
+                h.push(&64_u32).push(&2_i32).push(&1_u32);
+            },
+            &["12 bytes", "takes 8", "`push_bytes`"],
+        ),
+        (
+            |h| {
+                h.push(&[64_u32, 2]).push(&[64_u32, 2]);
+            },
+            &["16 bytes", "takes 8"],
+        ),
+        (
+            |h| {
+                h.push(&[64_u32, 2, 0, 0, 0]);
+            },
+            &["20 bytes", "takes 8"],
+        ),
+        (
+            |h| {
+                h.push(&64_u32).push(&2.0_f64);
+            },
+            &["16 bytes", "takes 8"],
+        ),
+        (
+            |h| {
+                h.push(&64_u32).push(&2.0_f32);
+            },
+            &["byte 4", "an integer of 32 bits", "f32", "`push_bytes`"],
+        ),
+        (
+            |h| {
+                h.push(&f32::from_bits(64)).push(&2_i32);
+            },
+            &["byte 0", "an integer of 32 bits", "f32"],
+        ),
+        (
+            |h| {
+                h.push(&[f32::from_bits(64), f32::from_bits(2)]);
+            },
+            &["byte 0", "f32"],
+        ),
+        (
+            |h| {
+                h.push(&(64_u64 | 2 << 32));
+            },
+            &["byte 0", "an integer of 32 bits", "an integer of 64 bits"],
+        ),
+    ];
+    let (from, to) = (rig.context.buffer_from(&[3_i32; 64]).unwrap(), rig.context.buffer::<i32>(64).unwrap());
+    let submit = |push: &dyn Fn(&mut Handler<'_>)| {
+        rig.queue.submit(|h| {
+            push(h);
+            h.arg(0, from.read()).arg(1, to.write()).dispatch_items(&scale, [64, 1, 1]);
+        })
+    };
+    for _ in 0..3 {
+        submit(&right).unwrap().wait().unwrap();
+        assert_eq!(to.download().unwrap(), [6; 64]);
+        for (push, named) in &wrong {
+            assert_names(submit(push), &[&["scale", "push"], *named].concat());
+        }
+    }
+    // As bytes they may be anything, and a structure may be padded at its end.
+    submit(&|h| {
+        h.push_bytes(&64_u64.to_ne_bytes()).push_bytes(&[0; 8]);
+    })
+    .unwrap();
+    submit(&|h| {
+        h.push(&[64_u32, 2, 0, 0].map(u32::to_ne_bytes));
+    })
+    .unwrap();
+    let fused = rig.queue.fuse(|_| {
+        submit(&right)?;
+        for (push, named) in &wrong {
+            assert_names(submit(push), named);
+        }
+        submit(&right).map(drop)
+    });
+    fused.unwrap().wait().unwrap();
+    // A kernel without a block.
+    let kernel = rig.kernel("forms/length");
+    let floats = rig.context.buffer::<f32>(64).unwrap();
+    let submitted = rig.queue.submit(|h| {
+        h.arg(0, floats.read()).arg(1, floats.write()).push(&1_u32).dispatch_items(&kernel, [64, 1, 1]);
+    });
+    assert_names(submitted, &["length", "no push-constant block"]);
+    rig.assert_no_validation_messages();
+}
+
+#[test]
+fn promotions_that_exclude_each_other() {
+    let rig = rig!();
+    let kernel = rig.kernel("chain/mul");
+    assert_refused(
+        &rig,
+        &["mul", "binding 0", "binding 2", "`x`", "local", "private"],
+        &kernel,
+        |good, kernel, h| {
+            h.arg(0, good.x.read().promote_local())
+                .arg(1, good.y.read())
+                .arg(2, good.x.write().promote_private());
+            h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
+        },
+    );
 }
 
 #[test]
@@ -332,7 +452,7 @@ fn wgsl_that_is_wrong() {
 fn buffers_nobody_can_have() {
     let rig = rig!();
     assert!(rig.context.buffer::<u32>(0).is_err());
-    assert!(rig.context.buffer::<u64>(usize::MAX / 8).is_err());
+    assert_names(rig.context.buffer::<u64>(usize::MAX / 8), &["bytes", "elements of 8"]);
     assert!(rig.context.buffer::<u64>(usize::MAX).is_err());
     let good = Good::new(&rig);
     assert!(good.x.upload(&[0.0; 63]).is_err());

@@ -143,7 +143,7 @@ fn forced_fusion() {
     let as_they_are = FusionProperties::default().force_fusion().no_rewrites();
     let error = fusion.complete_fusion(&as_they_are).expect_err("cannot be one kernel");
     assert!(
-        matches!(&error, Error::Fusion(FusionError::Forced { reason: Reason::CrossGroup(_) })),
+        matches!(&error, Error::Fusion(FusionError::Forced { reason: Reason::CrossGroup(_), .. })),
         "{error:?}"
     );
     assert!(!fusion.is_in_fusion_mode());

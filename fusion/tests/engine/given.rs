@@ -308,7 +308,7 @@ fn the_report_says_that_push_constants_are_too_long() {
     let [a, b, c] = &buffers;
     let event = rig.queue.fuse(|queue| {
         queue.submit(|h| {
-            h.arg(0, a.read()).arg(1, b.write()).push(&N).push(&2i32).push(&1u64);
+            h.arg(0, a.read()).arg(1, b.write()).push(&N).push(&2i32).push_bytes(&[0; 8]);
             h.dispatch_items(&kernel, [N, 1, 1]);
         })?;
         queue.submit(|h| {

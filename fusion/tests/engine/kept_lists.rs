@@ -335,7 +335,9 @@ fn refuses_what_has_another_shape() {
     assert!(problem(rebind().buffer(&six.x, &promoted).finish()).contains("promotions"));
     let stranger = rig.context.buffer::<i32>(N).unwrap();
     assert!(problem(rebind().buffer(&stranger, &six.x).finish()).contains("not in the list"));
-    assert!(problem(rebind().buffer(&six.x, &six.out).finish()).contains("in common"));
+    assert!(problem(rebind().buffer(&six.x, &six.out).finish()).contains("would stand for both"));
+    let twice = rebind().buffer(&six.x, &stranger).buffer(&six.x, &six.x).finish();
+    assert!(problem(twice).contains("is replaced twice"));
     assert!(problem(rebind().push(2, &0u32).finish()).contains("no submission 2"));
     assert!(matches!(rebind().push(0, &0u32).finish(), Err(Error::Submit { .. })));
     // Exchanging two buffers changes no shape.

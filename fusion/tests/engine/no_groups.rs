@@ -145,7 +145,8 @@ fn a_list_of_such_alone_is_complete() {
     let fusion = recording(&rig);
     add(&rig, [&x, &x, &z], [0, 1, 1]);
     let forced = fusion.complete_fusion(&FusionProperties::default().force_fusion());
-    let is_it = matches!(&forced, Err(Error::Fusion(FusionError::Forced { reason: Reason::NoWorkGroups })));
+    let is_it =
+        matches!(&forced, Err(Error::Fusion(FusionError::Forced { reason: Reason::NoWorkGroups, .. })));
     assert!(is_it, "{:?}", forced.err());
     // Around one, a list is.
     let fusion = recording(&rig);

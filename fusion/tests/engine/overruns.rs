@@ -97,3 +97,29 @@ fn what_is_guarded_or_robust_is_right() {
     submit(&rig, "chain/mul", [short.read(), short.read(), short.write()], (1024, 1024)).unwrap();
     rig.queue.wait().unwrap();
 }
+
+/// A work-group does a row in pieces, in a loop: too many rows, rows that are too long, and those that fit.
+#[test]
+fn a_range_too_short_for_the_rounds_of_loops_is_an_error() {
+    let rig = rig!();
+    let kernel = rig.kernel("patterns/row");
+    let [x, y] = ["x", "y"].map(|name| rig.context.buffer::<f32>(1024).unwrap().named(name));
+    let submit = |groups: u32, n: u32| {
+        rig.queue.submit(|h| {
+            h.arg(0, x.read()).arg(1, y.write()).push(&n).dispatch(&kernel, [groups, 1, 1]);
+        })
+    };
+    for _ in 0..2 {
+        submit(4, 256).unwrap();
+        submit(1, 1024).unwrap();
+        submit(1024, 1).unwrap();
+        submit(4, 0).unwrap();
+        for (groups, n) in [(8, 256), (5, 256), (1, 1025), (4, 257), (1025, 1)] {
+            let Err(error) = submit(groups, n) else { panic!("{groups} rows of {n}") };
+            let is_overrun = matches!(&error, Error::Submit { problem: SubmitError::Overrun { .. }, .. });
+            assert!(is_overrun, "{groups} rows of {n}: {error}");
+        }
+    }
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+}

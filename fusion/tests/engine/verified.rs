@@ -118,7 +118,7 @@ fn a_wrong_list_that_was_forced_is_an_error() {
         fusion.start_fusion().unwrap();
         list.submit_all(&rig, &buffers);
         let error = fusion.complete_fusion(&trust().force_fusion().verify_first_run(true)).unwrap_err();
-        let vkfuse::Error::Fusion(FusionError::Forced { reason: Reason::Differs { .. } }) = error else {
+        let vkfuse::Error::Fusion(FusionError::Forced { reason: Reason::Differs { .. }, .. }) = error else {
             panic!("{error}")
         };
         rig.queue.wait().unwrap();

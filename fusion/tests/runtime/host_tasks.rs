@@ -295,7 +295,9 @@ fn a_panic_that_panics_is_an_error_of_the_task() {
     in_time(|| {
         let Some(Scene { rig, w, .. }) = Scene::new() else { return };
         let task = rig.queue.host_task([w.write()], |_| panic_any(Payload)).unwrap();
-        assert!(matches!(task.wait(), Err(Error::Earlier(error)) if matches!(*error, Error::Build { .. })));
+        assert!(
+            matches!(task.wait(), Err(Error::Earlier(error)) if matches!(*error, Error::TaskPanicked { .. }))
+        );
         assert!(task.is_complete());
         w.download().unwrap();
         assert!(rig.context.wait().is_err());

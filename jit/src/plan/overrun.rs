@@ -4,10 +4,11 @@
 //! the number of invocations, most often.
 //!
 //! # Guarantees
-//! - what is found happens: an invocation is named, and every condition on the way to the access holds for it
+//! - what is found happens: an invocation is named, and every condition on the way to the access holds for it, in the first round of the
+//!   loops around the access, and in the round that is meant
 //!
 //! # Refuses
-//! - to say anything of accesses in loops, under conditions that are not followed, or with bytes that may be padding
+//! - to say anything of accesses in loops that do not count or are left at unknown rounds, under conditions that are not followed, or with bytes that may be padding
 
 use smallvec::SmallVec;
 
@@ -87,8 +88,7 @@ fn find(
 ) -> Option<Overrun> {
     let size = one.kernel.interface.local_size;
     let counts = std::array::from_fn(|d| one.groups[d].checked_mul(size[d]));
-    let is_plain =
-        |access: &&Access| access.texel.is_none() && access.loops.is_empty() && access.exact_guards;
+    let is_plain = |access: &&Access| access.texel.is_none() && access.exact_guards;
     for access in analysis.accesses.iter().filter(is_plain) {
         // What is touched last: of a structure this may be less than all of it.
         let Some(&(first, end)) = access.pieces.as_ref().and_then(|pieces| pieces.last()) else { continue };
@@ -96,8 +96,12 @@ fn find(
         if form.unknown || form.never || !form.certain || !form.begun.is_empty() {
             continue;
         }
-        let search = Search { atoms, form: &form, counts, size };
         let piece = (i128::from(first), i128::from(end));
+        let (least, most) = form.offset.bounds(|id| form.ranges.get(atoms, id));
+        if least + piece.0 >= form.accessor.0 && most + piece.1 <= form.accessor.1 {
+            continue;
+        }
+        let search = Search { atoms, form: &form, counts, size };
         if let Some((invocation, bytes)) = search.beyond(piece) {
             return Some(Overrun { arg: access.binding, writes: access.kind.writes(), invocation, bytes });
         }
@@ -108,6 +112,13 @@ fn find(
 fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
     let id = atoms.intern(atom, i128::from(count) - 1);
     if count <= 1 { Affine::default() } else { Affine::atom(id) }
+}
+
+/// An invocation, and a round of each loop around the access.
+#[derive(Clone, PartialEq)]
+struct At {
+    id: [u32; 3],
+    rounds: SmallVec<[i128; 2]>,
 }
 
 struct Search<'a> {
@@ -123,23 +134,27 @@ impl Search<'_> {
     fn beyond(&self, (first, end): (i128, i128)) -> Option<([u32; 3], (i64, i64))> {
         let [x, y, z] = self.counts;
         let counts = [x?, y?, z?];
-        let mut tried: SmallVec<[[u32; 3]; 4]> = SmallVec::new();
+        let mut tried: SmallVec<[At; 4]> = SmallVec::new();
+        let first_rounds: SmallVec<[i128; 2]> = self.form.counters.iter().map(|_| 0).collect();
+        let last_group = std::array::from_fn(|d| counts[d].saturating_sub(self.size[d]));
         // A guard turns away the last ones most often, and sometimes the first.
-        for from in [[0; 3], [1; 3], counts.map(|count| count / 2), counts.map(|count| count - 1)] {
-            let from: [u32; 3] = std::array::from_fn(|d| from[d].min(counts[d] - 1));
-            if tried.contains(&from) || !self.happens(from) {
+        for from in [[0; 3], [1; 3], counts.map(|count| count / 2), last_group, counts.map(|count| count - 1)]
+        {
+            let id: [u32; 3] = std::array::from_fn(|d| from[d].min(counts[d] - 1));
+            let from = At { id, rounds: first_rounds.clone() };
+            if tried.contains(&from) || !self.happens(&from) {
                 continue;
             }
-            tried.push(from);
+            tried.push(from.clone());
             for orders in [[0, 1, 2], [2, 1, 0]] {
-                let at = orders.into_iter().fold(from, |at, d| self.last(at, d, counts[d]));
-                for at in [from, at] {
-                    let offset = self.number(&self.form.offset, at)?;
+                let at = orders.into_iter().fold(from.clone(), |at, d| self.last(at, d, counts[d]));
+                for at in [self.last_rounds(from.clone()), self.last_rounds(at.clone()), from.clone(), at] {
+                    let offset = self.number(&self.form.offset, &at)?;
                     let (low, high) = (offset + first, offset + end);
                     let (start, behind) = self.form.accessor;
                     if low < start || high > behind {
                         let byte = |byte: i128| i64::try_from(byte - start).ok();
-                        return Some((at, (byte(low)?, byte(high)?)));
+                        return Some((at.id, (byte(low)?, byte(high)?)));
                     }
                 }
             }
@@ -148,44 +163,72 @@ impl Search<'_> {
     }
 
     /// The last invocation along a dimension whose access happens, if those that do are in one piece from here.
-    fn last(&self, from: [u32; 3], d: usize, count: u32) -> [u32; 3] {
-        let with = |value| {
-            let mut at = from;
-            at[d] = value;
-            at
-        };
-        let (mut yes, mut no) = (from[d], count);
-        while no - yes > 1 {
-            let middle = yes + (no - yes) / 2;
-            match self.happens(with(middle)) {
-                true => yes = middle,
-                false => no = middle,
-            }
+    fn last(&self, mut at: At, d: usize, count: u32) -> At {
+        at.id[d] = last(at.id[d].into(), count.into(), |value| {
+            let mut with = at.clone();
+            with.id[d] = value as u32;
+            self.happens(&with)
+        }) as u32;
+        at
+    }
+
+    /// The last rounds in which the access happens. The conditions are affine in the rounds and hold in the first, so that they hold in
+    /// all between: the loops come as far.
+    fn last_rounds(&self, mut at: At) -> At {
+        for (place, &counter) in self.form.counters.iter().enumerate() {
+            at.rounds[place] = last(0, self.atoms.max(counter).saturating_add(1), |round| {
+                let mut with = at.clone();
+                with.rounds[place] = round;
+                self.happens(&with)
+            });
         }
-        with(yes)
+        at
     }
 
     /// Whether the access certainly happens in an invocation.
-    fn happens(&self, at: [u32; 3]) -> bool {
+    fn happens(&self, at: &At) -> bool {
         let mut conditions = self.form.conditions.iter();
         conditions.all(|condition| self.number(condition, at).is_some_and(|number| number <= 0))
     }
 
-    /// What a form is in an invocation; nothing where it is made of more than ids.
-    fn number(&self, form: &Affine, at: [u32; 3]) -> Option<i128> {
+    /// What a form is in an invocation; nothing where it is made of more than ids and rounds.
+    fn number(&self, form: &Affine, at: &At) -> Option<i128> {
         form.terms.iter().try_fold(form.constant, |sum, &(id, times)| {
             sum.checked_add(self.atom(id, at)?.checked_mul(times)?)
         })
     }
 
-    fn atom(&self, id: AtomId, at: [u32; 3]) -> Option<i128> {
+    fn atom(&self, id: AtomId, at: &At) -> Option<i128> {
+        // Of rounds it would not be affine.
+        let within = |of: &Affine| {
+            let is_round = |&(id, _): &(AtomId, i128)| self.form.counters.contains(&id);
+            let of = (!of.terms.iter().any(is_round)).then(|| self.number(of, at))?;
+            of.filter(|of| *of >= 0)
+        };
         match self.atoms.get(id) {
-            Atom::Group(d) => Some((at[usize::from(*d)] / self.size[usize::from(*d)]).into()),
-            Atom::Local(d) => Some((at[usize::from(*d)] % self.size[usize::from(*d)]).into()),
-            Atom::Global(d) => Some(at[usize::from(*d)].into()),
-            Atom::Quotient(of, by) => self.number(of, at).filter(|of| *of >= 0).map(|of| of / by),
-            Atom::Remainder(of, by) => self.number(of, at).filter(|of| *of >= 0).map(|of| of % by),
+            Atom::Group(d) => Some((at.id[usize::from(*d)] / self.size[usize::from(*d)]).into()),
+            Atom::Local(d) => Some((at.id[usize::from(*d)] % self.size[usize::from(*d)]).into()),
+            Atom::Global(d) => Some(at.id[usize::from(*d)].into()),
+            Atom::Quotient(of, by) => within(of).map(|of| of / by),
+            Atom::Remainder(of, by) => within(of).map(|of| of % by),
+            Atom::Round { .. } => {
+                let place = self.form.counters.iter().position(|counter| *counter == id)?;
+                at.rounds.get(place).copied()
+            }
             _ => None,
         }
     }
+}
+
+/// The last number below `end` for which something is so, if it is so from `from` up to there.
+fn last(from: i128, end: i128, is_so: impl Fn(i128) -> bool) -> i128 {
+    let (mut yes, mut no) = (from, end);
+    while no - yes > 1 {
+        let middle = yes + (no - yes) / 2;
+        match is_so(middle) {
+            true => yes = middle,
+            false => no = middle,
+        }
+    }
+    yes
 }

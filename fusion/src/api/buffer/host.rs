@@ -25,9 +25,9 @@ impl<T: Pod> Buffer<T> {
     /// Fails if `data` does not have exactly [`len`](Buffer::len) elements, or if the device fails.
     pub fn upload(&self, data: &[T]) -> Result<(), Error> {
         if data.len() != self.len() {
-            return Err(self
-                .inner
-                .error(BufferError::Length { given: data.len() as u64, len: self.len() as u64 }));
+            let (given, len) = (data.len() as u64, self.len() as u64);
+            let element = size_of::<T>() as u64;
+            return Err(self.inner.error(BufferError::Length { given, len, element }));
         }
         self.upload_at(0, data)
     }

@@ -38,6 +38,7 @@ use crate::{
     submission::{
         dependencies::{Dependencies, Touch, Touches},
         entry::Entry,
+        pushed::Pushed as PushedTypes,
         signature::{Buffers, buffers_of},
     },
     vk::{Pushes, Submitted},
@@ -156,12 +157,12 @@ impl Kept {
     /// The push constants that changes give to submissions; of several for one the last counts.
     fn pushed<'a>(&self, changes: &'a Changes<'_>) -> Result<Pushed<'a>, Error> {
         let (context, nodes) = (&self.family.queue.inner.context, &self.list.nodes);
-        let pushed = changes.pushes.iter().map(|(at, bytes)| {
+        let pushed = changes.pushes.iter().map(|(at, bytes, types)| {
             let Some(entry) = nodes.unbound(*at) else {
                 let count = nodes.len();
                 return rebind::refuse(format!("there is no submission {at} in a list of {count}"));
             };
-            let used = check::push(context, &entry.submission.kernel, bytes.len());
+            let used = check::push(context, &entry.submission.kernel, (bytes.len(), *types));
             let used = used.map_err(|problem| Error::submit(&entry.label, problem))?;
             Ok((*at, &bytes[..used]))
         });
@@ -364,14 +365,16 @@ impl<'a> Rebind<'a> {
 
     /// Gives a submission (by its place in the list, from 0) other push constants: one value that is the whole block.
     #[must_use]
-    pub fn push<P: NoUninit>(self, submission: usize, block: &P) -> Rebind<'a> {
-        self.push_bytes(submission, bytemuck::bytes_of(block))
+    pub fn push<P: NoUninit>(mut self, submission: usize, block: &P) -> Rebind<'a> {
+        let bytes = SmallVec::from_slice(bytemuck::bytes_of(block));
+        self.changes.pushes.push((submission, bytes, PushedTypes::of::<P>()));
+        self
     }
 
     /// Gives a submission (by its place in the list, from 0) other push constants, as bytes.
     #[must_use]
     pub fn push_bytes(mut self, submission: usize, bytes: &[u8]) -> Rebind<'a> {
-        self.changes.pushes.push((submission, SmallVec::from_slice(bytes)));
+        self.changes.pushes.push((submission, SmallVec::from_slice(bytes), PushedTypes::default()));
         self
     }
 

@@ -11,12 +11,14 @@ use super::Queue;
 use crate::{
     api::buffer::repeated_word,
     error::{BufferError, Error},
+    jit::ElementType,
     report::outcome::CancelCause,
     runtime::event::{Done, Event, EventInner},
     submission::{
-        accessor::Accessor,
+        accessor::{Access, Accessor},
         buffer::BufferInner,
         dependencies::{Dependencies, Touch},
+        element::element_type,
     },
     vk::{Command, Memory},
 };
@@ -76,18 +78,36 @@ impl Left<'_> {
     }
 }
 
+/// Whether values of `T` are what an accessor's elements are made of. Bytes may be anything.
+fn same_type<T: 'static>(accessor: &Accessor<'_>) -> Result<(), Error> {
+    let (declared, given) = (accessor.ty, element_type::<T>());
+    match (declared, given) {
+        (ElementType::Scalars { scalar, .. }, ElementType::Scalars { scalar: other, .. })
+            if scalar != other =>
+        {
+            Err(accessor.buffer.error(BufferError::ElementType { declared, given }))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Queue {
     /// Copies bytes from one buffer to another, or within one.
     ///
     /// # Errors
     ///
-    /// Ranges of different length, outside their buffers, or overlapping; a source that holds nothing readable; the device.
+    /// A source that is not passed to be read, or a destination not to be written; ranges of different length, outside their buffers, or
+    /// overlapping; a source that holds nothing readable; the device.
     pub fn copy<'a, 'b>(
         &self,
         src: impl Into<Accessor<'a>>,
         dst: impl Into<Accessor<'b>>,
     ) -> Result<Event, Error> {
-        let (src, dst) = (self.part(src.into())?, self.part(dst.into())?);
+        let (src, dst) = (src.into(), dst.into());
+        if src.access == Access::Write && !dst.access.may_write() {
+            return Err(src.buffer.error(BufferError::CopyReversed { dst: (&*dst.buffer.name()).into() }));
+        }
+        let (src, dst) = (self.source(src, "a copy")?, self.destination(dst, "a copy")?);
         if src.len != dst.len {
             return Err(dst.buffer.error(BufferError::CopyLength { src: src.len, dst: dst.len }));
         }
@@ -113,13 +133,15 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// A range outside the buffer or not a whole number of values; the device.
+    /// An accessor that is not to be written; a value of another type than the accessor's elements; a range outside the buffer or not a
+    /// whole number of values; the device.
     pub fn fill<'a, T: Pod>(&self, dst: impl Into<Accessor<'a>>, value: T) -> Result<Event, Error> {
-        let dst = self.part(dst.into())?;
+        let dst = dst.into();
+        same_type::<T>(&dst)?;
+        let dst = self.destination(dst, "a fill")?;
         let value = bytemuck::bytes_of(&value);
         if value.is_empty() || !dst.len.is_multiple_of(value.len() as u64) {
-            let given = dst.len / value.len().max(1) as u64;
-            return Err(dst.buffer.error(BufferError::Length { given, len: dst.len }));
+            return Err(dst.buffer.error(BufferError::NotWhole { len: dst.len, value: value.len() as u64 }));
         }
         match repeated_word(value).zip(dst.buffer.words(dst.offset, dst.len)) {
             Some((word, len)) => {
@@ -137,12 +159,19 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Not exactly as many bytes as the accessor has; a range outside the buffer; the device.
+    /// An accessor that is not to be written; data of another type than its elements, or not exactly as many bytes; a range outside the
+    /// buffer; the device.
     pub fn update<'a, T: NoUninit>(&self, dst: impl Into<Accessor<'a>>, data: &[T]) -> Result<Event, Error> {
-        let dst = self.part(dst.into())?;
+        let dst = dst.into();
+        same_type::<T>(&dst)?;
+        let element = dst.element;
+        let dst = self.destination(dst, "an update")?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
-        if bytes.len() as u64 != dst.len {
-            return Err(dst.buffer.error(BufferError::Length { given: bytes.len() as u64, len: dst.len }));
+        let given = bytes.len() as u64;
+        if given != dst.len {
+            let element = if given.is_multiple_of(element) { element } else { 1 };
+            let (given, len) = (given / element, dst.len / element);
+            return Err(dst.buffer.error(BufferError::Length { given, len, element }));
         }
         self.write(&dst, bytes)
     }
@@ -174,6 +203,22 @@ impl Queue {
                 Command::Copy { src: from, src_offset: 0, dst: to, dst_offset: dst.offset, len: dst.len };
             Ok(SmallVec::from_iter([copy]))
         })
+    }
+
+    /// What a command reads.
+    fn source(&self, accessor: Accessor<'_>, command: &'static str) -> Result<Part, Error> {
+        if accessor.access == Access::Write {
+            return Err(accessor.buffer.error(BufferError::ReadThroughWrite { command }));
+        }
+        self.part(accessor)
+    }
+
+    /// What a command writes.
+    fn destination(&self, accessor: Accessor<'_>, command: &'static str) -> Result<Part, Error> {
+        if !accessor.access.may_write() {
+            return Err(accessor.buffer.error(BufferError::WriteThroughRead { command }));
+        }
+        self.part(accessor)
     }
 
     fn part(&self, accessor: Accessor<'_>) -> Result<Part, Error> {

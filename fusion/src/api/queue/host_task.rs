@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::Queue;
 use crate::{
     api::buffer::Buffer,
-    code::build::attempted,
-    error::{BufferError, Error},
+    code::build::caught,
+    error::{BufferError, BuildError, Error},
     report::outcome::CancelCause,
     runtime::{
         context::HostHold,
@@ -232,5 +232,8 @@ fn run(
         gpu.wait_all(&points, None)?;
         task(&scope)
     };
-    attempted(|| "host task".to_owned(), work)
+    caught(work).unwrap_or_else(|problem| match problem {
+        BuildError::Panic(message) => Err(Error::TaskPanicked { message }),
+        source => Err(Error::Build { kernel: "host task".to_owned(), source }),
+    })
 }

@@ -40,6 +40,7 @@ fn signature() -> Signature {
         base: [0; 3],
         spec: smallvec![(0, SpecType::F32, 0)],
         push: smallvec![1, 2, 3, 4],
+        pushed: Pushed::default(),
         args: smallvec![arg(0, first, Access::Read), arg(1, second, Access::Write)],
     };
     let view = View { size: 256, asks: Promote::None, escapes: 0, image: None, only: None };
@@ -72,6 +73,7 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
             base: |call| call.base[2] = 1,
             spec: |call| call.spec[0].2 = u64::from((-0.0f32).to_bits()),
             push: |call| call.push[3] = 5,
+            pushed: |call| call.pushed = Pushed::of::<f32>(),
             args: |call| call.args.swap(0, 1),
         }
     );

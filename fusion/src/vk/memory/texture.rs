@@ -221,6 +221,30 @@ impl Texture {
     }
 }
 
+/// What is wrong with the extent of an image of a kind.
+fn extent_misfit(shape: &ImageShape) -> Option<String> {
+    let ImageShape { kind, extent, layers, .. } = *shape;
+    let dimensions = match kind {
+        ImageViewType::Dim1d | ImageViewType::Dim1dArray => 1,
+        ImageViewType::Dim3d => 3,
+        _ => 2,
+    };
+    let names = ["width", "height", "depth"];
+    if let Some(empty) = extent.iter().position(|texels| *texels == 0) {
+        return Some(format!("the {} of {extent:?} is 0", names[empty]));
+    }
+    if layers == 0 {
+        return Some("it has 0 layers".to_owned());
+    }
+    let beyond = (dimensions..3).find(|&dimension| extent[dimension] != 1);
+    beyond.map(|dimension| {
+        format!(
+            "the {} of {extent:?} is {}, and an image of {kind:?} has none; it must be 1",
+            names[dimension], extent[dimension]
+        )
+    })
+}
+
 /// What does not agree between a format and what a kernel declares.
 fn format_misfit(format: Format, wanted: &ImageDeclaration) -> Option<String> {
     let integers = match format.numeric_format_color().map(|format| format.numeric_type()) {
@@ -234,11 +258,11 @@ fn format_misfit(format: Format, wanted: &ImageDeclaration) -> Option<String> {
             Some(true) => "Int",
             Some(false) => "Uint",
         };
-        return Some(format!("it is declared with texels of {declared}, and the format is {format:?}"));
+        return Some(format!("it is declared with texels of {declared}, and what is passed has {format:?}"));
     }
     let declared = format_of(wanted.format)?;
     (declared != format)
-        .then(|| format!("it is declared with the format {declared:?}, and the format is {format:?}"))
+        .then(|| format!("it is declared with the format {declared:?}, and what is passed has {format:?}"))
 }
 
 /// The format that `ImageFormat` of SPIR-V stands for; nothing for `Unknown`.
@@ -297,6 +321,9 @@ impl Gpu {
         let error = |reason: String| DeviceError::Image { reason };
         if format.aspects() != ImageAspects::COLOR || format.block_extent() != [1, 1, 1] {
             return Err(error(format!("{format:?} is no uncompressed format of colours")));
+        }
+        if let Some(problem) = extent_misfit(shape) {
+            return Err(error(problem));
         }
         let properties = self.device().physical_device().format_properties(format);
         let can = properties.map_err(|problem| error(problem.to_string()))?.optimal_tiling_features;
