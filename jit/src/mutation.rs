@@ -221,7 +221,6 @@ mutants! {
     BranchesAreDecided: "a branch on what is not known goes the first way",
     PlacesAreOne: "both sides of a branch store to one element of a buffer",
     ViewsAreInlinedUnshifted: "two views of one buffer begin at the same element",
-    HalvesInsideAreOpen: "what halves are converted to that a kernel does not compute with is seen by the compiler",
     SeamsInsideAreOpen: "floats of a kernel that is computed in another are seen there by the compiler",
     SourcesStay: "what a kernel reads is not written before it is recomputed",
     TargetsStay: "what a kernel stores is not written over before it is read",

@@ -219,21 +219,6 @@ pub enum SubmitError {
         /// What the buffer asks for.
         property: &'static str,
     },
-    /// Two arguments of one submission ask for different promotions of one buffer.
-    #[error(
-        "{first} asks for {} promotion of buffer `{buffer}`, and {at} for {}; drop one of them",
-        promotions[0], promotions[1]
-    )]
-    PromotionsDiffer {
-        /// The binding of the first.
-        first: SetBinding,
-        /// The binding of the second.
-        at: SetBinding,
-        /// The buffer's name.
-        buffer: Box<str>,
-        /// What they ask for.
-        promotions: [&'static str; 2],
-    },
     /// A read of what a fused run left in registers, or of what a failed run did not write.
     #[error("{at} reads buffer `{buffer}`, {state}")]
     Unreadable {

@@ -92,7 +92,6 @@ pub(crate) fn check(
         // Looked at once: another thread may change it.
         let property = buffer.promote();
         let promote = promotion(at, accessor, property).map_err(fail)?;
-        one_promotion((at, promote), &entry.submission.args, buffer).map_err(fail)?;
         entry.submission.args.push(Arg {
             at,
             buffer: buffer.shared.id.planned(),
@@ -379,29 +378,6 @@ fn promotion(at: SetBinding, accessor: &Accessor<'_>, property: Promote) -> Resu
             accessor: promotion_word(asked),
             property: promotion_word(property),
         }),
-    }
-}
-
-/// Whether no earlier argument of the same submission asks for another kind of promotion of the same memory.
-fn one_promotion(
-    (at, promote): (SetBinding, Promote),
-    earlier: &[Arg],
-    buffer: &BufferInner,
-) -> Result<(), SubmitError> {
-    let id = buffer.shared.id.planned();
-    let other = match promote {
-        Promote::Private => Promote::Local,
-        Promote::Local => Promote::Private,
-        Promote::None | Promote::Auto => return Ok(()),
-    };
-    match earlier.iter().find(|arg| arg.buffer == id && arg.promote == other) {
-        Some(arg) => Err(SubmitError::PromotionsDiffer {
-            first: arg.at,
-            at,
-            buffer: (&*buffer.name()).into(),
-            promotions: [promotion_word(other), promotion_word(promote)],
-        }),
-        None => Ok(()),
     }
 }
 

@@ -358,7 +358,7 @@ impl Planner<'_> {
             }
             Err(reason) => match (tried, reason) {
                 // How many items and positions there are says more than that not all of these are stored.
-                (Some(RewriteReason::Count { .. }), Some(RewriteReason::NotStored { .. })) => tried,
+                (count @ Some(RewriteReason::Count { .. }), Some(RewriteReason::NotStored { .. })) => count,
                 // A kernel that cannot be recomputed is one that takes an epilogue.
                 (Some(RewriteReason::NoDefinition { .. } | RewriteReason::Count { .. }), Some(reason)) => {
                     Some(reason)

@@ -28,7 +28,7 @@ mod returns;
 mod rows;
 mod texel;
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use rspirv::dr::{Block, Instruction, Module, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 use smallvec::SmallVec;
@@ -113,7 +113,6 @@ pub(super) fn inline(
         values: AHashMap::new(),
         dims: None,
         row: None,
-        open: AHashSet::new(),
     };
     if let Some(texels) = definition.texels {
         let reads = { own.analysis.accesses.iter() }
@@ -245,8 +244,6 @@ struct Copy<'a> {
     dims: Option<[[Word; 3]; 3]>,
     /// Row and column of its element, if they are there.
     row: Option<[Word; 2]>,
-    /// Halves that are not computed with, and not hidden: what they are converted to is.
-    open: AHashSet<Word>,
 }
 
 impl<'a> Copy<'a> {
@@ -372,33 +369,11 @@ impl<'a> Copy<'a> {
             });
         }
         let ty = self.import.global(&mut self.writer, ty)?;
-        let mut new = self.writer.fresh();
-        let is_open = self.is_open(&operands);
+        let new = self.writer.fresh();
         code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
         self.import.decorate(&mut self.writer, old, new);
-        if is_open {
-            new = self.widened(code, inst.class.opcode, new, ty)?;
-        }
         self.values.insert(old, new);
         Ok(())
-    }
-
-    /// Whether an instruction is of halves that are not hidden.
-    fn is_open(&self, operands: &[Operand]) -> bool {
-        operands.iter().filter_map(Operand::id_ref_any).any(|id| self.open.contains(&id))
-    }
-
-    /// The result of an instruction of halves that are not hidden: what they are converted to is, and their copies are like them.
-    fn widened(&mut self, code: &mut Vec<Instruction>, op: Op, value: Word, ty: Word) -> Result<Word> {
-        match op {
-            Op::FConvert if mutant!(HalvesInsideAreOpen) => Ok(value),
-            Op::FConvert => self.hide(code, value, ty),
-            Op::CopyObject => {
-                self.open.insert(value);
-                Ok(value)
-            }
-            _ => Err("halves of a kernel that does not compute with them, and computes with them"),
-        }
     }
 
     /// The same bits as a value of another type.
@@ -413,71 +388,26 @@ impl<'a> Copy<'a> {
 
     /// A value that the driver's compiler cannot see through: its words, the zero added to each, for it may be hidden again.
     fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
-        if self.writer.is_storage_only(ty) {
-            return self.hide_narrowed(code, value, ty);
-        }
-        let Some(words) = self.writer.words_of(ty) else { return self.hide_half(code, value, ty) };
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
         let u32 = self.writer.u32();
-        let (bits, mask) = match words {
-            1 => (u32, zero),
-            count => {
-                let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
-                let bits = self.writer.global(Op::TypeVector, None, operands);
-                let mask = self.writer.fresh();
-                let parts = vec![Operand::IdRef(zero); count as usize];
-                code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
-                (bits, mask)
-            }
-        };
+        let (bits, mask) =
+            match self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")? {
+                1 => (u32, zero),
+                count => {
+                    let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
+                    let bits = self.writer.global(Op::TypeVector, None, operands);
+                    let mask = self.writer.fresh();
+                    let parts = vec![Operand::IdRef(zero); count as usize];
+                    code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
+                    (bits, mask)
+                }
+            };
         let seen = self.cast(code, value, ty, bits);
         let hidden = self.writer.fresh();
         let operands = [seen, mask].map(Operand::IdRef).to_vec();
         code.push(Instruction::new(Op::IAdd, Some(bits), Some(hidden), operands));
         Ok(self.cast(code, hidden, bits, ty))
-    }
-
-    /// As [`hide`](Self::hide), of a half: two of them make a word.
-    fn hide_half(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
-        let inst = self.writer.definition(ty);
-        let is_half = inst.is_some_and(|inst| {
-            inst.class.opcode == Op::TypeFloat && inst.operands.first() == Some(&Operand::LiteralBit32(16))
-        });
-        if !is_half {
-            return Err("floats that are not one to four words of 32 bits");
-        }
-        let operands = vec![Operand::IdRef(ty), Operand::LiteralBit32(2)];
-        let pair = self.writer.global(Op::TypeVector, None, operands);
-        let both = self.writer.fresh();
-        let operands = vec![Operand::IdRef(value); 2];
-        code.push(Instruction::new(Op::CompositeConstruct, Some(pair), Some(both), operands));
-        let hidden = self.hide(code, both, pair)?;
-        let one = self.writer.fresh();
-        let operands = vec![Operand::IdRef(hidden), Operand::LiteralBit32(0)];
-        code.push(Instruction::new(Op::CompositeExtract, Some(ty), Some(one), operands));
-        Ok(one)
-    }
-
-    /// As [`hide`](Self::hide), of halves that are not computed with: what they were converted from is hidden, and converted again.
-    fn hide_narrowed(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
-        let function = self.own.module.functions.iter();
-        let own = function.flat_map(|function| function.all_inst_iter());
-        let narrows = |inst: &&Instruction| {
-            inst.result_id == Some(value) && inst.class.opcode == Op::FConvert && inst.result_type == Some(ty)
-        };
-        let found = code.iter().chain(own).find(narrows).and_then(|inst| inst.operands[0].id_ref_any());
-        let wide = found.ok_or("halves that were not converted from other floats")?;
-        if self.writer.is_decorated(value) {
-            return Err("halves that are rounded in a way of their own");
-        }
-        let from = code.iter().find(|inst| inst.result_id == Some(wide)).and_then(|inst| inst.result_type);
-        let from = from.or_else(|| Defs::new(&self.own.module).type_of(wide));
-        let from = from.filter(|&ty| self.writer.words_of(ty).is_some()).ok_or("a value of no type")?;
-        let hidden = self.hide(code, wide, from)?;
-        let again = self.writer.fresh();
-        code.push(Instruction::new(Op::FConvert, Some(ty), Some(again), vec![Operand::IdRef(hidden)]));
-        Ok(again)
     }
 }
 

@@ -117,14 +117,13 @@ impl Writer {
         }
     }
 
-    /// Whether numbers of a type are only loaded, stored and converted: the module does not ask for the capability of anything else.
+    /// Whether integers of a type are only loaded, stored and converted: the module does not ask for the capability of anything else.
     pub(super) fn is_storage_only(&self, ty: Word) -> bool {
         let Some(inst) = self.definition(ty) else { return false };
         let needed = match (inst.class.opcode, inst.operands.first()) {
             (Op::TypeVector, Some(&Operand::IdRef(part))) => return self.is_storage_only(part),
             (Op::TypeInt, Some(Operand::LiteralBit32(8))) => Capability::Int8,
             (Op::TypeInt, Some(Operand::LiteralBit32(16))) => Capability::Int16,
-            (Op::TypeFloat, Some(Operand::LiteralBit32(16))) => Capability::Float16,
             _ => return false,
         };
         !self
@@ -144,13 +143,6 @@ impl Writer {
             Op::TypeStruct => inst.operands.iter().any(part),
             _ => false,
         }
-    }
-
-    /// Whether something is said of an id, other than that it is computed as it is written.
-    pub(super) fn is_decorated(&self, id: Word) -> bool {
-        let usual = Some(&Operand::Decoration(Decoration::NoContraction));
-        let of_id = |inst: &&Instruction| inst.operands.first() == Some(&Operand::IdRef(id));
-        self.module.annotations.iter().filter(of_id).any(|inst| inst.operands.get(1) != usual)
     }
 
     /// Has the decorations of one id be those of another one.

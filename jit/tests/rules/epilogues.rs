@@ -196,8 +196,9 @@ probes! {
         }
     }
 
-    // Halves that are only kept in memory have no operation to be hidden by: what they are converted to has.
-    fn halves_are_hidden_where_they_are_widened() {
+    // Halves that are only kept in memory have no operation to be hidden by, and a driver may round what is converted and stored otherwise than what is
+    // converted and hidden.
+    fn halves_that_are_only_stored_take_no_epilogue() {
         if !is_possible() {
             return;
         }
@@ -214,9 +215,7 @@ probes! {
                 let lab = lab.words(2, &(0..128).map(half).collect::<Vec<_>>());
                 lab.submit(&first, [4, 1, 1], &[0, 1], &[]).submit(&second, [16, 1, 1], buffers, &[])
             };
-            list().check().fused(0).appends(&[(1, 0)]);
-            let seen = list().seen_through(1 << 23).expect("a list with hidden floats");
-            assert_eq!(seen[3], 256, "{own}");
+            assert_eq!(list().check().plan.steps.len(), 2, "{own}");
         }
     }
 

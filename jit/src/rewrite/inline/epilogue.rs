@@ -111,7 +111,6 @@ pub(in crate::rewrite) fn append(
         values: AHashMap::new(),
         dims: None,
         row: None,
-        open: AHashSet::new(),
     };
     let locals = Locals::of(body);
     let accesses = theirs.analysis.numbered();
@@ -304,10 +303,6 @@ impl Epilogue<'_> {
         copy.dims = Some(copy.digits(before, number));
         let has_floats = copy.writer.holds_floats(ty);
         let value = match copy.zero {
-            Some(_) if has_floats && copy.writer.is_storage_only(ty) => {
-                copy.open.insert(value);
-                value
-            }
             Some(_) if has_floats => copy.hide(before, value, ty)?,
             _ => value,
         };
@@ -385,9 +380,6 @@ impl Epilogue<'_> {
                     self.copy.value(old)?
                 };
                 self.copy.values.insert(old, new);
-                if self.copy.open.contains(&found) {
-                    self.copy.open.insert(new);
-                }
                 let own = self.copy.import.global(&mut self.copy.writer, own)?;
                 code.push(Instruction::new(
                     Op::CopyObject,
@@ -449,19 +441,10 @@ impl Epilogue<'_> {
         }
         let ty = inst.result_type.map(|ty| copy.import.global(&mut copy.writer, ty)).transpose()?;
         let new = inst.result_id.map(|id| copy.value(id)).transpose()?;
-        let is_open = copy.is_open(&operands);
-        let made = if is_open { Some(copy.writer.fresh()) } else { new };
-        if let Some((old, made)) = inst.result_id.zip(made) {
-            copy.import.decorate(&mut copy.writer, old, made);
+        if let Some((old, new)) = inst.result_id.zip(new) {
+            copy.import.decorate(&mut copy.writer, old, new);
         }
-        code.push(Instruction::new(inst.class.opcode, ty, made, operands));
-        if let (true, Some(ty), Some(made), Some(new)) = (is_open, ty, made, new) {
-            let value = copy.widened(code, inst.class.opcode, made, ty)?;
-            code.push(Instruction::new(Op::CopyObject, Some(ty), Some(new), vec![Operand::IdRef(value)]));
-            if copy.open.contains(&value) {
-                copy.open.insert(new);
-            }
-        }
+        code.push(Instruction::new(inst.class.opcode, ty, new, operands));
         Ok(())
     }
 }

@@ -75,11 +75,7 @@ impl Copy<'_> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
         // What the consumer loads as well, or has as an argument, it may have computed with.
         if self.zero.is_some() && self.import.holds_floats(ty) {
-            if self.writer.is_storage_only(own) {
-                self.open.insert(value);
-            } else {
-                value = self.hide(code, value, own)?;
-            }
+            value = self.hide(code, value, own)?;
         }
         self.values.insert(old, value);
         Ok(())
