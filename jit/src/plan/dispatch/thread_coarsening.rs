@@ -124,7 +124,9 @@ fn gathers(finished: &Finished<'_>) -> bool {
         let Ok(analysis) = analysis_of(one) else { return true };
         analysis.accesses.iter().zip(forms).any(|(access, form)| {
             let is_load = access.kind != AccessKind::Write && !form.never;
-            is_load && form.unknown && !is_inside(one.args[access.binding].buffer)
+            let is_free = |id| matches!(group.atoms.get(id), Atom::Free { .. } | Atom::Element { .. });
+            let is_open = form.unknown || form.offset.terms.iter().any(|&(id, _)| is_free(id));
+            is_load && is_open && !is_inside(one.args[access.binding].buffer)
         })
     })
 }
