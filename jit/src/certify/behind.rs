@@ -331,7 +331,7 @@ impl<'a> Epilogue<'a> {
         let byte = self.byte_of(w, element);
         let mut ways = Vec::new();
         for (number, (access, site)) in self.sites().enumerate() {
-            let (ids, rounds, there) = self.who_stores(w, site, byte);
+            let (ids, rounds, there) = self.who_stores(w, site, byte)?;
             let mut trace = Trace::new(&self.producer, ids, format!("store {number}"), true);
             let frames = in_rounds(w, &mut trace, access.at.0, &rounds);
             let only: Vec<FrameId> = frames.iter().map(|one| one.0).collect();
@@ -352,38 +352,44 @@ impl<'a> Epilogue<'a> {
     }
 
     /// The invocation and the rounds in which a store goes to a byte, as guessed, and whether they are there.
-    fn who_stores(&self, w: &mut World, site: &Site, byte: Term) -> (Ids, Vec<Term>, Term) {
+    fn who_stores(&self, w: &mut World, site: &Site, byte: Term) -> Option<(Ids, Vec<Term>, Term)> {
         let start = w.terms.constant(site.first as u64, w.address);
-        let mut rest = w.terms.word(Word::Sub, byte, start);
         let zero = w.terms.constant(0, w.address);
         let (mut group, mut local) = ([zero; 3], [zero; 3]);
-        let mut rounds = Vec::new();
-        for part in &site.digits {
-            let weight = w.terms.constant(part.weight.unsigned_abs() as u64, w.address);
-            let most = w.terms.constant(part.most as u64, w.address);
-            let value = w.terms.word(Word::UDiv, rest, weight);
-            let is_less = w.terms.compare(Compare::ULess, value, most);
-            let value = w.terms.choose(is_less, value, most);
-            let taken = w.terms.word(Word::Mul, value, weight);
-            rest = w.terms.word(Word::Sub, rest, taken);
-            let value = if part.weight < 0 { w.terms.word(Word::Sub, most, value) } else { value };
-            let low = w.terms.constant(part.low as u64, w.address);
-            let value = w.terms.word(Word::Mul, value, low);
-            let id = match part.of {
-                Of::Group(d) => &mut group[d],
-                Of::Local(d) => &mut local[d],
-                Of::Round(n) => {
-                    rounds.resize(rounds.len().max(n + 1), zero);
-                    &mut rounds[n]
-                }
-            };
-            *id = w.terms.word(Word::Add, *id, value);
+        let (mut rounds, mut number) = (Vec::new(), zero);
+        let mut rest = w.terms.word(Word::Sub, byte, start);
+        for (parts, is_last) in [(site.digits.as_ref()?, false), (&site.number, true)] {
+            if is_last {
+                rest = number;
+            }
+            for part in parts {
+                let weight = w.terms.constant(part.weight.unsigned_abs() as u64, w.address);
+                let most = w.terms.constant(part.most as u64, w.address);
+                let value = w.terms.word(Word::UDiv, rest, weight);
+                let is_less = w.terms.compare(Compare::ULess, value, most);
+                let value = w.terms.choose(is_less, value, most);
+                let taken = w.terms.word(Word::Mul, value, weight);
+                rest = w.terms.word(Word::Sub, rest, taken);
+                let value = if part.weight < 0 { w.terms.word(Word::Sub, most, value) } else { value };
+                let low = w.terms.constant(part.low as u64, w.address);
+                let value = w.terms.word(Word::Mul, value, low);
+                let id = match part.of {
+                    Of::Group(d) => &mut group[d],
+                    Of::Local(d) => &mut local[d],
+                    Of::Round(n) => {
+                        rounds.resize(rounds.len().max(n + 1), zero);
+                        &mut rounds[n]
+                    }
+                    Of::Number => &mut number,
+                };
+                *id = w.terms.word(Word::Add, *id, value);
+            }
         }
         let [group, local] = [group, local].map(|ids| ids.map(|id| w.terms.low(id, 32)));
         let all = (0..3).map(|d| is_there(w, &self.producer, d, (group[d], local[d])));
         let all: Vec<Term> = all.collect();
         let there = w.terms.all(all);
-        (ids(w, self.producer.submission, group, local), rounds, there)
+        Some((ids(w, self.producer.submission, group, local), rounds, there))
     }
 
     /// Asks for an element that is not stored back.

@@ -94,9 +94,11 @@ pub(crate) enum Left {
 pub(crate) struct Site {
     /// Block and position.
     pub(crate) at: (usize, usize),
-    /// Bytes from the start of the memory object for digits that are zero, and the digits, heaviest first.
+    /// Bytes from the start of the memory object for digits that are zero, and the digits, heaviest first; `None` where they are not known.
     pub(crate) first: i128,
-    pub(crate) digits: Vec<Part>,
+    pub(crate) digits: Option<Vec<Part>>,
+    /// Parts of the number that digits are [of](Of::Number), heaviest first.
+    pub(crate) number: Vec<Part>,
 }
 
 /// A part of an id, or of the rounds of a loop, that decides where a store goes.
@@ -119,6 +121,8 @@ pub(crate) enum Of {
     Local(usize),
     /// Rounds of the loop so deep inside others.
     Round(usize),
+    /// A number that is made of others.
+    Number,
 }
 
 /// How a submission goes by its rounds.

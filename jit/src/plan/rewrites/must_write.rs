@@ -11,7 +11,7 @@
 //! - stores under conditions that are not followed, in loops that do not count or are left early
 
 mod beside;
-mod digits;
+pub(in crate::plan::rewrites) mod digits;
 mod flat;
 
 use crate::analysis::KernelAnalysis;

@@ -9,6 +9,7 @@ use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::output::again::{Behind, Counted, Left, Of, Part, Site};
+use crate::plan::rewrites::must_write::digits::digit;
 use crate::rewrite::Handed;
 
 impl Made {
@@ -57,27 +58,55 @@ impl Pair<'_> {
         let &Self { list, uses, producer, .. } = self;
         let Some(view) = View::of(list, uses, producer) else { return Vec::new() };
         let accesses = analysis_of(&list[producer]).map_or(&[][..], |analysis| &analysis.accesses);
-        let site = |&number: &usize| {
-            let form = &view.forms[number];
-            let mut digits = digits(&view.atoms, form).unwrap_or_default();
-            digits.sort_by_key(|digit| -digit.weight.abs());
+        let site = |&at: &usize| {
+            let form = &view.forms[at];
+            let local = list[producer].kernel.interface.local_size;
+            let Some((mut digits, mut number)) = digits(&view.atoms, form, local) else {
+                return Site { at: accesses[at].at, first: 0, digits: None, number: Vec::new() };
+            };
+            for parts in [&mut digits, &mut number] {
+                parts.sort_by_key(|digit| -digit.weight.abs());
+            }
             let backwards = digits.iter().filter(|digit| digit.weight < 0);
             let off: i128 = backwards.map(|digit| digit.weight * digit.most).sum();
-            Site { at: accesses[number].at, first: form.offset.constant + off, digits }
+            Site { at: accesses[at].at, first: form.offset.constant + off, digits: Some(digits), number }
         };
         handed.stores.iter().map(site).collect()
     }
 }
 
-/// The parts of ids and the rounds that make up a form.
-fn digits(atoms: &Atoms, form: &AccessForm) -> Option<Vec<Part>> {
+/// The parts of ids, of one number and of rounds that make up a form, and the ids that the number is made of.
+fn digits(atoms: &Atoms, form: &AccessForm, local: [u32; 3]) -> Option<(Vec<Part>, Vec<Part>)> {
     let Affine { terms, .. } = &form.offset;
+    let mut number: Option<Affine> = None;
     let each = terms.iter().map(|&(id, weight)| {
         let round = form.counters.iter().position(|&counter| counter == id).map(Of::Round);
-        let (of, low) = round.map(|of| (of, 1)).or_else(|| part(atoms, id))?;
+        let (of, low) = round.map(|of| (of, 1)).or_else(|| part(atoms, id)).or_else(|| {
+            let digit = digit(atoms, id)?;
+            let known = number.get_or_insert_with(|| digit.of.clone());
+            (*known == digit.of).then_some((Of::Number, digit.low))
+        })?;
         Some(Part { of, low, weight, most: form.ranges.get(atoms, id).1 })
     });
-    each.collect()
+    let digits = each.collect::<Option<Vec<_>>>()?;
+    let mut parts = Vec::new();
+    for &(id, weight) in number.iter().flat_map(|number| &number.terms) {
+        let whole = Part { of: Of::Number, low: 1, weight, most: atoms.max(id) };
+        match atoms.get(id) {
+            &Atom::Group(dim) => parts.push(Part { of: Of::Group(dim.into()), ..whole }),
+            &Atom::Local(dim) => parts.push(Part { of: Of::Local(dim.into()), ..whole }),
+            &Atom::Global(dim) => {
+                let dim = usize::from(dim);
+                let size = i128::from(local[dim]);
+                let groups =
+                    Part { of: Of::Group(dim), weight: weight * size, most: whole.most / size, low: 1 };
+                parts.extend([groups, Part { of: Of::Local(dim), most: size - 1, ..whole }]);
+            }
+            _ => return None,
+        }
+    }
+    let counts = number.is_none_or(|number| number.constant == 0) && parts.iter().all(|part| part.weight > 0);
+    counts.then_some((digits, parts))
 }
 
 /// The id that an atom is a digit of, and how much of it one of the digit is.

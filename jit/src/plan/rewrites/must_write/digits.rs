@@ -12,9 +12,9 @@ const FIRST_DIMENSION: u8 = 3;
 
 /// What a number is worth: `low` and more, and less than `high`, if that is bounded.
 #[derive(Clone, PartialEq, Eq)]
-struct Digit {
-    of: Affine,
-    low: i128,
+pub(in crate::plan::rewrites) struct Digit {
+    pub(in crate::plan::rewrites) of: Affine,
+    pub(in crate::plan::rewrites) low: i128,
     high: Option<i128>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn apart(
 }
 
 /// The digit of a number that a quotient or a remainder is.
-fn digit(atoms: &Atoms, id: AtomId) -> Option<Digit> {
+pub(in crate::plan::rewrites) fn digit(atoms: &Atoms, id: AtomId) -> Option<Digit> {
     let (base, by, is_quotient) = match atoms.get(id) {
         Atom::Quotient(base, by) => (base, *by, true),
         Atom::Remainder(base, by) => (base, *by, false),
