@@ -344,23 +344,6 @@ fn values_that_are_not_those_of_the_block() {
 }
 
 #[test]
-fn promotions_that_exclude_each_other() {
-    let rig = rig!();
-    let kernel = rig.kernel("chain/mul");
-    assert_refused(
-        &rig,
-        &["mul", "binding 0", "binding 2", "`x`", "local", "private"],
-        &kernel,
-        |good, kernel, h| {
-            h.arg(0, good.x.read().promote_local())
-                .arg(1, good.y.read())
-                .arg(2, good.x.write().promote_private());
-            h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
-        },
-    );
-}
-
-#[test]
 fn specialization_constants_of_wrong_type() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
