@@ -284,6 +284,7 @@ mutants! {
     FewerAreLeft: "work-groups of fewer invocations have half of those",
     ReturnsStayApart: "members in front of one with sub-group operations return wherever they like",
     LeftAreOneSubgroup: "the invocations that are left of a work-group are one sub-group",
+    SubgroupsCover: "a sub-group does several work-groups, whether or not their number is a multiple",
     SubgroupsAreOneGroup: "all sub-groups of a work-group are the same one of the kernels'",
     SlicesAreOne: "sub-groups that are work-groups of the kernels share their memory",
     LastSubgroupsAreMore: "sub-groups behind the last work-group do one as well",

@@ -193,7 +193,7 @@ pub(crate) fn command_buffer(handle: vk::CommandBuffer) -> Option<Arc<CommandBuf
     found
 }
 
-/// Each command with a multiple of this number is timed: one that the loops of programs have not.
+/// Every command whose number is a multiple of this is timed: loops of programs rarely have this period.
 const SAMPLE: u32 = 37;
 
 thread_local!(static COMMANDS: Cell<u32> = const { Cell::new(0) });

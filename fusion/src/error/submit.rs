@@ -389,7 +389,7 @@ fn taken(given: usize, needed: u32) -> String {
     match needed {
         0 => "takes none: it has no push-constant block".to_owned(),
         _ if given > needed as usize => {
-            format!("takes {needed}; `push_bytes` passes a longer block, of which the rest is ignored")
+            format!("takes {needed}; `push_bytes` accepts more bytes and ignores the rest")
         }
         _ => format!("takes {needed}"),
     }

@@ -20,8 +20,8 @@ struct Values<'a> {
     constants: AHashSet<u32>,
 }
 
-/// The conditions of a path that a kernel has for several items: of branches on ids and arguments, and of those whose sides only compute. There is one if
-/// all other branches are on constants and counters.
+/// How many conditions are on the path that a kernel has for several items: branches on ids and arguments, and branches whose sides only compute. `None`
+/// if it has no such path, because another branch depends on more than constants and counters.
 pub(crate) fn conditions(module: &Module) -> Option<u32> {
     let function = module.functions.first()?;
     let values = Values::of(module, function);

@@ -2,8 +2,8 @@
 //!
 //! A list is planned in its own order first, group by group: a group grows as far as it can ([`grow`]), and what does not join is rewritten so
 //! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`]). If large buffers found no room inside then,
-//! the list is planned again with their readers recomputing them ([`unpromoted`]), and so it is where what a dispatch begins with can be. The same is tried in other orders ([`reorder`]) and with a
-//! buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
+//! the list is planned again with their readers recomputing them ([`unpromoted`]), and again with buffers recomputed that stand between two dispatches.
+//! The same is tried in other orders ([`reorder`]) and with a buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
 
 use std::borrow::Cow;
 

@@ -196,29 +196,6 @@ probes! {
         }
     }
 
-    // Halves that are only kept in memory have no operation to be hidden by, and a driver may round what is converted and stored otherwise than what is
-    // converted and hidden.
-    fn halves_that_are_only_stored_take_no_epilogue() {
-        if !is_possible() {
-            return;
-        }
-        let tile = "shared float part[32];--- part[l] = a[i]; barrier(); uint x = g % 2u * 16u + l % 8u * 2u, y = g / 2u * 4u + l / 8u; \
-            for (uint r = 0u; r < 2u; r++) z[y * 32u + x + r] = float16_t(sqrt(part[l ^ r]) + a[r]);";
-        let first = glsl("", "a:float z:float16_t", "32", tile);
-        for (names, own, buffers) in [("d:float16_t o:float", "float(d[i])", &[1, 3][..]), ("d:float16_t e:float16_t o:float", "float(e[i]) + float(d[i])", &[1, 2, 3])] {
-            let second = glsl("", names, "16", &format!("o[i] = 1.0 / ({own});"));
-            let list = || {
-                let half = |k: u32| (0x3c00 + k % 64) | (0x4000 + k % 32) << 16;
-                let given = |k: u32| (1.5 + k as f32 / 64.0).to_bits();
-                let lab = Lab::rewriting(256).promote(1, Promote::Auto);
-                let lab = lab.words(0, &(0..256).map(given).collect::<Vec<_>>());
-                let lab = lab.words(2, &(0..128).map(half).collect::<Vec<_>>());
-                lab.submit(&first, [4, 1, 1], &[0, 1], &[]).submit(&second, [16, 1, 1], buffers, &[])
-            };
-            assert_eq!(list().check().plan.steps.len(), 2, "{own}");
-        }
-    }
-
     // A part of the elements, from the first on or from a later one.
     fn a_part_of_the_elements() {
         let (width, height) = (27, 5);

@@ -4,6 +4,7 @@ use vkfuse_jit::plan::{Places, Promote};
 
 use super::epilogues::{TRIPLE, flat};
 use super::lab::{Checked, Lab, kernel};
+use super::rows::NORM;
 
 /// Stores columns `k` and `k + p.y` of row `r`, of items `r * p.y + k` below `p.x`.
 fn turns(value: &str) -> String {
@@ -15,8 +16,17 @@ fn turns(value: &str) -> String {
 
 const TURN: &str = "z[at] = x * 3u + y; z[at + p.y] = x ^ (y * 5u);";
 
-/// This number of items on halves of `half` elements, in `groups` work-groups, and then a kernel of `elements` elements.
-fn turned(store: &str, (items, half, groups): (u32, u32, u32), elements: u32) -> Checked {
+/// Items on halves of rows, in work-groups.
+#[derive(Clone, Copy)]
+struct Halves {
+    items: u32,
+    /// Elements of a half.
+    half: u32,
+    groups: u32,
+}
+
+/// A kernel that goes by halves of rows, and then one of `elements` elements.
+fn turned(store: &str, Halves { items, half, groups }: Halves, elements: u32) -> Checked {
     Lab::rewriting(u64::from(elements.max(2 * items)) + 64)
         .submit(&turns(store), [groups, 1, 1], &[0, 1], &[items, half])
         .submit(&flat("a z", TRIPLE), [elements.div_ceil(16), 1, 1], &[1, 2], &[elements])
@@ -25,22 +35,14 @@ fn turned(store: &str, (items, half, groups): (u32, u32, u32), elements: u32) ->
 
 /// Rows of `p.x` elements, each made of all of its row by a work-group of eight.
 fn normed(lab: Lab, rows: u32, length: u32) -> Lab {
-    let norm = "var<workgroup> part: array<u32, 8>;---
-        var own = 0u;
-        for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
-        part[lid.x] = own;
-        workgroupBarrier();
-        var all = 1u;
-        for (var k = 0u; k < 8u; k++) { all += part[k]; }
-        for (var c = lid.x; c < p.x; c += 8u) { let at = wid.x * p.x + c; z[at] = a[at] * 100u / all; }";
-    lab.submit(&kernel("a z", "8", norm), [rows, 1, 1], &[0, 1], &[length])
+    lab.submit(&kernel("a z", "8", NORM), [rows, 1, 1], &[0, 1], &[length])
 }
 
 probes! {
     // Items of whole rows store all of their elements, wherever work-groups end.
     fn whole_rows_are_stored() {
         for (items, half, groups) in [(72, 12, 5), (72, 12, 6), (60, 12, 5), (63, 7, 4), (48, 24, 3), (96, 48, 6)] {
-            let checked = turned(TURN, (items, half, groups), 2 * items);
+            let checked = turned(TURN, Halves { items, half, groups }, 2 * items);
             checked.fused(0).appends(&[(1, 0)]);
         }
         // Four elements an item, of two numbers in each other.
@@ -66,16 +68,16 @@ probes! {
     fn rows_that_end_early() {
         for (items, half, groups) in [(70, 12, 5), (61, 7, 4), (47, 24, 3)] {
             let whole = items / half * half;
-            turned(TURN, (items, half, groups), 2 * (whole + half)).appends(&[]);
-            turned(TURN, (items, half, groups), 2 * whole).fused(0).appends(&[(1, 0)]);
+            turned(TURN, Halves { items, half, groups }, 2 * (whole + half)).appends(&[]);
+            turned(TURN, Halves { items, half, groups }, 2 * whole).fused(0).appends(&[(1, 0)]);
         }
     }
 
     // A guard that ends before the dispatch does.
     fn items_that_are_turned_away() {
-        turned(TURN, (60, 12, 6), 144).appends(&[]);
-        turned(TURN, (48, 12, 6), 144).appends(&[]);
-        turned(TURN, (48, 12, 6), 96).fused(0).appends(&[(1, 0)]);
+        turned(TURN, Halves { items: 60, half: 12, groups: 6 }, 144).appends(&[]);
+        turned(TURN, Halves { items: 48, half: 12, groups: 6 }, 144).appends(&[]);
+        turned(TURN, Halves { items: 48, half: 12, groups: 6 }, 96).fused(0).appends(&[(1, 0)]);
     }
 
     // Of a work-group's number, places of its own: the quotients that it has are few.

@@ -28,6 +28,16 @@ pub(crate) fn spread(value: &str) -> String {
     kernel("a b z", "8", &body)
 }
 
+/// Each element of a row of `p.x`, made of all of its row by a work-group of eight.
+pub(crate) const NORM: &str = "var<workgroup> part: array<u32, 8>;---
+        var own = 0u;
+        for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
+        part[lid.x] = own;
+        workgroupBarrier();
+        var all = 1u;
+        for (var k = 0u; k < 8u; k++) { all += part[k]; }
+        for (var c = lid.x; c < p.x; c += 8u) { let at = wid.x * p.x + c; z[at] = a[at] * 100u / all; }";
+
 /// `rows` rows of `w`: maximum, difference, sum, quotient.
 pub(crate) fn softmax(rows: u32, w: u32, promote: Promote) -> Lab {
     Lab::new(u64::from(rows * w).max(16))

@@ -4,7 +4,7 @@ use vkfuse_jit::plan::{Internalization, Promote};
 
 use super::epilogues::{begun, flat, over_rows, rows_of};
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{reduce, spread};
+use super::rows::{NORM, reduce, spread};
 
 /// Rows that neither registers nor shared memory of the test bench hold: 80 elements an invocation.
 const LONG: u32 = 640;
@@ -141,19 +141,11 @@ probes! {
     }
 
     fn the_only_reader_of_long_rows_is_done_where_they_are_stored() {
-        let norm = "var<workgroup> part: array<u32, 8>;---
-            var own = 0u;
-            for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
-            part[lid.x] = own;
-            workgroupBarrier();
-            var all = 1u;
-            for (var k = 0u; k < 8u; k++) { all += part[k]; }
-            for (var c = lid.x; c < p.x; c += 8u) { let at = wid.x * p.x + c; z[at] = a[at] * 100u / all; }";
         let weight = kernel("a b z", "8", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * b[i % p.y];");
         for promote in [Promote::Auto, Promote::None] {
             let checked = long()
                 .promote(2, promote)
-                .submit(&kernel("a z", "8", norm), [ROWS, 1, 1], &[0, 2], &[LONG])
+                .submit(&kernel("a z", "8", NORM), [ROWS, 1, 1], &[0, 2], &[LONG])
                 .submit(&weight, [ROWS * LONG / 8, 1, 1], &[2, 1, 3], &[ROWS * LONG, LONG])
                 .check();
             if promote == Promote::Auto {

@@ -5,7 +5,7 @@
 //! - accessor and buffer do not ask for different promotions
 //! - the elements of the buffer are the kernel's, or bytes, or said to be cast
 //! - there are as many bytes of push constants as the kernel takes
-//! - no kernel writes what is said to be constant
+//! - no kernel writes to an argument that is declared constant
 //!
 //! # Refuses
 //! - samplers in bindings of their own and the like: a pipeline file has nothing to put there

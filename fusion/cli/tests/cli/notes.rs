@@ -95,3 +95,58 @@ fn an_output_that_stays_inside_is_said_not_to_be_compared() {
     let (_, report) = json(&["run", &example("chain.toml"), "--no-cache"]);
     assert_eq!(report["notes"], serde_json::json!([]));
 }
+
+/// What a file gives and Vulkan accepts, and that is a mistake more often than not, is a note.
+#[test]
+fn what_is_odd_about_a_file_is_said() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let chain = "\"0\" = \"in1\"";
+    let cases = [
+        (
+            "{ u32 = 65539 }",
+            "{ f32 = 65539.0 }",
+            Some("has u32 at byte 0 of its push constants, and f32 is given"),
+        ),
+        ("{ u32 = 65539 }", "{ i32 = 65539 }", None),
+        ("{ u32 = 65539 }", "{ hex = \"03000100\" }", None),
+        (
+            "[{ u32 = 65539 }]",
+            "[{ u32 = 65539 }, { u32 = 1 }]",
+            Some("takes 4 bytes of push constants, and 8 are given"),
+        ),
+        ("global = [65539]", "global = [0]", Some("no work-groups")),
+        (chain, chain, None),
+    ];
+    for (from, to, note) in cases {
+        let file = changed(folder.path(), "chain.toml", from, to);
+        let finished = vkfuse(&["run", &file, "--mode", "unfused"]);
+        let said: Vec<&str> = finished.stderr.lines().filter(|line| line.contains("WARN")).collect();
+        match note {
+            Some(note) => assert!(
+                !said.is_empty() && said.iter().all(|line| line.contains(note)),
+                "{to}: {}",
+                finished.stderr
+            ),
+            None => assert!(said.is_empty(), "{to}: {}", finished.stderr),
+        }
+    }
+    // The note of the file has its place, that of the library has the kernel.
+    let file = changed(folder.path(), "chain.toml", "global = [65539]", "global = [0]");
+    let said = vkfuse(&["run", &file, "--mode", "unfused"]).stderr;
+    assert!(said.contains("submit[0]: no work-groups: it does nothing"), "{said}");
+    assert!(said.contains("kernel mul is dispatched with no work-groups"), "{said}");
+    let out = "[buffers.out]\n";
+    let file = changed(folder.path(), "chain.toml", out, "[buffers.out]\npromote = \"private\"\n");
+    let finished = vkfuse(&["run", &file]);
+    assert!(
+        finished.stderr.contains("buffer out is to be promoted, and no submission reads it"),
+        "{}",
+        finished.stderr
+    );
+    let file = changed(folder.path(), "chain.toml", "[fusion]", "[fusion]\nno_barriers = true");
+    let finished = vkfuse(&["run", &file]);
+    assert!(finished.stderr.contains("no_barriers has no effect without the policy"), "{}", finished.stderr);
+}

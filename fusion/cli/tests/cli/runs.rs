@@ -375,58 +375,6 @@ fn what_is_given_in_vain_is_said() {
     }
 }
 
-/// What a file gives and Vulkan accepts, and that is a mistake more often than not, is a note.
-#[test]
-fn what_is_odd_about_a_file_is_said() {
-    if !has_device() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let chain = "\"0\" = \"in1\"";
-    let cases = [
-        (
-            "{ u32 = 65539 }",
-            "{ f32 = 65539.0 }",
-            Some("has u32 at byte 0 of its push constants, and f32 is given"),
-        ),
-        ("{ u32 = 65539 }", "{ i32 = 65539 }", None),
-        ("{ u32 = 65539 }", "{ hex = \"03000100\" }", None),
-        (
-            "[{ u32 = 65539 }]",
-            "[{ u32 = 65539 }, { u32 = 1 }]",
-            Some("takes 4 bytes of push constants, and 8 are given"),
-        ),
-        ("global = [65539]", "global = [0]", Some("no work-groups")),
-        (chain, chain, None),
-    ];
-    for (from, to, note) in cases {
-        let file = crate::process::changed(folder.path(), "chain.toml", from, to);
-        let finished = finish(crate::process::command().args(["run", &file, "--mode", "unfused"]));
-        let said: Vec<&str> = finished.stderr.lines().filter(|line| line.contains("WARN")).collect();
-        match note {
-            Some(note) => assert!(
-                !said.is_empty() && said.iter().all(|line| line.contains(note)),
-                "{to}: {}",
-                finished.stderr
-            ),
-            None => assert!(said.is_empty(), "{to}: {}", finished.stderr),
-        }
-    }
-    let out = "[buffers.out]\n";
-    let file =
-        crate::process::changed(folder.path(), "chain.toml", out, "[buffers.out]\npromote = \"private\"\n");
-    let finished = finish(crate::process::command().args(["run", &file]));
-    assert!(
-        finished.stderr.contains("buffer out is to be promoted, and no submission reads it"),
-        "{}",
-        finished.stderr
-    );
-    let file =
-        crate::process::changed(folder.path(), "chain.toml", "[fusion]", "[fusion]\nno_barriers = true");
-    let finished = finish(crate::process::command().args(["run", &file]));
-    assert!(finished.stderr.contains("no_barriers has no effect without the policy"), "{}", finished.stderr);
-}
-
 /// A list of multiplications and reversals over five buffers of 1,024 elements. `t` may be promoted.
 fn list_of(folder: &std::path::Path, submits: &[(&str, &[&str], u32)]) -> String {
     use std::fmt::Write as _;

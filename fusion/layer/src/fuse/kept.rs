@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use vkfuse::Recorded;
 
-/// How the layer's are begun, of how the program's are.
+/// The usage flags of the program's command buffer that the layer's has as well.
 pub(super) const USAGE: vk::CommandBufferUsageFlags = vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
-/// Command buffers that are kept.
+/// Most command buffers that are kept.
 const MOST: usize = 16;
 
 /// A command buffer that stands for one of the program's.

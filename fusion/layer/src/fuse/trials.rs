@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// Turns of each that are timed.
 const TURNS: usize = 6;
-/// What the layer's has to save so that it is submitted, of the program's time: less is no more than chance.
+/// The share of the program's time that the layer's command buffer has to save to be submitted: less than this may be chance.
 const GAIN: f64 = 0.05;
-/// What counts as time of the layer's, for each nanosecond of the processor's: in a loop of trials caches are warmer than they may be later.
+/// How often the processor's time for the layer counts: during trials its caches are warmer than later.
 const COLD: f64 = 2.0;
 /// Command buffers whose times are kept.
 const MOST: usize = 1024;

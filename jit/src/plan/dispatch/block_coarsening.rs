@@ -80,8 +80,8 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
     Err(why)
 }
 
-/// Whether several work-groups can be done side by side, which then wait at the same barriers, or why not. `false`: there are none, or some work-groups
-/// are not the members'.
+/// Whether one work-group can do several side by side that wait at the same barriers, or why not. `false`: nothing waits, or the dispatch has other
+/// work-groups than the members.
 pub(in crate::plan) fn waits_together(context: &Context<'_>) -> Result<bool, AloneReason> {
     let Context { finished, resolved, barriers, .. } = *context;
     let Finished { group, .. } = finished;

@@ -103,7 +103,7 @@ pub(crate) fn side_by_side(context: &Context<'_>, threads: &CoarsenedThreads) ->
     let groups = group.layout.shape.groups;
     let all = groups.iter().map(|&n| u64::from(n)).product::<u64>();
     let fits = |&several: &u32| {
-        groups[0].is_multiple_of(several)
+        (groups[0].is_multiple_of(several) || mutant!(SubgroupsCover))
             && all / u64::from(several) >= u64::from(facts.least)
             && threads.several * several <= MOST
             && threads.private * u64::from(several) <= u64::from(facts.private_bytes)
@@ -116,7 +116,7 @@ pub(crate) fn side_by_side(context: &Context<'_>, threads: &CoarsenedThreads) ->
     block_coarsening::waits_together(context).is_ok_and(|waits| waits).then_some(several)
 }
 
-/// Whether a member loads at an index that it loads, which it then waits for, one row after another.
+/// Whether a member loads at an index that it loaded before: rows side by side would wait for these loads one after another.
 fn gathers(finished: &Finished<'_>) -> bool {
     let Finished { group, granted, .. } = *finished;
     let is_inside = |buffer| granted.iter().any(|g| g.buffer == buffer);

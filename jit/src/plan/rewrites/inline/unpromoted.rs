@@ -4,8 +4,9 @@
 //! loaded by each of its readers. Where its definition loads less than that, all readers recompute it, and the producer has
 //! nothing left to do. Otherwise its only reader, if it has one, is done where it is stored ([`epilogue`]).
 //!
-//! So does the only reader of what another dispatch stores, or of what the first submission of a dispatch does ([`apart`]): of two that
-//! a submission reads, one may be stored by a kernel that takes an epilogue, and the other one be recomputed there.
+//! A buffer with one reader is also recomputed if that saves a dispatch: where its producer is in another dispatch than the reader, or is the first
+//! submission of one ([`apart`]). Of two buffers that a submission reads, one can then be stored by a kernel that takes the submission as its epilogue,
+//! and the other be recomputed there.
 //!
 //! # Requires
 //! - the plan of a list, which reports the buffers that were to be promoted, and its dispatches
@@ -15,7 +16,7 @@
 //! - fewer bytes move, if what is much shorter than the buffer stays in caches
 //!
 //! # Refuses
-//! - buffers that stay in caches, unless a dispatch less comes of it; several producers, readers that write the buffer as well
+//! - buffers that stay in caches, unless that saves a dispatch; several producers, readers that write the buffer as well
 //!
 //! # Leaves alone
 //! - whether the list that comes out is one dispatch as before: its plan says so
