@@ -145,7 +145,7 @@ def test_arguments_that_are_missing_or_misplaced_are_named(
     with pytest.raises(TypeError, match="begins with its kernel.* not with bytes"):
         queue.submit(b"kernel", x, x, x, push=1, items=1)  # type: ignore[arg-type]
     other = vkfuse.Context(context.device, cache=False)
-    with pytest.raises(vkfuse.SubmitError, match="the buffer at binding 0 belongs to another context"):
+    with pytest.raises(vkfuse.SubmitError, match="passed for binding 0, belongs to another context"):
         queue.submit(mul, other.zeros(N), x, x, push=1, items=1)
     other.close()
 
