@@ -293,6 +293,20 @@ pub enum RewriteReason {
         /// Elements of a row.
         length: u64,
     },
+    /// It cannot have larger work-groups.
+    #[error("its work-groups cannot be padded: it has {what}")]
+    NotPadded {
+        /// What keeps it from that.
+        what: &'static str,
+    },
+    /// Larger work-groups would have many invocations with nothing to do, and the kernel alone uses more of the device.
+    #[error("in work-groups of {all} invocations it would use {own} of them, and leave the device idle")]
+    Idle {
+        /// Invocations of its own work-groups.
+        own: u64,
+        /// Those of the larger ones.
+        all: u64,
+    },
     /// An invocation's part of a long row is more than it keeps, so what is stored passes through memory all the same.
     #[error(
         "on rows this long an invocation stores {bytes} bytes that later kernels load, and can keep {room} of them"

@@ -18,6 +18,7 @@ mod free;
 mod inline;
 mod one_store;
 mod order;
+mod pad;
 mod quotient;
 mod rounds;
 mod texel;
@@ -62,6 +63,22 @@ pub(crate) fn place(
     kernel.variants.get(kernel.hash.into_iter().chain(key).collect(), || {
         wrapped(kernel, numbering, order, local, widths).map(Arc::new)
     })
+}
+
+/// A kernel with larger work-groups, in which the first invocations are its own and the others have nothing to do; made once for each size.
+pub(crate) fn pad(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Specialized>, RewriteReason> {
+    if let Some(what) = pad::why_not_padded(kernel) {
+        return Err(RewriteReason::NotPadded { what });
+    }
+    let make = || {
+        let module = pad::pad(kernel, local).map_err(|what| RewriteReason::NotPadded { what })?;
+        let failed = |what: String| RewriteReason::Failed { what };
+        let made = kernel.reshaped(exported(&module).map_err(failed)?, local);
+        let made = made.map_err(|error| failed(error.to_string()))?;
+        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
+    };
+    let key = local.iter().flat_map(|n| n.to_le_bytes());
+    kernel.variants.get(kernel.hash.into_iter().chain(*b"pad").chain(key).collect(), make)
 }
 
 /// A rewritten module. In debug builds its invariants are checked.

@@ -417,6 +417,7 @@ impl Rewrite {
             Places::Blocks { length, .. } => ("blocks", length),
             Places::Grid { width } => ("grid", width),
             Places::Line { start } => ("line", start),
+            Places::Padded { invocations } => ("padded", invocations),
         };
         let pi = Pi { order, length, work_group: one.work_group, groups: one.groups, items: one.items };
         Rewrite {

@@ -72,6 +72,7 @@ fn placed(rewrite: &RewriteReport, item: u32) -> Owner {
             (row / y * groups + column / x, row % y * x + column % x)
         }
         Places::Line { start } => ((start + item) / size, (start + item) % size),
+        Places::Padded { invocations } => (item / invocations, item % invocations),
     };
     Owner { item: group * size + inside, group }
 }
@@ -83,6 +84,7 @@ pub(crate) fn has_place(rewrite: &RewriteReport, member: &Submission, invocation
         Places::Rows { length } | Places::Blocks { length, .. } => (item / length, rewrite.groups[0]),
         Places::Grid { width } => (item / width, rewrite.groups[1] * rewrite.work_group[1]),
         Places::Line { start } => (start + item, rewrite.groups[0] * rewrite.work_group[0]),
+        Places::Padded { .. } => return true,
     };
     rows.0 < rows.1
 }

@@ -33,6 +33,8 @@ pub(super) enum Order {
     Rows,
     Grid,
     Line,
+    /// By the same work-group and local index, which are those of an item.
+    Padded,
 }
 
 /// What is asked of a placed kernel.
@@ -77,7 +79,11 @@ impl<'a> Placed<'a> {
             Some(all.filter(|access| access.kind != AccessKind::Read).collect::<Vec<_>>())
         };
         let size = own.submission.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
-        let words = placed.submission.push.get(size.next_multiple_of(4)..)?;
+        let is_padded = matches!(places, Some(Places::Padded { .. }));
+        let words = match is_padded {
+            true => &[1, 0, 0, 0],
+            false => placed.submission.push.get(size.next_multiple_of(4)..)?,
+        };
         // Counts of work-groups stand behind the words of the order.
         let several = own.submission.groups.iter().filter(|&&count| count != 1).count();
         let counts = match places {
@@ -87,6 +93,7 @@ impl<'a> Placed<'a> {
         let order = match places {
             Some(Places::Line { .. }) => Order::Line,
             Some(Places::Blocks { .. }) => Order::Rows,
+            Some(Places::Padded { .. }) => Order::Padded,
             _ if words.len().checked_sub(4 * several.saturating_sub(1))? > 4 => Order::Grid,
             _ => Order::Rows,
         };
@@ -101,11 +108,14 @@ impl<'a> Placed<'a> {
         // What the kernel does not take is left out.
         let taken = own.kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
         let same_push = placed.push.starts_with(&own.push[..taken.min(own.push.len())]);
-        match what_is_not_free(&self.own) {
+        match what_is_not_free(&self.own).filter(|_| self.order != Order::Padded) {
             Some(what) => Some(format!("it is placed, but has {what}")),
             None if own.args != placed.args => Some("it has other arguments where it is placed".to_owned()),
             None if !same_push => Some("it has other push constants where it is placed".to_owned()),
             None if self.width == 0 => Some("its rows have no items".to_owned()),
+            None if self.order == Order::Padded && own.groups != placed.groups => {
+                Some("it has other work-groups where it is padded".to_owned())
+            }
             None if own.base != [0; 3] => Some("its items do not begin with work-group 0".to_owned()),
             None => None,
         }
@@ -275,6 +285,7 @@ impl<'a> Placed<'a> {
             groups = match self.order {
                 Order::Grid => [self.width / size[0] + 1, rows / size[1] + 1, 1],
                 Order::Rows => [rows, 1, 1],
+                Order::Padded => groups,
                 Order::Line => [self.width.saturating_add(items) / size[0] + 1, 1, 1],
             };
         }
@@ -374,6 +385,7 @@ impl<'a> Placed<'a> {
                 return Some((w.terms.word(Word::Add, row, trace.ids.global[0]), zero));
             }
             Order::Line => return Some((w.terms.word(Word::Sub, trace.ids.global[0], width), zero)),
+            Order::Padded => return Some((self.number(w, who, trace.ids.index), zero)),
             Order::Rows => {}
         }
         let mut outer = frame;
@@ -407,6 +419,16 @@ impl<'a> Placed<'a> {
                 let (place, item) = (wide(w, ids.global[0]), wide(w, item));
                 let number = w.terms.word(Word::Add, item, width);
                 return w.terms.compare(Compare::Equal, number, place);
+            }
+            Order::Padded => {
+                let index = self.ids(w, &self.placed, who).index;
+                let number = self.number(w, who, index);
+                let size =
+                    self.own.submission.kernel.interface.local_size.iter().map(|&n| u64::from(n)).product();
+                let count = w.terms.constant(size, 32);
+                let is_own = w.terms.compare(Compare::ULess, index, count);
+                let is_it = w.terms.compare(Compare::Equal, number, item);
+                return w.terms.both(is_it, is_own);
             }
             Order::Grid => {
                 let ids = self.ids(w, &self.placed, who);

@@ -99,7 +99,7 @@ fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
 /// Whether a rewrite was left out for its price alone, and that is not far from what it saves.
 fn is_close(reason: &RewriteReason) -> bool {
     match reason {
-        RewriteReason::FewRows { .. } | RewriteReason::NotKept { .. } => true,
+        RewriteReason::FewRows { .. } | RewriteReason::NotKept { .. } | RewriteReason::Idle { .. } => true,
         RewriteReason::Rejected(reason) => matches!(**reason, Reason::SlowBroadcast { .. }),
         RewriteReason::Costs { loads, work, .. } => {
             *loads <= inline::MOST_LOADS && *work <= inline::MOST_WORK

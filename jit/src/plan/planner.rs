@@ -1,7 +1,7 @@
 //! The planner: what is tried on a fusion list, and in which order.
 //!
 //! A list is planned in its own order first, group by group: a group grows as far as it can ([`grow`]), and what does not join is rewritten so
-//! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`]). If large buffers found no room inside then,
+//! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`], [`pad::across`]). If large buffers found no room inside then,
 //! the list is planned again with their readers recomputing them ([`unpromoted`]), and again with buffers recomputed that stand between two dispatches.
 //! The same is tried in other orders ([`reorder`]) and with a buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
 
@@ -22,7 +22,7 @@ use crate::plan::output::step::Step;
 use crate::plan::rewrites::inline::unpromoted::{self, Recomputed};
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
-use crate::plan::rewrites::{closed, epilogue, inline, place, reorder, squares};
+use crate::plan::rewrites::{closed, epilogue, inline, pad, place, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
 
 /// Buffers that are tried one by one where recomputing all of them makes no fewer dispatches.
@@ -371,9 +371,29 @@ impl Planner<'_> {
                 self.take(placed);
                 Ok(())
             }
+            Err(reason) => self.pad_for_next(group, why, tried, reason),
+        }
+    }
+
+    /// The last thing that is tried. `tried` is why nothing else was possible, and `rows` why whole rows were not.
+    fn pad_for_next(
+        &mut self,
+        group: &mut Group,
+        why: &Rejection,
+        tried: Option<RewriteReason>,
+        rows: Option<RewriteReason>,
+    ) -> Result<(), Option<RewriteReason>> {
+        match (pad::across(self.problem(), group, why, Known::of(&self.plan.report)), rows) {
+            (Ok(padded), _) => {
+                self.take(padded);
+                Ok(())
+            }
             // What it would cost says more than why nothing else is possible.
-            Err(Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
-            Err(reason) => Err(tried.or(reason)),
+            (_, Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
+            (Err(Some(RewriteReason::Rejected(reason))), rows) => {
+                Err(tried.or(rows).or(Some(RewriteReason::Rejected(reason))))
+            }
+            (Err(padded), rows) => Err(padded.or(tried).or(rows)),
         }
     }
 

@@ -6,6 +6,7 @@ pub(in crate::plan) mod exactly_once;
 pub(in crate::plan) mod idle;
 pub(in crate::plan) mod inline;
 pub(in crate::plan) mod must_write;
+pub(in crate::plan) mod pad;
 pub(in crate::plan) mod pays;
 pub(in crate::plan) mod place;
 pub(in crate::plan) mod proposal;

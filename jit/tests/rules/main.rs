@@ -35,6 +35,8 @@ mod order;
 mod other_rows;
 mod overlaps;
 mod packed;
+mod padding;
+mod padding_random;
 mod placed_blocks;
 mod placed_blocks_random;
 mod placed_elements;

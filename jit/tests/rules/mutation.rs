@@ -54,6 +54,8 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("inlining_narrow", super::inlining_narrow::ALL),
     ("placement", super::placement::ALL),
     ("packed", super::packed::ALL),
+    ("padding", super::padding::ALL),
+    ("padding_random", super::padding_random::ALL),
     ("placed_blocks", super::placed_blocks::ALL),
     ("placed_blocks_random", super::placed_blocks_random::ALL),
     ("placed_grids", super::placed_grids::ALL),

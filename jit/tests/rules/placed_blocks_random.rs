@@ -6,10 +6,10 @@ use vkfuse_jit::plan::{Places, Promote};
 use super::lab::{Lab, kernel};
 
 /// Numbers that look random (SplitMix64).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,16 +17,16 @@ impl Random {
         ((z ^ (z >> 31)) % n as u64) as usize
     }
 
-    fn one_in(&mut self, n: usize) -> bool {
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 
     /// The first of these, except for one time in this many.
-    fn mostly<T: Copy>(&mut self, n: usize, all: &[T]) -> T {
+    pub(super) fn mostly<T: Copy>(&mut self, n: usize, all: &[T]) -> T {
         if self.one_in(n) { self.one_of(all) } else { all[0] }
     }
 }

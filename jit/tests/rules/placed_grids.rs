@@ -189,11 +189,11 @@ probes! {
         let lab = |groups: [u32; 3]| {
             Lab::rewriting(160)
                 .submit(&unguarded("(gid.y * 80u + gid.x)"), groups, &[0, 1], &[16, 80])
-                .submit(&norm(), [5, 1, 1], &[1, 2], &[16])
+                .submit(&norm(), [10, 1, 1], &[1, 2], &[8])
                 .check()
         };
         assert_eq!(lab([5, 2, 1]).apart(2), Some(&RewriteReason::Count { items: 160, places: 80 }));
-        lab([5, 1, 1]).fused(0).on_rows(16, &[0]);
+        lab([5, 1, 1]).fused(0).on_rows(8, &[0]);
     }
 
     fn items_past_the_places_are_idle_in_any_dimension() {

@@ -368,14 +368,14 @@ probes! {
              part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[lid.x] + part[15u - lid.x];",
         );
         let checked = Lab::rewriting(64)
-            .submit(&norm(), [4, 1, 1], &[0, 1], &[16])
+            .submit(&norm(), [8, 1, 1], &[0, 1], &[8])
             .submit(&tied, [4, 1, 1], &[1, 2], &[])
             .check();
         assert!(matches!(checked.apart(2), Some(RewriteReason::NotFree { .. })));
         // Before the rows: their partner is what does not join.
         let checked = Lab::rewriting(64)
             .submit(&tied, [4, 1, 1], &[0, 1], &[])
-            .submit(&norm(), [4, 1, 1], &[1, 2], &[16])
+            .submit(&norm(), [8, 1, 1], &[1, 2], &[8])
             .check();
         checked.apart(2);
     }

@@ -232,6 +232,7 @@ fn kernel(picture: &Picture<'_>, submission: usize) -> Node {
         Places::Blocks { length, .. } => format!("done in blocks of {length}"),
         Places::Grid { width } => format!("done in lines of {width}"),
         Places::Line { start } => format!("done from item {start} on"),
+        Places::Padded { invocations } => format!("done by {invocations} invocations of each work-group"),
     }));
     lines.extend(gone.then(|| "does not run: recomputed where it is read".to_owned()));
     lines.extend(appended.map(|one| format!("epilogue of submission {}", one.producer)));

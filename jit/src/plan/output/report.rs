@@ -357,6 +357,11 @@ pub enum Places {
         /// The invocation that does the first one.
         start: u32,
     },
+    /// Each invocation, by local index, does its own item, in work-groups with more invocations than the submission has.
+    Padded {
+        /// Invocations of a work-group that have an item, the first ones.
+        invocations: u32,
+    },
 }
 
 impl std::fmt::Display for RewriteReport {
@@ -374,6 +379,9 @@ impl std::fmt::Display for RewriteReport {
             }
             Places::Grid { width } => write!(f, "item y * {width} + x, rows of {width}"),
             Places::Line { start } => write!(f, "item x - {start}"),
+            Places::Padded { invocations } => {
+                write!(f, "its own item, {invocations} of {size} invocations of a work-group")
+            }
         }?;
         if self.rounds > 1 {
             let beside = if self.beside { ", side by side" } else { "" };

@@ -333,19 +333,22 @@ fn follows(atoms: &Atoms, ranges: &Ranges, fact: &Affine, form: &Affine) -> bool
 }
 
 /// Whether the work-group has filled the bytes, for every element of the group the read can mean: by
-/// writes that are dense over the local ids and happen in all invocations, or by writes of one invocation
+/// writes that are dense over the local ids and happen in all invocations or in those of a range, or by writes of one invocation
 /// that is always there.
 fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, Vec<Instance>)]) -> bool {
     let (groups, locals) = by_owner(atoms, &one.offset);
     let mut low = one.placed().map(|p| p.0).min().unwrap_or(one.offset.constant);
     let mut high = one.placed().map(|p| p.1).max().unwrap_or(one.offset.constant);
+    // A row that is no multiple of the work-group ends in a round that few invocations do.
+    let mut reading = read.form.ranges.clone();
+    reading.apply(atoms, &one.facts);
     for (id, c) in locals {
-        let (a, b) = read.form.ranges.get(atoms, id);
+        let (a, b) = reading.get(atoms, id);
         low += (c * a).min(c * b);
         high += (c * a).max(c * b);
     }
-    // What all invocations write, by what the local ids contribute.
-    let mut dense: Vec<(Terms, Vec<(i128, i128)>)> = Vec::new();
+    // What all invocations write, or those of a range, by what the local ids contribute.
+    let mut dense: Vec<(Digits, Vec<(i128, i128)>)> = Vec::new();
     let mut pieces = Vec::new();
     // Only work-groups that read are of interest.
     let of_group = |id| match atoms.get(id) {
@@ -355,15 +358,14 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
     // What the same kernel wrote says nothing about how far other invocations have come.
     for (write, instances) in writes.iter().filter(|(write, _)| write.member < read.member) {
         for instance in instances.iter().filter(|instance| instance.certain) {
-            let (owner, digits) = by_owner(atoms, &instance.offset);
-            let only_locals = digits.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
+            let (owner, terms) = by_owner(atoms, &instance.offset);
+            let only_locals = terms.iter().all(|&(id, _)| matches!(atoms.get(id), Atom::Local(_)));
             if owner != groups || !only_locals {
                 continue;
             }
-            let holds = |range: &dyn Fn(AtomId) -> (i128, i128)| {
-                instance.conditions.iter().all(|fact| fact.bounds(range).1 <= 0)
-            };
-            if holds(&of_group) || mutant!(AnyGroupWriteCovers) {
+            if let Some(certain) = writers(atoms, &instance.conditions, &of_group) {
+                let digit = |&(id, weight): &(AtomId, i128)| Digit { weight, range: certain(id) };
+                let digits: Digits = terms.iter().map(digit).collect();
                 match dense.iter_mut().find(|(known, _)| *known == digits) {
                     Some((_, pieces)) => pieces.extend(instance.placed()),
                     None => dense.push((digits, instance.placed().collect())),
@@ -375,17 +377,61 @@ fn by_group(atoms: &Atoms, read: &Element, one: &Instance, writes: &[(&Element, 
                 Atom::Local(_) => (write.form.ranges.get(atoms, id).0, write.form.ranges.get(atoms, id).0),
                 _ => of_group(id),
             };
-            if holds(&first) {
-                let by = digits.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();
+            if instance.conditions.iter().all(|fact| fact.bounds(first).1 <= 0) {
+                let by = terms.iter().map(|&(id, c)| c * first(id).0).sum::<i128>();
                 pieces.extend(instance.placed().map(|(from, to)| (from + by, to + by)));
             }
         }
     }
     for (mut digits, written) in dense {
-        digits.sort_by_key(|digit| digit.1.abs());
-        pieces.extend(runs(written).into_iter().map(|run| spread(atoms, &digits, run)));
+        digits.sort_by_key(|digit| digit.weight.abs());
+        pieces.extend(runs(written).into_iter().map(|run| spread(&digits, run)));
     }
     fills(pieces, &[(low, high)])
+}
+
+/// The ranges of local ids whose invocations all meet the conditions, as far as these are about one id each; `None` if they are not, or no
+/// invocation is sure to meet them.
+fn writers(
+    atoms: &Atoms,
+    conditions: &[Affine],
+    of_group: &dyn Fn(AtomId) -> (i128, i128),
+) -> Option<impl Fn(AtomId) -> (i128, i128)> {
+    let mut narrowed: SmallVec<[(AtomId, (i128, i128)); 2]> = SmallVec::new();
+    let any = mutant!(AnyGroupWriteCovers);
+    for fact in conditions.iter().filter(|fact| !any && fact.bounds(of_group).1 > 0) {
+        let mut locals = fact.terms.iter().filter(|(id, _)| matches!(atoms.get(*id), Atom::Local(_)));
+        let (&(id, c), None) = (locals.next()?, locals.next()) else { return None };
+        let mut rest = fact.clone();
+        rest.add_term(id, -c);
+        let most = rest.bounds(of_group).1;
+        let range = match narrowed.iter_mut().find(|one| one.0 == id) {
+            Some((_, range)) => range,
+            None => {
+                narrowed.push((id, (0, atoms.max(id))));
+                &mut narrowed.last_mut()?.1
+            }
+        };
+        // `c id + rest <= 0`
+        match c > 0 {
+            true => range.1 = range.1.min(most.checked_neg()?.div_euclid(c)),
+            false => range.0 = range.0.max(most.checked_neg()?.div_euclid(c)),
+        }
+    }
+    if narrowed.iter().any(|(_, (from, to))| from > to) {
+        return None;
+    }
+    Some(move |id| narrowed.iter().find(|one| one.0 == id).map_or_else(|| (0, atoms.max(id)), |one| one.1))
+}
+
+type Digits = SmallVec<[Digit; 3]>;
+
+/// What a local id contributes to an offset.
+#[derive(PartialEq)]
+struct Digit {
+    weight: i128,
+    /// Of the invocations that write.
+    range: (i128, i128),
 }
 
 type Terms = SmallVec<[(AtomId, i128); 3]>;
@@ -397,15 +443,17 @@ fn by_owner(atoms: &Atoms, form: &Affine) -> (Terms, Terms) {
 
 /// What all invocations together write, if one writes `run`: all from the first to the last, as long as
 /// the steps between them leave no gap. `digits` are in the order of their weights.
-fn spread(atoms: &Atoms, digits: &Terms, (mut start, end): (i128, i128)) -> (i128, i128) {
+fn spread(digits: &[Digit], (mut start, end): (i128, i128)) -> (i128, i128) {
     let mut length = end - start;
-    for &(id, c) in digits {
-        if c.abs() > length && !mutant!(GapsAreCovered) {
+    start += digits.iter().map(|digit| digit.weight * digit.range.0).sum::<i128>();
+    for Digit { weight, range } in digits {
+        if weight.abs() > length && !mutant!(GapsAreCovered) {
             // One invocation's part is sure: that of the first.
             return (start, start + length);
         }
-        start += (c * atoms.max(id)).min(0);
-        length += c.abs() * atoms.max(id);
+        let steps = range.1 - range.0;
+        start += (weight * steps).min(0);
+        length += weight.abs() * steps;
     }
     (start, start + length)
 }

@@ -44,7 +44,9 @@ use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Handed, Ids, Slots};
 use items::Items;
-use pair::{Pair, overlap};
+use pair::Pair;
+
+pub(in crate::plan) use pair::overlap;
 
 /// Stores of one kernel that a consumer is put behind.
 const MOST_STORES: usize = 64;

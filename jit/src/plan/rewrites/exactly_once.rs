@@ -55,6 +55,8 @@ pub(in crate::plan) fn exactly_once(
             let line = product(proposal.groups) * product(proposal.local);
             (line.saturating_sub(u128::from(start)), u128::from(start))
         }
+        // Its items stay where they are.
+        Places::Padded { .. } => (items, 0),
     };
     let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
     let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };

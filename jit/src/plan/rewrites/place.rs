@@ -544,6 +544,9 @@ pub(in crate::plan) fn place(
         }
         Places::Grid { width } => (Order::Grid, [width, items as u32].into_iter().collect()),
         Places::Line { start } => (Order::Line, [start, start + items as u32].into_iter().collect()),
+        Places::Padded { .. } => {
+            return Err(RewriteReason::Failed { what: "its items stay where they are".to_owned() });
+        }
     };
     let (numbering, counts) = match places {
         Places::Blocks { counts, .. } => (Numbering::GlobalIds(Digits::of(counts)), counts),

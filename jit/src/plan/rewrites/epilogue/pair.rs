@@ -6,7 +6,7 @@ use crate::plan::input::uses::Uses;
 use crate::reason::RewriteReason;
 
 /// Whether two arguments have bytes in common.
-pub(super) fn overlap(a: &Arg, b: &Arg) -> bool {
+pub(in crate::plan) fn overlap(a: &Arg, b: &Arg) -> bool {
     a.buffer == b.buffer && a.offset < b.offset + b.len && b.offset < a.offset + a.len
 }
 
