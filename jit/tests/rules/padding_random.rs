@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use vkfuse_fuzz::devices::{cpu, gpu, middling, nvidia};
 use vkfuse_jit::plan::{Places, Promote};
 
 use super::lab::{Lab, kernel};
@@ -105,6 +106,9 @@ probes! {
                 lab = lab.promote(buffer, wish);
             }
             lab.options.force = random.one_in(3);
+            lab.limits = random.one_of(&[middling(), cpu(), gpu(), nvidia()]);
+            // A few work-groups are enough for whatever these devices gain from.
+            (lab.limits.thread_coarsening.least, lab.limits.block_coarsening.least) = (1, 1);
             for from in 0..2 + random.below(3) as u64 {
                 let to = if random.one_in(8) { from } else { from + 1 };
                 let from = if to == from { (from + 3) % 4 } else { from };
