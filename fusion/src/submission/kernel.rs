@@ -49,7 +49,7 @@ impl KernelInner {
     /// A hash of what decides whether accesses of a submission stay within its ranges.
     pub(crate) fn sizes_of(&self, submission: &Submission) -> u64 {
         let mut hasher = AHasher::default();
-        (submission.kernel.hash, submission.groups, &submission.push).hash(&mut hasher);
+        (submission.kernel.hash, submission.base, submission.groups, &submission.push).hash(&mut hasher);
         submission.args.iter().for_each(|arg| arg.len.hash(&mut hasher));
         // Zero is none.
         hasher.finish() | 1

@@ -53,11 +53,15 @@ fn evaluated<R>(
     ask: impl FnOnce(&mut Atoms, &KernelAnalysis, &mut Evaluator<'_>) -> Option<R>,
 ) -> Option<R> {
     // What two bindings have in common makes no difference to where each is accessed.
-    let normal = one.kernel.normal.as_ref().ok().filter(|_| one.runs() && one.base == [0; 3])?;
+    let normal = one.kernel.normal.as_ref().ok().filter(|_| one.runs())?;
     let analysis = &normal.analysis;
     let size = one.kernel.interface.local_size;
     let mut atoms = Atoms::default();
-    let group: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Group(d as u8), one.groups[d]));
+    let group: [Affine; 3] = std::array::from_fn(|d| {
+        let mut group = id(&mut atoms, Atom::Group(d as u8), one.groups[d]);
+        group.constant += i128::from(one.base[d]);
+        group
+    });
     let local: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Local(d as u8), size[d]));
     let mut global: [Affine; 3] = Default::default();
     for d in 0..3 {
@@ -102,7 +106,9 @@ fn find(
             continue;
         }
         let search = Search { atoms, form: &form, counts, size };
-        if let Some((invocation, bytes)) = search.beyond(piece) {
+        if let Some((id, bytes)) = search.beyond(piece) {
+            let first = |d: usize| one.base[d].saturating_mul(size[d]);
+            let invocation = std::array::from_fn(|d| first(d).saturating_add(id[d]));
             return Some(Overrun { arg: access.binding, writes: access.kind.writes(), invocation, bytes });
         }
     }
