@@ -149,7 +149,11 @@ class Kernel:
         packed = bytearray()
         for (offset, _, _), dtype, value in zip(layout, types, values, strict=True):
             packed.extend(bytes(offset - len(packed)))
-            packed.extend(_scalar(value, dtype).tobytes())
+            try:
+                packed.extend(_scalar(value, dtype).tobytes())
+            except (TypeError, OverflowError) as wrong:
+                where = f"byte {offset} of the push constants of kernel `{self.name}` is {dtype}"
+                raise type(wrong)(f"{where}: {wrong}") from None
         return bytes(packed)
 
 
