@@ -80,10 +80,10 @@ mod sync;
 mod vk;
 
 pub use api::{
-    buffer::Buffer,
+    buffer::{Buffer, BufferElement},
     context::Context,
     fusion::{FusedList, FusionWrapper, PlannedList, Rebind, Recorded},
-    handler::{Handler, SubmitResult},
+    handler::{Handler, PushValue, SubmitResult},
     image::{Image, Sampler},
     kernel::Kernel,
     queue::{HostScope, Queue},
