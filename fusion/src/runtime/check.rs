@@ -167,7 +167,8 @@ pub(crate) fn push(
     if (needed as usize..=most as usize).contains(&given) && !types.is_beyond(given, needed) {
         Ok(given.min(needed.next_multiple_of(4) as usize))
     } else {
-        Err(SubmitError::PushSize { given, needed })
+        let pushed = if given > needed as usize { types.list() } else { String::new() };
+        Err(SubmitError::PushSize { given, pushed: pushed.into(), needed })
     }
 }
 
@@ -212,7 +213,11 @@ fn texture(
         }
     };
     problem.map_or(Ok(()), |problem| {
-        let (name, resource) = (name(binding), (&*buffer.name()).into());
+        let resource = match buffer.given_name() {
+            None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
+            _ => (&*buffer.name()).into(),
+        };
+        let name = name(binding);
         Err(SubmitError::WrongResource { at: binding.at, name, resource, problem: problem.into() })
     })
 }

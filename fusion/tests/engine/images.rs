@@ -424,6 +424,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
             std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
         );
         assert!(text.contains(why), "{text}");
+        let name = if why.contains("buffer") { "takes no `buffer " } else { "takes no `image " };
+        assert!(text.contains(name), "{text}");
     }
     let error = rig.queue.submit(|h| {
         h.arg(0, floats.read()).arg(1, buffer.write()).push(&N).dispatch(&line, [1, 1, 1]);
@@ -436,6 +438,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     assert!(error.is_err());
     assert!(rig.queue.copy(floats.read(), buffer.write()).is_err());
     assert!(rig.context.image(ImageViewType::Dim2d, Format::D32_SFLOAT, [4, 4, 1], 1).is_err());
+    let wide = rig.context.image(ImageViewType::Dim2d, Format::R32_SFLOAT, [1 << 24, 4, 1], 1).unwrap_err();
+    assert!(wide.to_string().contains("extent"), "{wide}");
     rig.assert_no_validation_messages();
 }
 
