@@ -148,5 +148,9 @@ fn what_is_odd_about_a_file_is_said() {
     );
     let file = changed(folder.path(), "chain.toml", "[fusion]", "[fusion]\nno_barriers = true");
     let finished = vkfuse(&["run", &file]);
-    assert!(finished.stderr.contains("no_barriers has no effect without the policy"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("`no_barriers` has no effect without the policy"),
+        "{}",
+        finished.stderr
+    );
 }
