@@ -16,7 +16,7 @@ use crate::{
         buffer::BufferInner,
         dependencies::Touches,
         entry::{After, Entry},
-        ignored::Ignored,
+        ignored::{Found, Ignored},
         kernel::check_device,
         pushed::{Misfit, Pushed},
         request::{Request, Size},
@@ -131,7 +131,8 @@ pub(crate) fn check(
     let limit = context.limits.max_loop_rounds.filter(|_| runs);
     let rounds = limit.and_then(|limit| Some((loop_rounds(submission)?, limit)));
     let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
-    entry.ignored = Ignored::of(&handle.jit, &kernel, request, (runs, too_many)).map(Arc::new);
+    entry.ignored =
+        Ignored::of(&handle.jit, &kernel, request, Found { groups, rounds: too_many }).map(Arc::new);
     entry.ignored.iter().for_each(|ignored| handle.say(ignored));
     Ok(entry)
 }

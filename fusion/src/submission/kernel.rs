@@ -38,7 +38,10 @@ impl KernelInner {
     pub(crate) fn say(&self, ignored: &Ignored) {
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         if summary.len() < MOST_SAID && summary.insert(ignored.clone()) {
-            for note in ignored.notes(self.jit.name()) {
+            for note in ignored.of_request(self.jit.name()) {
+                tracing::warn!(target: "vkfuse::request", "{note}");
+            }
+            for note in ignored.of_kernel(self.jit.name()) {
                 tracing::warn!("{note}");
             }
         }
