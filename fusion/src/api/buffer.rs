@@ -42,7 +42,13 @@ pub struct Buffer<T> {
     element: PhantomData<fn() -> T>,
 }
 
-/// What a buffer can be made of: every type whose bytes may be any, [`Pod`].
+/// What a buffer can be made of: every type whose bytes may be any, [`Pod`]. A `bool` is none:
+///
+/// ```compile_fail,E0277
+/// fn make(context: &vkfuse::Context) -> Result<vkfuse::Buffer<bool>, vkfuse::Error> {
+///     context.buffer(10)
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of a buffer: its bytes are not known to be plain data",
     note = "elements are numbers, arrays of them, and structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",

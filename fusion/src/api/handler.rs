@@ -209,7 +209,13 @@ impl<'a> Handler<'a> {
     }
 }
 
-/// What can be pushed: every type whose bytes are all initialised, [`NoUninit`].
+/// What can be pushed: every type whose bytes are all initialised, [`NoUninit`]. A tuple is none:
+///
+/// ```compile_fail,E0277
+/// fn push(h: &mut vkfuse::Handler<'_>) {
+///     h.push(&(1u32, 2f32));
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be pushed: its bytes are not known to be plain data",
     note = "a structure with its members in the order of the kernel's block says so with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
