@@ -45,7 +45,7 @@ pub use output::report::{
 pub(crate) use output::step;
 pub use output::step::{Bound, Placement, Step, unfused_schedule};
 pub use output::values::PushFlow;
-pub use overrun::{Overrun, loop_rounds, overrun};
+pub use overrun::{Overrun, TexelOverrun, loop_rounds, overrun, texel_overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
 pub use repeated::repeated;

@@ -8,7 +8,7 @@ use crate::{
     error::{BindingName, BufferError, Error, OverrunAccess, SubmitError},
     jit::{
         Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
-        Submission, has_work, loop_rounds, overrun,
+        Submission, has_work, loop_rounds, overrun, texel_overrun,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -131,8 +131,9 @@ pub(crate) fn check(
     let limit = context.limits.max_loop_rounds.filter(|_| runs);
     let rounds = limit.and_then(|limit| Some((loop_rounds(submission)?, limit)));
     let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
+    let beside = if context.limits.robust { None } else { texel_overrun(submission) };
     entry.ignored =
-        Ignored::of(&handle.jit, &kernel, request, Found { groups, rounds: too_many }).map(Arc::new);
+        Ignored::of(&handle.jit, &kernel, request, Found { groups, rounds: too_many, beside }).map(Arc::new);
     entry.ignored.iter().for_each(|ignored| handle.say(ignored));
     Ok(entry)
 }

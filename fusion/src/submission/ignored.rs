@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{self, Binding, BindingKind, SetBinding, Specialized, has_work, repeated},
+    jit::{self, Binding, BindingKind, SetBinding, Specialized, TexelOverrun, has_work, repeated},
     submission::{accessor::Access, request::Request},
 };
 
@@ -30,6 +30,8 @@ pub(crate) struct Ignored {
     unwritten: SmallVec<[SetBinding; 2]>,
     /// Arrays with padding that are passed elements without, and the bytes of both.
     padded: SmallVec<[(SetBinding, u32, u64); 1]>,
+    /// A texel that is read, and that its image does not have.
+    beside: Option<(SetBinding, TexelOverrun)>,
 }
 
 /// What is known of a submission once it is checked.
@@ -37,6 +39,7 @@ pub(crate) struct Ignored {
 pub(crate) struct Found {
     pub(crate) groups: [u32; 3],
     pub(crate) rounds: Option<(u128, u64)>,
+    pub(crate) beside: Option<TexelOverrun>,
 }
 
 impl Ignored {
@@ -45,7 +48,7 @@ impl Ignored {
         kernel: &jit::Kernel,
         specialized: &Specialized,
         request: &Request<'_>,
-        Found { groups, rounds }: Found,
+        Found { groups, rounds, beside }: Found,
     ) -> Option<Ignored> {
         let constants = kernel.unknown_constants(request.spec.iter().map(|(id, _)| *id));
         let bindings = &specialized.interface.bindings;
@@ -82,6 +85,7 @@ impl Ignored {
             rounds,
             unwritten: bindings.iter().filter(is_unwritten).map(|binding| binding.at).collect(),
             padded: padded.collect(),
+            beside: beside.and_then(|beside| Some((bindings.get(beside.arg)?.at, beside))),
         };
         (ignored != Ignored::default()).then_some(ignored)
     }
@@ -134,6 +138,14 @@ impl Ignored {
                  together, silently: its results may be wrong"
             )
         });
-        unwritten.chain(padded).chain(rounds).collect::<Vec<_>>().into_iter()
+        let beside = self.beside.map(|(at, beside)| {
+            let TexelOverrun { invocation, dimension, coordinate, extent, .. } = beside;
+            let name = ["x", "y", "z"][dimension.min(2)];
+            format!(
+                "kernel {kernel} reads texels that the image at {at} does not have, with undefined values: invocation {invocation:?} has \
+                 {name} = {coordinate}, and the image {extent}"
+            )
+        });
+        unwritten.chain(beside).chain(padded).chain(rounds).collect::<Vec<_>>().into_iter()
     }
 }
