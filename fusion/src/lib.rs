@@ -10,28 +10,26 @@
 //! - The *fusion list* is what was submitted since [`start_fusion`](FusionWrapper::start_fusion), in order.
 //! - Two accesses *conflict* when they have a byte of memory in common and at least one of them writes. Work that
 //!   conflicts keeps the order in which it was submitted, over all queues of a [`Context`]; the rest may overlap.
-//! - An action *observes* a listed submission when it would see, or change, what the submission reads or writes: a wait,
-//!   a host access, a copy, a submission to another queue that conflicts. What observes a list *cancels* it first: the list
-//!   runs unfused, as if it had been submitted without fusion mode. [`CancelCause`] lists the actions.
-//! - A buffer is *internalized* (promoted) when its contents stay inside a fused kernel. Its memory then holds older
-//!   bytes; reading them is an error that names the buffer, until something writes it.
+//! - An action *observes* a listed submission when it would see, or change, what that reads or writes: a wait, a host access
+//!   ([`CancelCause`] has all). It *cancels* the list first, which then runs unfused.
+//! - A buffer is *internalized* (promoted) when its contents stay inside a fused kernel. Reading it is then an error, until
+//!   something writes it.
 //!
 //! # Example
 //!
 //! ```no_run
-//! use vkfuse::{Context, Outcome, QueueOptions};
+//! use vkfuse::{Context, QueueOptions};
 //!
 //! # fn main() -> Result<(), vkfuse::Error> {
 //! let context = Context::new()?;
 //! let queue = context.queue(QueueOptions::new().enable_fusion(true))?;
 //! let (mul, sub) = (context.load_spirv("mul.spv")?, context.load_spirv("sub.spv")?);
 //! let n = 1000;
-//! let a = context.buffer_from(&vec![2.0f32; n])?;
-//! let b = context.buffer_from(&vec![3.0f32; n])?;
+//! let (a, b) = (context.buffer_from(&vec![2.0f32; n])?, context.buffer_from(&vec![3.0f32; n])?);
 //! let product = context.scratch::<f32>(n)?.named("product");
 //! let out = context.buffer::<f32>(n)?;
 //!
-//! let done = queue.fuse(|queue| {
+//! queue.fuse(|queue| {
 //!     queue.submit(|h| {
 //!         h.arg(0, a.read()).arg(1, b.read()).arg(2, product.write());
 //!         h.push(&(n as u32)).dispatch_items(&mul, [n as u32, 1, 1]);
@@ -42,18 +40,13 @@
 //!     })?;
 //!     Ok(())
 //! })?;
-//! assert_eq!(done.outcome(), Outcome::Fused);
 //! assert_eq!(out.download()?, vec![3.0; n]);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # Modules
-//!
-//! What most programs use is here. [`report`] has what happened to a list, [`error`] what can go wrong, [`cache`] what is kept of
-//! the code and why, [`module`] what a SPIR-V module says of itself, [`device`] what there is to run on, [`rust`] kernels
-//! written in Rust, and [`environment`] the variables that [`Context::new`] reads. [`vulkano`] is the version whose objects
-//! [`Context::from_vulkano`] and [`UserBuffer`] take, and [`ash`] the one whose handles [`Context::from_raw`] and [`RawBuffer`] do.
+//! What most programs use is here, the rest in the modules below. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and
+//! [`UserBuffer`] take, [`ash`] the one whose handles [`Context::from_raw`] and [`RawBuffer`] do.
 //!
 //! # Features
 //!
@@ -63,8 +56,7 @@
 //! | `compiled-spirv-tools` | no | validation by SPIRV-Tools in the library: minutes of C++, once |
 //! | `wgsl` | yes | kernels of WGSL text |
 //! | `wgpu` | no | devices of wgpu |
-//! | `picture` | no | reports as SVG: `FusionReport::to_svg` |
-//! | `json` | no | reports as JSON: `FusionReport::to_json` |
+//! | `picture`, `json` | no | reports as SVG and as JSON: `FusionReport::to_svg`, `to_json` |
 //! | `remote`, `remote-tls` | no | a cache over the network |
 
 mod api;
@@ -80,10 +72,10 @@ mod sync;
 mod vk;
 
 pub use api::{
-    buffer::Buffer,
+    buffer::{Buffer, BufferElement},
     context::Context,
     fusion::{FusedList, FusionWrapper, PlannedList, Rebind, Recorded},
-    handler::{Handler, SubmitResult},
+    handler::{Handler, PushValue, SubmitResult},
     image::{Image, Sampler},
     kernel::Kernel,
     queue::{HostScope, Queue},

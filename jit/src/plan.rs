@@ -9,7 +9,7 @@
 //! The folders are in the order in which each may use those before it: `input` is what a plan is made from, `output` what it is made of,
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
-//! mistaken about how much they touch.
+//! mistaken about how much they touch, `repeated` those whose work-groups do again what others did.
 
 pub(crate) mod dispatch;
 mod doubt;
@@ -20,6 +20,7 @@ pub(crate) mod output;
 mod overrun;
 mod planner;
 pub(crate) mod promotion;
+mod repeated;
 pub(crate) mod rewrites;
 
 pub use doubt::{Way, doubts};
@@ -44,7 +45,8 @@ pub use output::report::{
 pub(crate) use output::step;
 pub use output::step::{Bound, Placement, Step, unfused_schedule};
 pub use output::values::PushFlow;
-pub use overrun::{Overrun, loop_rounds, overrun};
+pub use overrun::{Overrun, TexelOverrun, loop_rounds, overrun, texel_overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
+pub use repeated::repeated;
 pub use rewrites::must_write::{overwrites, read_up_to, written};

@@ -97,6 +97,7 @@ const PLAN: &[&str] = &[
     "planner",
     "doubt",
     "overrun",
+    "repeated",
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

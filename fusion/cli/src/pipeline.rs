@@ -20,7 +20,6 @@ mod problem;
 mod push;
 mod random;
 mod read;
-mod repeated;
 mod steps;
 mod syntax;
 

@@ -101,9 +101,6 @@ impl<'p> Session<'p> {
             contents.push(contents::initial(pipeline, buffer)?);
         }
         let properties = properties(pipeline, args.policy);
-        if pipeline.fusion.no_barriers && !trusts(pipeline, args.policy) {
-            tracing::warn!("no_barriers has no effect without the policy \"trust\"");
-        }
         let queues = Queues::new(&context)?;
         Ok(Session { context, pipeline, checked, kernels, contents, properties, queues })
     }

@@ -96,9 +96,14 @@ def test_push_constants_are_compared_with_the_block(
         (np.array([64, 2], np.uint32), vkfuse.SubmitError, f"8 bytes of uint32; .* has 8: {named}"),
         ((64,), vkfuse.SubmitError, rf"takes 2 push constants \({named}\), and was given 1"),
         ({"n": 64, "a": 2.0}, TypeError, rf"in the order of the block of kernel `increment` \({named}\)"),
+        ((2.0, 64), TypeError, r"byte 0 of the push constants of kernel `increment` is uint32: 2\.0 is no integer"),
+        ((-1, 2.0), OverflowError, "byte 0 of .* is uint32: -1 is no uint32"),
+        ((64, "two"), TypeError, "byte 4 of .* is float32: 'two' is no number"),
     ):
         with pytest.raises(error, match=said):
             queue.submit(kernel, x, push=wrong, items=64)
+    with pytest.raises(TypeError, match="and not ndarray; `Context.buffer` makes one of an array"):
+        queue.submit(kernel, np.zeros(64, np.float32), push=(64, 2.0), items=64)  # type: ignore[arg-type]
     block = np.array((64, 2.0), np.dtype([("n", np.uint32), ("step", np.float32)]))
     for right in (block, block[()], ((64,), 2.0), np.frombuffer(block.tobytes(), np.uint8)):
         x.upload(0.0)

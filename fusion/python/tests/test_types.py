@@ -130,6 +130,8 @@ def test_what_a_kernel_does_not_use_is_a_warning(
     x = context.zeros(N)
     with pytest.warns(UserWarning, match="kernel `mul` does not use binding 3 of set 0"):
         queue.submit(mul, x, x, x, x, push=1, items=1).wait()
+    with pytest.warns(UserWarning, match=r"`mul` only reads binding 0 \(`X`\), and was given it by `write`"):
+        queue.submit(mul, x.write(), x.read(), x, push=1, items=1).wait()
 
 
 def test_arguments_that_are_missing_or_misplaced_are_named(

@@ -42,6 +42,23 @@ pub struct Buffer<T> {
     element: PhantomData<fn() -> T>,
 }
 
+/// What a buffer can be made of: every type whose bytes may be any, [`Pod`]. A `bool` is none:
+///
+/// ```compile_fail,E0277
+/// fn make(context: &vkfuse::Context) -> Result<vkfuse::Buffer<bool>, vkfuse::Error> {
+///     context.buffer(10)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an element of a buffer: its bytes are not known to be plain data",
+    note = "elements are numbers, arrays of them, and structures with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "where a kernel has a `bool` in memory it is a `u32`, 0 or 1"
+)]
+pub trait BufferElement: Pod {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Pod> BufferElement for T {}
+
 impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
         Buffer { inner: self.inner.clone(), context: self.context.clone(), element: PhantomData }

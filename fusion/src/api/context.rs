@@ -9,10 +9,12 @@ use std::{
     },
 };
 
-use bytemuck::Pod;
-
 use crate::{
-    api::{buffer::Buffer, kernel::Kernel, queue::Queue},
+    api::{
+        buffer::{Buffer, BufferElement},
+        kernel::Kernel,
+        queue::Queue,
+    },
     code::{
         autotune::Autotune,
         judged::Judged,
@@ -250,7 +252,7 @@ impl Context {
     /// # Errors
     ///
     /// Fails if `len` is 0, if the buffer would be larger than the device allows, or if there is not enough memory.
-    pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
+    pub fn buffer<T: BufferElement>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(len)?;
         buffer.unfilled()?;
         Ok(Buffer::over(&self.inner, buffer))
@@ -261,7 +263,7 @@ impl Context {
     /// # Errors
     ///
     /// As [`Context::buffer`].
-    pub fn buffer_from<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+    pub fn buffer_from<T: BufferElement>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
         let buffer = self.scratch_inner::<T>(data.len())?;
         buffer.allocate()?;
         let buffer = Buffer::over(&self.inner, buffer);
@@ -279,7 +281,7 @@ impl Context {
     ///
     /// Fails if the Vulkan buffer belongs to another device, was made without one of the usages `STORAGE_BUFFER`, `TRANSFER_SRC` and
     /// `TRANSFER_DST`, or its handle is null; or if the range is empty, or larger than a buffer with these memory requirements can be.
-    pub fn import<T: Pod>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
+    pub fn import<T: BufferElement>(&self, buffer: &UserBuffer) -> Result<Buffer<T>, Error> {
         let memory = self.inner.gpu.import(buffer)?;
         Ok(Buffer::over(&self.inner, BufferInner::imported(&self.inner.device, memory)?))
     }
@@ -292,11 +294,11 @@ impl Context {
     /// # Errors
     ///
     /// As [`Context::buffer`], except that a lack of memory is reported by the call that first needs the memory.
-    pub fn scratch<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
+    pub fn scratch<T: BufferElement>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Ok(Buffer::over(&self.inner, self.scratch_inner::<T>(len)?).promote_auto())
     }
 
-    fn scratch_inner<T: Pod>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
+    fn scratch_inner<T: BufferElement>(&self, len: usize) -> Result<Arc<BufferInner>, Error> {
         self.inner.bury();
         let size = (len as u64)
             .checked_mul(size_of::<T>() as u64)

@@ -100,7 +100,7 @@ impl<'a> Handler<'a> {
     /// Scalars, and arrays of up to four, are compared with the block's: a float is no integer, and 32 bits are no 64. More values than the
     /// block has are an error too. [`push_bytes`](Handler::push_bytes) takes any bytes.
     #[inline]
-    pub fn push<P: NoUninit>(&mut self, value: &P) -> &mut Handler<'a> {
+    pub fn push<P: PushValue>(&mut self, value: &P) -> &mut Handler<'a> {
         let push = &mut self.request.push;
         if !push.len().is_multiple_of(align_of::<P>()) {
             push.resize(push.len().next_multiple_of(align_of::<P>()), 0);
@@ -208,6 +208,23 @@ impl<'a> Handler<'a> {
         self.launch.is_none() && self.mistake.is_none()
     }
 }
+
+/// What can be pushed: every type whose bytes are all initialised, [`NoUninit`]. A tuple is none:
+///
+/// ```compile_fail,E0277
+/// fn push(h: &mut vkfuse::Handler<'_>) {
+///     h.push(&(1u32, 2f32));
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be pushed: its bytes are not known to be plain data",
+    note = "a structure with its members in the order of the kernel's block says so with `#[repr(C)]` and `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]`",
+    note = "a tuple has no fixed layout: push its members one after the other"
+)]
+pub trait PushValue: NoUninit {}
+
+#[diagnostic::do_not_recommend]
+impl<T: NoUninit> PushValue for T {}
 
 /// Return types of a submit closure: `()`, or a result whose error cancels the submission.
 #[diagnostic::on_unimplemented(

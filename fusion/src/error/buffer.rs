@@ -56,7 +56,7 @@ pub enum BufferError {
     #[error("it is an image or a sampler, not a buffer")]
     Texture,
     /// As many elements are needed as the buffer or accessor has.
-    #[error("{} for {}", elements(*.given, *.element), elements(*.len, *.element))]
+    #[error("it takes {}, and got {}", elements(*.len, *.element), elements(*.given, *.element))]
     Length {
         /// Elements given.
         given: u64,

@@ -29,9 +29,7 @@ pub enum SubmitError {
         name: BindingName,
     },
     /// Another number of arguments than an array of descriptors has elements.
-    #[error(
-        "{at}{name} has {len} elements, and got {given}; pass each one with `args`, or with `arg` and `SetBinding::element`"
-    )]
+    #[error("{at}{name} {}", counted(*.len, *.given))]
     ArrayLength {
         /// The binding.
         at: SetBinding,
@@ -231,12 +229,14 @@ pub enum SubmitError {
     },
     /// Fewer bytes of push constants than the kernel declares, or more.
     #[error(
-        "{given} bytes of push constants were given, and the kernel {}",
+        "{given} bytes of push constants were given{pushed}, and the kernel {}",
         taken(*.given, *.needed)
     )]
     PushSize {
         /// Bytes given.
         given: usize,
+        /// Of too many, what was pushed at which byte, as far as that is known.
+        pushed: Box<str>,
         /// Bytes needed.
         needed: u32,
     },
@@ -385,6 +385,15 @@ impl fmt::Display for BindingName {
 }
 
 /// What a kernel takes of push constants, in words.
+fn counted(len: u32, given: usize) -> String {
+    match len {
+        1 => format!("is no array of bindings, and got {given} arguments; pass one with `arg`"),
+        _ => format!(
+            "has {len} elements, and got {given}; pass each one with `args`, or with `arg` and `SetBinding::element`"
+        ),
+    }
+}
+
 fn taken(given: usize, needed: u32) -> String {
     match needed {
         0 => "takes none: it has no push-constant block".to_owned(),

@@ -1,5 +1,7 @@
 //! Properties of a fusion list.
 
+use std::sync::Once;
+
 use crate::jit::{FloatMode, FuseOptions, Policy};
 
 /// Properties of a fusion list, passed to [`FusionWrapper::complete_fusion`](crate::FusionWrapper::complete_fusion) or
@@ -44,7 +46,7 @@ impl FusionProperties {
     }
 
     /// Fuses nothing: every kernel is a dispatch of its own, in one command buffer with the necessary barriers. This is what a program
-    /// would record by hand, and the baseline to compare fusion with.
+    /// would record by hand, and the baseline to compare fusion with. With [`force_fusion`](Self::force_fusion) it is an error.
     #[must_use]
     pub fn unfused(mut self) -> FusionProperties {
         (self.apart, self.no_autotune) = (true, true);
@@ -128,6 +130,16 @@ impl FusionProperties {
     }
 
     pub(crate) fn options(&self) -> FuseOptions {
+        if self.force && self.apart {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                tracing::warn!("`unfused` and `force_fusion` exclude each other: the list is an error");
+            });
+        }
+        if self.no_barriers && self.policy != Policy::Trust {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| tracing::warn!("`no_barriers` has no effect without the policy `Trust`"));
+        }
         FuseOptions {
             policy: self.policy,
             no_barriers: self.no_barriers,

@@ -81,6 +81,8 @@ pub enum CancelCause {
     EventWait,
     /// The host reads a buffer that a listed kernel writes.
     HostRead,
+    /// An argument that is declared to be constant, of a buffer that a listed kernel writes.
+    Constant,
     /// The host writes a buffer that a listed kernel uses.
     HostWrite,
     /// A copy, fill or update of a buffer that a listed kernel uses.
@@ -106,6 +108,7 @@ impl fmt::Display for CancelCause {
             CancelCause::QueueWait => "a wait for the queue",
             CancelCause::EventWait => "a wait for an event",
             CancelCause::HostRead => "a host read",
+            CancelCause::Constant => "an argument that is declared constant, and that the list writes",
             CancelCause::HostWrite => "a host write",
             CancelCause::Command => "a copy, fill or update",
             CancelCause::HostTask => "a host task",

@@ -8,7 +8,7 @@ use crate::{
     error::{BindingName, BufferError, Error, OverrunAccess, SubmitError},
     jit::{
         Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
-        Submission, has_work, loop_rounds, overrun,
+        Submission, has_work, loop_rounds, overrun, texel_overrun,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -16,7 +16,7 @@ use crate::{
         buffer::BufferInner,
         dependencies::Touches,
         entry::{After, Entry},
-        ignored::Ignored,
+        ignored::{Found, Ignored},
         kernel::check_device,
         pushed::{Misfit, Pushed},
         request::{Request, Size},
@@ -131,7 +131,9 @@ pub(crate) fn check(
     let limit = context.limits.max_loop_rounds.filter(|_| runs);
     let rounds = limit.and_then(|limit| Some((loop_rounds(submission)?, limit)));
     let too_many = rounds.filter(|(rounds, limit)| *rounds > u128::from(*limit));
-    entry.ignored = Ignored::of(&handle.jit, &kernel, request, (runs, too_many)).map(Arc::new);
+    let beside = if context.limits.robust { None } else { texel_overrun(submission) };
+    entry.ignored =
+        Ignored::of(&handle.jit, &kernel, request, Found { groups, rounds: too_many, beside }).map(Arc::new);
     entry.ignored.iter().for_each(|ignored| handle.say(ignored));
     Ok(entry)
 }
@@ -167,7 +169,8 @@ pub(crate) fn push(
     if (needed as usize..=most as usize).contains(&given) && !types.is_beyond(given, needed) {
         Ok(given.min(needed.next_multiple_of(4) as usize))
     } else {
-        Err(SubmitError::PushSize { given, needed })
+        let pushed = if given > needed as usize { types.list() } else { String::new() };
+        Err(SubmitError::PushSize { given, pushed: pushed.into(), needed })
     }
 }
 
@@ -212,7 +215,11 @@ fn texture(
         }
     };
     problem.map_or(Ok(()), |problem| {
-        let (name, resource) = (name(binding), (&*buffer.name()).into());
+        let resource = match buffer.given_name() {
+            None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
+            _ => (&*buffer.name()).into(),
+        };
+        let name = name(binding);
         Err(SubmitError::WrongResource { at: binding.at, name, resource, problem: problem.into() })
     })
 }

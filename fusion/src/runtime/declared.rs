@@ -29,7 +29,7 @@ impl ContextInner {
             return Ok(());
         }
         let touch = buffer.touch(range.clone(), true, false);
-        let (hold, points) = self.hold(buffer, touch, CancelCause::HostRead)?;
+        let (hold, points) = self.hold(buffer, touch, CancelCause::Constant)?;
         if buffer.unreadable(span).is_none() {
             let mut bytes = vec![0; (range.end - range.start) as usize];
             let lane = points.first().map_or(0, |point| point.queue);

@@ -191,7 +191,15 @@ impl ContextInner {
                 continue;
             }
             let Mode::Recording(mut list) = mem::take(&mut state.mode) else {
-                return Ok(state.completion.clone().map_or(Ended::Never, Ended::Already));
+                let last = state.completion.clone();
+                if let (End::Complete(_), Some(last)) = (end, &last)
+                    && last.is_of_completed()
+                {
+                    tracing::warn!(
+                        "a list that is complete was completed again, which does nothing; `start_fusion` begins the next one"
+                    );
+                }
+                return Ok(last.map_or(Ended::Never, Ended::Already));
             };
             list.materialize(&schedule.deps);
             state.completion = Some(list.completion.clone());

@@ -167,6 +167,14 @@ impl EventInner {
     pub(crate) fn settled(&self) -> Option<&Settled> {
         self.settled.get()
     }
+
+    /// Whether it is of a list that ran because it was completed.
+    pub(crate) fn is_of_completed(&self) -> bool {
+        let is_it = |outcome: &Outcome| {
+            !matches!(outcome, Outcome::Cancelled { .. } | Outcome::Failed | Outcome::Pending)
+        };
+        self.settled().is_some_and(|settled| is_it(&settled.summary.outcome))
+    }
 }
 
 impl Event {

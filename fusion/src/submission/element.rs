@@ -39,6 +39,8 @@ pub(crate) fn element_type<T: 'static>() -> ElementType {
         i32: ElementType::int(4, true),
         u64: ElementType::int(8, false),
         i64: ElementType::int(8, true),
+        usize: ElementType::int(size_of::<usize>() as u8, false),
+        isize: ElementType::int(size_of::<isize>() as u8, true),
     }
     ElementType::Struct(u32::try_from(size_of::<T>()).unwrap_or(u32::MAX))
 }

@@ -4,13 +4,13 @@
 //! programs pass the same constants, and the same push constants, to every variant of a kernel. So does this crate. But a mistyped id, or
 //! a number of another size, looks the same, so ignored arguments are reported:
 //! in the log, once for each kernel, and in the report. So are a dispatch without work-groups, and a kernel whose loops are longer than a
-//! driver runs them.
+//! driver runs them; work-groups that do again what others did; and elements that lie otherwise than the kernel has them.
 
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{self, SetBinding, Specialized},
-    submission::request::Request,
+    jit::{self, Binding, BindingKind, SetBinding, Specialized, TexelOverrun, has_work, repeated},
+    submission::{accessor::Access, request::Request},
 };
 
 /// What was given and is not used, each ascending.
@@ -22,8 +22,24 @@ pub(crate) struct Ignored {
     push: Option<(usize, usize)>,
     /// Whether it is dispatched with no work-groups.
     nothing: bool,
+    /// A dimension in which work-groups write what others wrote.
+    repeated: Option<&'static str>,
     /// Rounds of its loops, and after how many the driver leaves them.
     rounds: Option<(u128, u64)>,
+    /// Bindings that are only read, and that are passed as `write`.
+    unwritten: SmallVec<[SetBinding; 2]>,
+    /// Arrays with padding that are passed elements without, and the bytes of both.
+    padded: SmallVec<[(SetBinding, u32, u64); 1]>,
+    /// A texel that is read, and that its image does not have.
+    beside: Option<(SetBinding, TexelOverrun)>,
+}
+
+/// What is known of a submission once it is checked.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) groups: [u32; 3],
+    pub(crate) rounds: Option<(u128, u64)>,
+    pub(crate) beside: Option<TexelOverrun>,
 }
 
 impl Ignored {
@@ -32,7 +48,7 @@ impl Ignored {
         kernel: &jit::Kernel,
         specialized: &Specialized,
         request: &Request<'_>,
-        (runs, rounds): (bool, Option<(u128, u64)>),
+        Found { groups, rounds, beside }: Found,
     ) -> Option<Ignored> {
         let constants = kernel.unknown_constants(request.spec.iter().map(|(id, _)| *id));
         let bindings = &specialized.interface.bindings;
@@ -47,12 +63,40 @@ impl Ignored {
         let (given, takes) =
             (request.push.len(), specialized.interface.push.as_ref().map_or(0, |push| push.size as usize));
         let push = (takes > 0 && given > takes).then_some((given, takes));
-        let ignored = Ignored { constants: constants.into(), arguments, push, nothing: !runs, rounds };
+        let given = |at| request.args.iter().find(|(given, _)| *given == at).map(|(_, accessor)| accessor);
+        let is_unwritten = |binding: &&Binding| {
+            binding.reads
+                && !binding.writes
+                && binding.kind.texture().is_none()
+                && given(binding.at).is_some_and(|accessor| accessor.access == Access::Write)
+        };
+        let padded = bindings.iter().filter(|binding| binding.kind == BindingKind::UniformBuffer);
+        let padded = padded.filter_map(|binding| {
+            let ty = given(binding.at)?.ty;
+            let stride = specialized.elements_at(binding.at)?.padded(ty)?;
+            Some((binding.at, stride, given(binding.at)?.element))
+        });
+        let ignored = Ignored {
+            constants: constants.into(),
+            arguments,
+            push,
+            nothing: !has_work(groups),
+            repeated: has_work(groups).then(|| repeated(specialized, groups)).flatten(),
+            rounds,
+            unwritten: bindings.iter().filter(is_unwritten).map(|binding| binding.at).collect(),
+            padded: padded.collect(),
+            beside: beside.and_then(|beside| Some((bindings.get(beside.arg)?.at, beside))),
+        };
         (ignored != Ignored::default()).then_some(ignored)
     }
 
     /// In words, a sentence each.
     pub(crate) fn notes(&self, kernel: &str) -> impl Iterator<Item = String> {
+        self.of_request(kernel).chain(self.of_kernel(kernel))
+    }
+
+    /// What is odd about the request by itself: the command finds the same in its files, and says where.
+    pub(crate) fn of_request(&self, kernel: &str) -> impl Iterator<Item = String> {
         let constants = self.constants.iter().map(|id| {
             format!(
                 "kernel {kernel} is given a value for specialization constant {id}, which it does not declare"
@@ -68,12 +112,40 @@ impl Ignored {
         let nothing = self.nothing.then(|| {
             format!("kernel {kernel} is dispatched with no work-groups in some dimension, and does not run")
         });
+        let repeated = self.repeated.map(|dim| {
+            format!(
+                "kernel {kernel} is dispatched with work-groups that differ in {dim} alone and write the same elements: it does not ask for its \
+                 place in {dim}"
+            )
+        });
+        constants.chain(arguments).chain(push).chain(nothing).chain(repeated).collect::<Vec<_>>().into_iter()
+    }
+
+    /// What is odd about how the kernel runs, or takes what it is given.
+    pub(crate) fn of_kernel(&self, kernel: &str) -> impl Iterator<Item = String> {
+        let unwritten = self.unwritten.iter().map(|at| {
+            format!("kernel {kernel} only reads {at}, and the accessor there is `write`; `read` says so")
+        });
+        let padded = self.padded.iter().map(|(at, stride, bytes)| {
+            format!(
+                "{at} of kernel {kernel} has an element every {stride} bytes (std140), and the buffer one every {bytes}: what lies between is \
+                 left out"
+            )
+        });
         let rounds = self.rounds.map(|(rounds, limit)| {
             format!(
                 "kernel {kernel} has loops of up to {rounds} iterations, and this driver ends all loops of a kernel after {limit} iterations \
                  together, silently: its results may be wrong"
             )
         });
-        constants.chain(arguments).chain(push).chain(nothing).chain(rounds).collect::<Vec<_>>().into_iter()
+        let beside = self.beside.map(|(at, beside)| {
+            let TexelOverrun { invocation, dimension, coordinate, extent, .. } = beside;
+            let name = ["x", "y", "z"][dimension.min(2)];
+            format!(
+                "kernel {kernel} reads texels that the image at {at} does not have, with undefined values: invocation {invocation:?} has \
+                 {name} = {coordinate}, and the image {extent}"
+            )
+        });
+        unwritten.chain(beside).chain(padded).chain(rounds).collect::<Vec<_>>().into_iter()
     }
 }

@@ -38,7 +38,10 @@ impl KernelInner {
     pub(crate) fn say(&self, ignored: &Ignored) {
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         if summary.len() < MOST_SAID && summary.insert(ignored.clone()) {
-            for note in ignored.notes(self.jit.name()) {
+            for note in ignored.of_request(self.jit.name()) {
+                tracing::warn!(target: "vkfuse::request", "{note}");
+            }
+            for note in ignored.of_kernel(self.jit.name()) {
                 tracing::warn!("{note}");
             }
         }
@@ -49,7 +52,7 @@ impl KernelInner {
     /// A hash of what decides whether accesses of a submission stay within its ranges.
     pub(crate) fn sizes_of(&self, submission: &Submission) -> u64 {
         let mut hasher = AHasher::default();
-        (submission.kernel.hash, submission.groups, &submission.push).hash(&mut hasher);
+        (submission.kernel.hash, submission.base, submission.groups, &submission.push).hash(&mut hasher);
         submission.args.iter().for_each(|arg| arg.len.hash(&mut hasher));
         // Zero is none.
         hasher.finish() | 1

@@ -95,6 +95,15 @@ impl Pushed {
         }
     }
 
+    /// What was pushed where, in words; nothing where it is not known of all of it.
+    pub(crate) fn list(self) -> String {
+        let words = (0..BYTES as u32).step_by(4).map(|offset| (offset, self.0 >> offset & 0xf));
+        let words = words.filter(|(_, digit)| *digit != 0);
+        let words: Vec<String> =
+            words.map(|(offset, digit)| format!("{} at byte {offset}", NAMES[digit as usize])).collect();
+        if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    }
+
     /// The first scalar of another kind or size than the block's. `by_address`: the kernel reaches memory by addresses, which it may take
     /// as two words.
     pub(crate) fn misfit(self, block: &PushLayout, by_address: bool) -> Option<Misfit> {

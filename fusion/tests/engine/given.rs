@@ -325,3 +325,68 @@ fn the_report_says_that_push_constants_are_too_long() {
     let said = format!("kernel {} is given 16 bytes of push constants, and takes the first 8", kernel.name());
     assert_eq!(notes, [&[said][..], &[]]);
 }
+
+/// What is passed as `write` and only read, an array with padding that gets elements without, and work-groups that do again what others did.
+#[test]
+fn the_report_says_what_may_be_mistaken() {
+    let rig = rig!();
+    let (padded, scale) = (fixture(&rig, "blocks/padded"), rig.kernel("pair/scale"));
+    let weights = rig.context.buffer::<f32>(64).unwrap();
+    let vectors = rig.context.buffer::<[f32; 4]>(16).unwrap();
+    let floats = rig.context.buffer::<f32>(16).unwrap();
+    let [a, b] = [0, 1].map(|_| rig.context.buffer_from(&[7i32; N as usize]).unwrap());
+    let event = rig.queue.fuse(|queue| {
+        for weights in [weights.read(), vectors.read()] {
+            queue.submit(|h| {
+                h.arg(0, weights).arg(1, floats.write()).dispatch_items(&padded, [16, 1, 1]);
+            })?;
+        }
+        for (from, groups) in [(a.write(), [1, 1, 1]), (a.read(), [1, 3, 1]), (a.read_write(), [1, 1, 1])] {
+            queue.submit(|h| {
+                h.arg(0, from).arg(1, b.write()).push(&1u32).push(&2i32).dispatch(&scale, groups);
+            })?;
+        }
+        Ok(())
+    });
+    let event = event.unwrap();
+    event.wait().unwrap();
+    let report = event.report().expect("of a list");
+    let notes: Vec<&[String]> = report.kernels.iter().map(|one| &*one.notes).collect();
+    let (padded, scale) = (padded.name(), scale.name());
+    let said = [
+        format!(
+            "binding 0 of kernel {padded} has an element every 16 bytes (std140), and the buffer one every 4: what lies between is left out"
+        ),
+        format!("kernel {scale} only reads binding 0, and the accessor there is `write`; `read` says so"),
+        format!(
+            "kernel {scale} is dispatched with work-groups that differ in y alone and write the same elements: it does not ask for its place in y"
+        ),
+    ];
+    assert_eq!(notes, [&said[..1], &[], &said[1..2], &said[2..], &[]]);
+    rig.assert_no_validation_messages();
+}
+
+/// Push constants are named with their places where they are too many, and a number of the host's word size is one of 64 bits.
+#[test]
+fn pushed_numbers_are_named() {
+    let rig = rig!();
+    let scale = rig.kernel("pair/scale");
+    let [a, b] = [0, 1].map(|_| rig.context.buffer_from(&[7i32; N as usize]).unwrap());
+    let push = |push: &dyn Fn(&mut vkfuse::Handler<'_>)| {
+        let event = rig.queue.submit(|h| {
+            push(h);
+            h.arg(0, a.read()).arg(1, b.write()).dispatch(&scale, [1, 1, 1]);
+        });
+        event.map(drop).unwrap_err().to_string()
+    };
+    let error = push(&|h| {
+        h.push(&N).push(&2f64);
+    });
+    let wanted = "16 bytes of push constants were given (an integer of 32 bits at byte 0, f64 at byte 8), and the kernel takes 8";
+    assert!(error.contains(wanted), "{error}");
+    let error = push(&|h| {
+        h.push(&256usize);
+    });
+    assert!(error.contains("byte 0 of the push constants is an integer of 32 bits"), "{error}");
+    assert!(error.contains("an integer of 64 bits was pushed"), "{error}");
+}

@@ -424,6 +424,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
             std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
         );
         assert!(text.contains(why), "{text}");
+        let name = if why.contains("buffer") { "takes no `buffer " } else { "takes no `image " };
+        assert!(text.contains(name), "{text}");
     }
     let error = rig.queue.submit(|h| {
         h.arg(0, floats.read()).arg(1, buffer.write()).push(&N).dispatch(&line, [1, 1, 1]);
@@ -436,6 +438,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     assert!(error.is_err());
     assert!(rig.queue.copy(floats.read(), buffer.write()).is_err());
     assert!(rig.context.image(ImageViewType::Dim2d, Format::D32_SFLOAT, [4, 4, 1], 1).is_err());
+    let wide = rig.context.image(ImageViewType::Dim2d, Format::R32_SFLOAT, [1 << 24, 4, 1], 1).unwrap_err();
+    assert!(wide.to_string().contains("extent"), "{wide}");
     rig.assert_no_validation_messages();
 }
 
@@ -542,4 +546,36 @@ fn images_under_the_vulkan_memory_model_fuse() {
     let report = event.report().unwrap();
     let groups: Vec<_> = report.plan.groups.iter().map(|group| group.members.as_range().unwrap()).collect();
     assert!(matches!(&groups[..], [all] if *all == (0..5)), "{:#?}", report.plan);
+}
+
+/// Texels that an image does not have have undefined values: where a kernel certainly reads one, that is noted.
+#[test]
+fn reads_beside_an_image_are_noted() {
+    let rig = rig!();
+    let image = rig.context.image(ImageViewType::Dim2d, Format::R32_SFLOAT, [8, 8, 1], 1).unwrap();
+    let buffer = rig.context.buffer::<f32>(128).unwrap();
+    let (from, to) = (rig.kernel("images/copy.out"), rig.kernel("images/copy.in"));
+    let event = rig.queue.fuse(|queue| {
+        for (kernel, count, width) in [(&from, 64, 8), (&from, 65, 8), (&from, 64, 16), (&to, 65, 8)] {
+            let image = if std::ptr::eq(kernel, &from) { image.read() } else { image.write() };
+            let buffer = if std::ptr::eq(kernel, &from) { buffer.write() } else { buffer.read() };
+            queue.submit(|h| {
+                h.arg(0, buffer).arg(1, image).push(&[count, width]).dispatch(kernel, [2, 1, 1]);
+            })?;
+        }
+        Ok(())
+    });
+    let event = event.unwrap();
+    event.wait().unwrap();
+    let report = event.report().expect("of a list");
+    let notes: Vec<&[String]> = report.kernels.iter().map(|one| &*one.notes).collect();
+    let said = |invocation: u32, coordinate: &str| {
+        format!(
+            "kernel {} reads texels that the image at binding 1 does not have, with undefined values: invocation [{invocation}, 0, 0] has \
+             {coordinate}, and the image 8",
+            from.name()
+        )
+    };
+    assert_eq!(notes, [&[][..], &[said(64, "y = 8")], &[said(63, "x = 15")], &[]]);
+    rig.assert_no_validation_messages();
 }

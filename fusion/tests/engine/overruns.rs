@@ -123,3 +123,30 @@ fn a_range_too_short_for_the_rounds_of_loops_is_an_error() {
     rig.queue.wait().unwrap();
     rig.assert_no_validation_messages();
 }
+
+/// Work-group ids from a base on: the rows are those behind it.
+#[test]
+fn a_base_counts() {
+    let rig = rig!();
+    let kernel = rig.kernel("patterns/row");
+    let [x, y] = ["x", "y"].map(|name| rig.context.buffer::<f32>(1024).unwrap().named(name));
+    let submit = |base: u32, groups: u32| {
+        rig.queue.submit(|h| {
+            h.arg(0, x.read()).arg(1, y.write()).push(&256u32);
+            h.dispatch_base(&kernel, [base, 0, 0], [groups, 1, 1]);
+        })
+    };
+    let size = kernel.specialized(&[]).unwrap().interface.local_size[0];
+    submit(2, 2).unwrap();
+    submit(3, 1).unwrap();
+    for (base, groups) in [(2, 3), (3, 2), (4, 1), (60_000, 1)] {
+        let Err(error) = submit(base, groups) else { panic!("{groups} rows from {base}") };
+        let Error::Submit { problem: SubmitError::Overrun { access, .. }, .. } = &error else {
+            panic!("{groups} rows from {base}: {error}")
+        };
+        let group = access.invocation[0] / size;
+        assert!((base.max(4)..base + groups).contains(&group), "{groups} rows from {base}: {error}");
+    }
+    rig.queue.wait().unwrap();
+    rig.assert_no_validation_messages();
+}

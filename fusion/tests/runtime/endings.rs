@@ -6,10 +6,12 @@ use std::{
 };
 
 use vkfuse::{
-    CancelCause, Error, Event, FusionError, FusionProperties, FusionWrapper, Outcome, QueueOptions,
+    CancelCause, Error, Event, FusionError, FusionProperties, FusionWrapper, Outcome, Policy, QueueOptions,
 };
 
-use crate::{N, add, iota, multiples, poison, scale, support::Rig};
+use tracing::subscriber::with_default;
+
+use crate::{N, add, iota, multiples, poison, records::Records, scale, support::Rig};
 
 /// Lists `tmp = a + a; out = tmp * 3`, ends fusion mode with `end`, and checks result and outcome.
 fn ending(end: impl FnOnce(&Rig, &FusionWrapper, &[Event]), expected: Outcome) {
@@ -43,6 +45,60 @@ fn by_completion() {
         |_, wrapper, _| drop(wrapper.complete_fusion(&FusionProperties::default()).unwrap()),
         Outcome::Fused,
     );
+}
+
+/// What does nothing is said in the log: completing what is complete, and leaving out barriers of what is proven.
+#[test]
+fn what_does_nothing_is_said() {
+    let rig = rig!();
+    let (a, tmp) = (iota(&rig), poison(&rig));
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    let list = |properties: &FusionProperties, times: usize| {
+        wrapper.start_fusion().unwrap();
+        add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+        for _ in 0..times {
+            wrapper.complete_fusion(properties).unwrap();
+        }
+    };
+    let records = Records::with("completed again");
+    with_default(records.clone(), || list(&FusionProperties::new(), 1));
+    assert!(records.take().is_empty());
+    with_default(records.clone(), || list(&FusionProperties::new(), 2));
+    assert_eq!(records.take().len(), 1);
+    let records = Records::with("`no_barriers` has no effect");
+    with_default(records.clone(), || list(&FusionProperties::new().no_barriers().policy(Policy::Trust), 1));
+    assert!(records.take().is_empty());
+    // Once is enough.
+    with_default(records.clone(), || {
+        list(&FusionProperties::new().no_barriers(), 1);
+        list(&FusionProperties::new().no_barriers().no_rewrites(), 1);
+    });
+    assert_eq!(records.take().len(), 1);
+    rig.assert_no_validation_messages();
+}
+
+/// What is declared constant and written by the list is read first, for which the list has to run.
+#[test]
+fn by_a_constant_that_the_list_writes() {
+    let rig = rig!();
+    let (a, out) = (iota(&rig), poison(&rig));
+    let tmp = rig.context.scratch::<i32>(N).unwrap();
+    let (kernel, n) = (rig.kernel("pair/scale"), N as u32);
+    let submit = |from: &vkfuse::Buffer<i32>| {
+        rig.queue.submit(|h| {
+            h.arg(0, from.constant()).arg(1, out.write()).push(&n).push(&3i32);
+            h.dispatch_items(&kernel, [n, 1, 1]);
+        })
+    };
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    let written = add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+    submit(&a).unwrap();
+    assert!(wrapper.is_in_fusion_mode());
+    submit(&tmp).unwrap();
+    assert_eq!(written.outcome(), cancelled(CancelCause::Constant));
+    assert_eq!(out.download().unwrap(), multiples(6));
+    rig.assert_no_validation_messages();
 }
 
 #[test]

@@ -13,6 +13,11 @@ use crate::{
 };
 
 /// What has a staged form: a value, or a capture.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no place on a device",
+    label = "neither a value nor a capture",
+    note = "a struct with accessors has `#[derive(Captures)]`, one of values `#[derive(Clone, Copy, Value)]`; there are no `Vec`, `Box` and strings"
+)]
 pub trait Stage: Sized + 'static {
     /// Whether the staged form is a value or a place among the captures.
     #[doc(hidden)]

@@ -165,6 +165,11 @@ impl<const D: usize> GroupItem<D> {
 }
 
 /// What a kernel can be run over.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a kernel is run over",
+    label = "not an item",
+    note = "`run` takes an `Item<1>`, `Item<2>` or `Item<3>`, a `GroupItem` or a `Task`; `item.index()` is its number"
+)]
 pub trait ItemKind: Stage<Kind = Composite> + Sized {
     /// Dimensions; zero for a single task.
     const DIMENSIONS: usize;

@@ -158,6 +158,19 @@ impl Declared {
     }
 }
 
+impl Declared {
+    /// Bytes from one element to the next where the block is an array of scalars with padding between them, as `std140` has it, for a
+    /// buffer that has such scalars without.
+    #[must_use]
+    pub fn padded(&self, element: ElementType) -> Option<u32> {
+        let ElementType::Scalars { count: 1, .. } = element else { return None };
+        let is_scalar = |view: &View| view.text.get(1..).is_some_and(|bits| bits.parse::<u32>().is_ok());
+        let strides = self.views.iter().filter(|view| is_scalar(view) && view.takes(element));
+        let mut strides = strides.filter_map(|view| view.stride);
+        strides.find(|stride| u64::from(*stride) > element.bytes())
+    }
+}
+
 impl fmt::Display for Declared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts: BTreeSet<&str> = self.views.iter().map(|view| &*view.text).collect();

@@ -50,6 +50,14 @@ pub enum KernelError {
         /// The first word, read as little-endian.
         found: u32,
     },
+    /// Text of another language where WGSL was expected.
+    #[error("module `{module}` is to be WGSL: {looks_like}")]
+    NotWgsl {
+        /// Name the module was loaded under.
+        module: String,
+        /// What kind of text it looks like, and what to do with it.
+        looks_like: TextKind,
+    },
     /// Text where a module was expected.
     #[error("module `{module}` is text and not SPIR-V: {looks_like}")]
     Text {
@@ -144,7 +152,10 @@ pub enum KernelError {
         available: Vec<String>,
     },
     /// Several compute entry points, and none was chosen.
-    #[error("module `{module}` has several compute entry points, choose one of {}", Names(.available))]
+    #[error(
+        "module `{module}` has several compute entry points, choose one of {}: name it as `entry`",
+        Names(.available)
+    )]
     AmbiguousEntry {
         /// Name the module was loaded under.
         module: String,

@@ -77,6 +77,12 @@ fn text(bytes: &[u8]) -> Option<TextKind> {
     })
 }
 
+/// The language of a text that is no WGSL, if it is plain.
+#[cfg(feature = "wgsl")]
+pub(super) fn text_of_another_language(wgsl: &str) -> Option<TextKind> {
+    text(wgsl.as_bytes()).filter(|kind| !matches!(kind, TextKind::Wgsl | TextKind::Other))
+}
+
 /// Checks words; a module of the other byte order is swapped first.
 pub(crate) fn from_words(module: &str, mut words: Vec<u32>) -> Result<Vec<u32>, KernelError> {
     check_length(module, words.len().saturating_mul(4))?;

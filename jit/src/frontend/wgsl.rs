@@ -6,6 +6,7 @@ mod overrides;
 mod translate;
 
 use super::error::KernelError;
+use super::guard::text_of_another_language;
 pub(crate) use overrides::Overrides;
 use translate::{parse, write};
 
@@ -19,7 +20,10 @@ pub(crate) struct Compiled {
 
 /// Compiles every entry point of a WGSL module. The words are checked like any other input afterwards.
 pub(crate) fn compile(module: &str, text: &str) -> Result<Compiled, KernelError> {
-    let parsed = parse(module, text)?;
+    let parsed = parse(module, text).map_err(|error| match text_of_another_language(text) {
+        Some(looks_like) => KernelError::NotWgsl { module: module.to_owned(), looks_like },
+        None => error,
+    })?;
     if parsed.module.overrides.is_empty() {
         let words = write(module, &parsed.module, &parsed.info)?;
         return Ok(Compiled { words, overrides: None });

@@ -31,6 +31,21 @@ pub struct Overrun {
     pub bytes: (i64, i64),
 }
 
+/// A read of a texel that the image does not have, whose value is undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TexelOverrun {
+    /// The argument, by its place in [`Submission::args`].
+    pub arg: usize,
+    /// The global id of an invocation that does it.
+    pub invocation: [u32; 3],
+    /// Which of the coordinates it is.
+    pub dimension: usize,
+    /// The coordinate.
+    pub coordinate: i64,
+    /// How many texels the image has there.
+    pub extent: u32,
+}
+
 /// Trip counts from here on are those of values that may be anything.
 const MOST_KNOWN: u128 = 1 << 31;
 
@@ -47,17 +62,73 @@ pub fn overrun(one: &Submission) -> Option<Overrun> {
     evaluated(one, |atoms, analysis, evaluator| find(one, atoms, analysis, evaluator))
 }
 
+/// A read beside an image that certainly happens, if one is found, in a kernel that writes no image: others often do without a guard, since
+/// what they write beside their image is dropped.
+#[must_use]
+pub fn texel_overrun(one: &Submission) -> Option<TexelOverrun> {
+    let has_image = one.args.iter().any(|arg| arg.image.is_some());
+    if !has_image {
+        return None;
+    }
+    evaluated(one, |atoms, analysis, evaluator| {
+        let mut texels = analysis.accesses.iter().filter(|access| access.texel.is_some());
+        if texels.clone().any(|access| access.kind.writes()) {
+            return None;
+        }
+        texels.find_map(|access| beside(one, access, atoms, evaluator))
+    })
+}
+
+fn beside(
+    one: &Submission,
+    access: &Access,
+    atoms: &mut Atoms,
+    evaluator: &mut Evaluator<'_>,
+) -> Option<TexelOverrun> {
+    let arg = access.binding;
+    let extents = one.args.get(arg)?.image?.extent;
+    let size = one.kernel.interface.local_size;
+    let counts = std::array::from_fn(|d| one.groups[d].checked_mul(size[d]));
+    let mut form = evaluator.access(atoms, access, 0);
+    if !access.exact_guards || form.unknown || form.never || !form.certain || !form.begun.is_empty() {
+        return None;
+    }
+    let coordinates = evaluator.coordinates(atoms, access)?;
+    for (dimension, (coordinate, extent)) in coordinates.into_iter().zip(extents).enumerate() {
+        if extent == 0 {
+            continue;
+        }
+        (form.offset, form.accessor) = (coordinate, (0, extent.into()));
+        let search = Search { atoms, form: &form, counts, size };
+        if let Some((id, (coordinate, _))) = search.beyond((0, 1)) {
+            let invocation = behind_base(one, id);
+            return Some(TexelOverrun { arg, invocation, dimension, coordinate, extent });
+        }
+    }
+    None
+}
+
+/// The global id of an invocation that is the `id`th from the base on.
+fn behind_base(one: &Submission, id: [u32; 3]) -> [u32; 3] {
+    let size = one.kernel.interface.local_size;
+    std::array::from_fn(|d| one.base[d].saturating_mul(size[d]).saturating_add(id[d]))
+}
+
 /// Evaluates a submission by itself: its ids are those of its kernel.
 fn evaluated<R>(
     one: &Submission,
     ask: impl FnOnce(&mut Atoms, &KernelAnalysis, &mut Evaluator<'_>) -> Option<R>,
 ) -> Option<R> {
     // What two bindings have in common makes no difference to where each is accessed.
-    let normal = one.kernel.normal.as_ref().ok().filter(|_| one.runs() && one.base == [0; 3])?;
+    let normal = one.kernel.normal.as_ref().ok().filter(|_| one.runs())?;
     let analysis = &normal.analysis;
     let size = one.kernel.interface.local_size;
     let mut atoms = Atoms::default();
-    let group: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Group(d as u8), one.groups[d]));
+    let group: [Affine; 3] = std::array::from_fn(|d| {
+        let mut group = id(&mut atoms, Atom::Group(d as u8), one.groups[d]);
+        group.constant += i128::from(one.base[d]);
+        group
+    });
     let local: [Affine; 3] = std::array::from_fn(|d| id(&mut atoms, Atom::Local(d as u8), size[d]));
     let mut global: [Affine; 3] = Default::default();
     for d in 0..3 {
@@ -102,7 +173,8 @@ fn find(
             continue;
         }
         let search = Search { atoms, form: &form, counts, size };
-        if let Some((invocation, bytes)) = search.beyond(piece) {
+        if let Some((id, bytes)) = search.beyond(piece) {
+            let invocation = behind_base(one, id);
             return Some(Overrun { arg: access.binding, writes: access.kind.writes(), invocation, bytes });
         }
     }

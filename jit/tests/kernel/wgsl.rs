@@ -123,3 +123,26 @@ fn overrides_without_a_default_are_specialization_constants() {
     let error = Module::from_wgsl("wrong", wrong).unwrap_err();
     assert!(matches!(error, KernelError::Wgsl { .. }), "{error}");
 }
+
+/// Text of another language is named as that, and a text of its own that is wrong is not.
+#[test]
+fn names_the_language_of_other_text() {
+    for (text, language) in [
+        ("#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}", "GLSL"),
+        ("[numthreads(1, 1, 1)] void f() {}", "HLSL"),
+        ("; SPIR-V\nOpCapability Shader", "SPIR-V assembly"),
+    ] {
+        let error = Module::from_wgsl("other", text).unwrap_err();
+        assert!(matches!(error, KernelError::NotWgsl { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("it looks like {language}; ")), "{error}");
+    }
+    let own = Module::from_wgsl("own", "@compute @workgroup_size(1) fn main() { layout(1); }").unwrap_err();
+    assert!(matches!(own, KernelError::Wgsl { .. }), "{own}");
+}
+
+#[test]
+fn says_how_an_entry_point_is_chosen() {
+    let module = Module::from_wgsl("double", DOUBLE).unwrap();
+    let error = Kernel::new(&module, None).unwrap_err();
+    assert!(error.to_string().ends_with("choose one of `double`, `tiled`: name it as `entry`"), "{error}");
+}

@@ -6,9 +6,8 @@
 use super::check::CheckedSubmit;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
-use super::repeated;
 use vkfuse_jit::kernel::Binding;
-use vkfuse_jit::plan::has_work;
+use vkfuse_jit::plan::{has_work, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
@@ -148,7 +147,7 @@ impl<'a> List<'a> {
         let submits = self.pipeline.submits.iter().zip(self.submits);
         let submits = submits.filter(|(_, checked)| has_work(checked.groups));
         let note = |(submit, checked): (&super::Submit, &CheckedSubmit)| {
-            let dim = repeated::dimension(&checked.kernel, checked.groups)?;
+            let dim = repeated(&checked.kernel, checked.groups)?;
             let kernel = &self.pipeline.kernels[submit.kernel].name;
             let message = format!(
                 "work-groups that differ in {dim} alone write the same elements: kernel {kernel} does not ask for its place in {dim}"

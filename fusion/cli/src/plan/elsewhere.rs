@@ -49,8 +49,8 @@ fn read(path: &Path, device: Option<&str>) -> Result<(String, DeviceProfile), St
     }
     let wrong = |what: String| Stop::wrong(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let file: Value =
-        serde_json::from_str(&text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+    let file: Value = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("it is not JSON, as `vkfuse devices --json` prints it: {error}")))?;
     let about = match file.get("devices").and_then(Value::as_array) {
         None => &file,
         Some(all) => {

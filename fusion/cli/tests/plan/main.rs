@@ -152,4 +152,8 @@ fn a_file_that_says_nothing_of_a_device_is_an_error() {
     let output = vkfuse(&["plan", SOFTMAX, "--limits", file.to_str().expect("a name")]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("says nothing of a device's limits"));
+    let output = vkfuse(&["plan", SOFTMAX, "--limits", SOFTMAX]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("it is not JSON, as `vkfuse devices --json` prints it"), "{said}");
 }

@@ -25,6 +25,8 @@ class _Bound(Protocol):
     def offset(self) -> int: ...
     @property
     def bytes(self) -> int: ...
+    @property
+    def access(self) -> str: ...
 
 
 _Bindings = dict[tuple[int, int], tuple[str | None, bool]]
@@ -111,6 +113,9 @@ class Kernel:
                 text = f"kernel `{self.name}` does not use binding {place[1]} of set {place[0]}"
                 warnings.warn(text, stacklevel=3)
         for place, one in given.items():
+            if place in used and not used[place][1] and one.access == "write":
+                text = f"kernel `{self.name}` only reads {_place(place, used[place][0])}, and was given it by `write`: `read` says so"
+                warnings.warn(text, stacklevel=3)
             for other_place, other in given.items():
                 if one.buffer is other.buffer and used.get(place, (None, False))[1] and _overlap_in_part(one, other):
                     text = (
@@ -149,7 +154,11 @@ class Kernel:
         packed = bytearray()
         for (offset, _, _), dtype, value in zip(layout, types, values, strict=True):
             packed.extend(bytes(offset - len(packed)))
-            packed.extend(_scalar(value, dtype).tobytes())
+            try:
+                packed.extend(_scalar(value, dtype).tobytes())
+            except (TypeError, OverflowError) as wrong:
+                where = f"byte {offset} of the push constants of kernel `{self.name}` is {dtype}"
+                raise type(wrong)(f"{where}: {wrong}") from None
         return bytes(packed)
 
 

@@ -343,7 +343,7 @@ def _binding(place: object) -> tuple[int, int]:
 def _argument(place: int | tuple[int, int], given: Buffer | View) -> _Argument:
     view = given.view() if isinstance(given, Buffer) else given
     if not isinstance(view, View):
-        raise TypeError(f"an argument is a buffer or a part of one, and not {type(given).__name__}")
+        raise TypeError(f"an argument is a buffer or a part of one, and not {type(given).__name__}; `Context.buffer` makes one of an array")
     set_, binding = _binding(place)
     width = view.buffer.dtype.itemsize
     return _Argument(

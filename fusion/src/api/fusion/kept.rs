@@ -8,12 +8,12 @@ use std::{
     },
 };
 
-use bytemuck::{NoUninit, Pod};
+use bytemuck::Pod;
 use smallvec::SmallVec;
 
 use super::FusionWrapper;
 use crate::{
-    api::{buffer::Buffer, queue::Queue},
+    api::{buffer::Buffer, handler::PushValue, queue::Queue},
     code::build::builder,
     error::{Error, FusionError},
     options::fusion::FusionProperties,
@@ -365,7 +365,7 @@ impl<'a> Rebind<'a> {
 
     /// Gives a submission (by its place in the list, from 0) other push constants: one value that is the whole block.
     #[must_use]
-    pub fn push<P: NoUninit>(mut self, submission: usize, block: &P) -> Rebind<'a> {
+    pub fn push<P: PushValue>(mut self, submission: usize, block: &P) -> Rebind<'a> {
         let bytes = SmallVec::from_slice(bytemuck::bytes_of(block));
         self.changes.pushes.push((submission, bytes, PushedTypes::of::<P>()));
         self

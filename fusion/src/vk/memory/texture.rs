@@ -314,6 +314,15 @@ fn format_of(number: u32) -> Option<Format> {
     FORMATS.get((number as usize).checked_sub(1)?).copied()
 }
 
+/// What vulkano says, which is in the cause where its checks find it.
+fn in_full(problem: &dyn std::error::Error) -> String {
+    let mut deepest = problem;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}
+
 impl Gpu {
     /// A new image of unspecified contents and layout, usable for whatever its format allows.
     pub(crate) fn make_image(&self, shape: &ImageShape) -> Result<Arc<Texture>, DeviceError> {
@@ -326,7 +335,7 @@ impl Gpu {
             return Err(error(problem));
         }
         let properties = self.device().physical_device().format_properties(format);
-        let can = properties.map_err(|problem| error(problem.to_string()))?.optimal_tiling_features;
+        let can = properties.map_err(|problem| error(in_full(&problem)))?.optimal_tiling_features;
         let copies = FormatFeatures::TRANSFER_SRC | FormatFeatures::TRANSFER_DST;
         if !can.contains(copies) {
             return Err(error(format!("the device has no images of {format:?}")));
@@ -359,10 +368,10 @@ impl Gpu {
             ..ImageCreateInfo::default()
         };
         let image = Image::new(self.0.allocator.clone(), info, AllocationCreateInfo::default())
-            .map_err(|problem| error(problem.to_string()))?;
+            .map_err(|problem| error(in_full(&problem)))?;
         self.0.counters.allocation();
         let info = ImageViewCreateInfo { view_type: kind, ..ImageViewCreateInfo::from_image(&image) };
-        let view = ImageView::new(image, info).map_err(|problem| error(problem.to_string()))?;
+        let view = ImageView::new(image, info).map_err(|problem| error(in_full(&problem)))?;
         Ok(Arc::new(Texture { gpu: self.0.id, view: Some(view), unmade: None, sampler: None, texels: None }))
     }
 
@@ -393,7 +402,7 @@ impl Gpu {
     /// A new sampler.
     pub(crate) fn make_sampler(&self, info: SamplerCreateInfo) -> Result<Arc<Texture>, DeviceError> {
         let sampler = Sampler::new(self.device().clone(), info);
-        let sampler = sampler.map_err(|problem| DeviceError::Image { reason: problem.to_string() })?;
+        let sampler = sampler.map_err(|problem| DeviceError::Image { reason: in_full(&problem) })?;
         Ok(Arc::new(Texture {
             gpu: self.0.id,
             view: None,

@@ -1,13 +1,18 @@
 //! Work-groups that do again what others did: a kernel that takes its place from `.x` alone, on a grid with more in y or z.
 
-use std::collections::HashSet;
-use vkfuse_jit::analysis::expr::{Exprs, IdKind, Node, NodeId};
-use vkfuse_jit::kernel::Specialized;
+use ahash::AHashSet;
+
+use crate::analysis::expr::{Exprs, IdKind, Node, NodeId};
+use crate::kernel::Specialized;
 
 /// A dimension in which there are several work-groups, and on which neither depends where the kernel writes, nor whether it does.
 ///
 /// Nothing is said of kernels with atomics, which may count, nor where an index is not followed.
-pub(super) fn dimension(kernel: &Specialized, groups: [u32; 3]) -> Option<&'static str> {
+#[must_use]
+pub fn repeated(kernel: &Specialized, groups: [u32; 3]) -> Option<&'static str> {
+    if groups[1] <= 1 && groups[2] <= 1 {
+        return None;
+    }
     let normal = kernel.normal.as_ref().ok().filter(|_| !kernel.interface.has_atomics)?;
     let exprs = &normal.analysis.exprs;
     let mut writes = normal.analysis.accesses.iter().filter(|access| access.kind.writes()).peekable();
@@ -27,7 +32,7 @@ pub(super) fn dimension(kernel: &Specialized, groups: [u32; 3]) -> Option<&'stat
 /// The dimensions of ids of work-groups that some expressions depend on; nothing where that is not known.
 fn dimensions(exprs: &Exprs, roots: impl Iterator<Item = NodeId>) -> Option<[bool; 3]> {
     let mut dims = [false; 3];
-    let mut seen = HashSet::new();
+    let mut seen = AHashSet::new();
     let mut next: Vec<NodeId> = roots.collect();
     while let Some(id) = next.pop() {
         if !seen.insert(id) {
