@@ -4,7 +4,8 @@
 Fetches ncnn (PyPI) and llama.cpp's Vulkan back end (npm) into WORK with the registries' clients, runs each on a tiny net with random
 weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
 counts, the lists that are run leave the bytes that the program left, and the fusing layer has done what is expected. Nets and their
-sources are those of benches/streams.
+sources are those of benches/streams. Then Debian's programs that are not for compute, vulkaninfo and vkcube: they do what they do without
+layers, and the validation layer finds nothing, above and below.
 """
 
 import json
@@ -20,6 +21,7 @@ PYTHON = ["ncnn==1.0.20261020", "numpy==2.4.6", "gguf==0.19.0"]
 # Without the binaries for other machines, which are hundreds of megabytes.
 NODE = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64-vulkan@3.22.1"]
 SECONDS = 300
+FRAMES = 60
 
 
 def call(command, log, **options):
@@ -107,6 +109,47 @@ def fuses(name, command, vkfuse, work, variables, replaced, dispatches):
         print(f"{name} {' '.join(how)}: prints the same; {said.group()}", flush=True)
 
 
+def others(vkfuse, work):
+    """Programs that are not for compute."""
+    folder, logs = work / "layers", work / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries = (vkfuse.parent / part / "libvkfuse_layer.so" for part in ("deps", "."))
+    library = next(path for path in libraries if path.exists())
+    for manifest in pathlib.Path(__file__).parent.glob("VkLayer_vkfuse_*.json"):
+        text = manifest.read_text().replace("./libvkfuse_layer.so", str(library))
+        (folder / manifest.name).write_text(text)
+    # All are known to the loader in each run; what is active differs.
+    known = environment(VK_ADD_LAYER_PATH=str(folder), VKFUSE_LAYER="report", VKFUSE_CAPTURE=str(work / "captures/vkcube"))
+    alone = call(["vulkaninfo"], logs / "vulkaninfo.alone.log", env=known)
+    cube = ["xvfb-run", "-a", "vkcube", "--c", FRAMES]
+    drawn = call(cube, logs / "vkcube.alone.log", env=known)
+    validation = "VK_LAYER_KHRONOS_validation"
+    for which in ("capture", "fuse"):
+        layer = f"VK_LAYER_VKFUSE_{which}"
+        said = call(["vulkaninfo"], logs / f"vulkaninfo.{which}.log", env={**known, "VK_INSTANCE_LAYERS": layer})
+        if said != alone:
+            sys.exit(f"vulkaninfo says something else under {layer}\n{said}")
+        for order, layers in (("alone", [layer]), ("below", [validation, layer]), ("above", [layer, validation])):
+            shutil.rmtree(work / "captures/vkcube", ignore_errors=True)
+            log = logs / f"vkcube.{which}.{order}.log"
+            said = call(cube, log, env={**known, "VK_INSTANCE_LAYERS": ":".join(layers)})
+            # Messages of the validation layer go to the standard output.
+            if said != drawn:
+                sys.exit(f"vkcube under {layers} says\n{said}\nand alone\n{drawn}")
+            if which == "fuse":
+                report = log.read_text()
+                # One command buffer for each frame, and one before.
+                if f"vkfuse: 0 of {FRAMES + 1} command buffers replaced" not in report:
+                    sys.exit(f"vkcube under {layers}: {report}")
+            else:
+                written = [vkfuse, "capture", "to-lists", work / "captures/vkcube", "--json"]
+                found = json.loads(call(written, logs / "vkcube.lists.log"))
+                # The one before holds a barrier.
+                if found["submissions"] != FRAMES or found["dispatches"]:
+                    sys.exit(f"vkcube under {layers}: {found['submissions']} submissions, {found['dispatches']} dispatches")
+    print(f"vulkaninfo and vkcube: the same under both layers, {FRAMES} frames, nothing found by validation", flush=True)
+
+
 def compare(one, vkfuse, log):
     """Runs a list, and returns how many buffers are as the program left them; all others are an error, but those that stay inside."""
     compared = 0
@@ -123,6 +166,7 @@ def compare(one, vkfuse, log):
 
 def main():
     vkfuse, work = (pathlib.Path(given).resolve() for given in sys.argv[1:3])
+    others(vkfuse, work)
     python, node, model = fetch(work)
     ncnn = [python, NETS / "ncnn_net.py", work / "models"]
     counts = dict(submissions=2, dispatches=54, lists=1, skipped=0)
