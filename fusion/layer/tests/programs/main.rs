@@ -22,8 +22,9 @@ mod world;
 
 /// What a child process does: the first seed, how many, how many at a time, and whether its device is robust.
 const PLAYS: &str = "VKFUSE_TEST_PROGRAMS";
-/// Seeds of a child process.
-const EACH: u64 = 24;
+/// Seeds of a child process, and how often it plays each.
+const EACH: u64 = 16;
+const ROUNDS: u64 = 2;
 
 const VALIDATION: &str = "VK_LAYER_KHRONOS_validation";
 
@@ -66,7 +67,7 @@ fn main() {
         let (len, robust) = (EACH.min(first + count - from), batch % 2);
         let plays = format!("{from} {len} 2 {robust}");
         let (expected, _) = lines(folder.path(), &alone, &plays);
-        assert_eq!(expected.len() as u64, len, "a line of each program");
+        assert_eq!(expected.len() as u64, ROUNDS * len, "a line of each program");
         for (way, total) in ways.iter().zip(&mut totals) {
             let (found, counts) = lines(folder.path(), way, &plays);
             total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
@@ -96,19 +97,18 @@ fn main() {
     }
 }
 
-/// Plays programs, some at a time, and prints what each left, in order.
+/// Plays programs, some at a time, and all of them again, when their lists are known; prints what each left, in order.
 fn play(seeds: std::ops::Range<u64>, threads: u64, is_robust: bool) {
     let world = world::World::new(is_robust);
     let mut left = Vec::new();
-    for first in seeds.clone().step_by(threads as usize) {
+    for first in (0..ROUNDS).flat_map(|_| seeds.clone().step_by(threads as usize)) {
         let together = first..seeds.end.min(first + threads);
         std::thread::scope(|scope| {
-            let all: Vec<_> = together
-                .map(|seed| {
-                    let world = &world;
-                    scope.spawn(move || program::run(world, seed))
-                })
-                .collect();
+            let start = |seed| {
+                let world = &world;
+                scope.spawn(move || program::run(world, seed))
+            };
+            let all: Vec<_> = together.map(start).collect();
             left.extend(all.into_iter().map(|one| one.join().expect("a program")));
         });
     }

@@ -121,7 +121,8 @@ impl Memory {
         let info = vk::BufferCreateInfo::default().size(size).usage(usage);
         let handle = unsafe { world.device.create_buffer(&info, None).expect("a buffer") };
         let needs = unsafe { world.device.get_buffer_memory_requirements(handle) };
-        assert!(STEP % needs.alignment == 0 && at + needs.size <= self.size && at % STEP == 0);
+        assert!(STEP.is_multiple_of(needs.alignment) && at.is_multiple_of(STEP));
+        assert!(at + needs.size <= self.size);
         unsafe { world.device.bind_buffer_memory(handle, self.handle, at).expect("it is bound") };
         Buffer { handle, memory, at, size }
     }
