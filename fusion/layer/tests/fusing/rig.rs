@@ -299,7 +299,7 @@ impl Rig {
         self.submit(&[vk::SubmitInfo::default().command_buffers(commands)], commands.len() as u64);
     }
 
-    /// Submits batches with so many command buffers, and waits.
+    /// Submits batches, which hold `count` command buffers, and waits.
     pub(crate) fn submit(&self, batches: &[vk::SubmitInfo<'_>], count: u64) {
         let info = vk::FenceCreateInfo::default();
         let fence = unsafe { self.device.create_fence(&info, None).expect("a fence") };

@@ -22,7 +22,7 @@ impl Rng {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// Whether it is one of so many times.
+    /// Whether it is true one time out of these.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
