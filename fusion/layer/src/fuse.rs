@@ -325,6 +325,9 @@ fn stand(
     if planned.iter().all(|(_, plan)| plan.clusters.is_empty()) {
         return Ok(None);
     }
+    if recording.stands.len() >= MOST_STANDS {
+        return Err("too many have stood for it since it was recorded".to_owned());
+    }
     let trial = match SETTINGS.waits {
         true => None,
         false => Some(fuser.trials.of(&key).ok_or("there are too many to time")?),
@@ -363,6 +366,9 @@ fn stand(
         Ok(done)
     })
 }
+
+/// Command buffers that stand for one that may be pending more than once: none of them is given back before it is recorded anew.
+const MOST_STANDS: usize = 64;
 
 /// Another one stands for a command buffer.
 fn hold(device: &Device, recording: &mut Recording, stand: Stand) {

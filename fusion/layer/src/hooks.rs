@@ -182,6 +182,8 @@ intercepted! {
     cmd_wait_events: PFN_vkCmdWaitEvents, c"vkCmdWaitEvents";
     cmd_wait_events2: PFN_vkCmdWaitEvents2, c"vkCmdWaitEvents2" | c"vkCmdWaitEvents2KHR";
     cmd_bind_descriptor_buffers: PFN_vkCmdBindDescriptorBuffersEXT, c"vkCmdBindDescriptorBuffersEXT";
+    cmd_bind_descriptor_buffer_embedded_samplers: PFN_vkCmdBindDescriptorBufferEmbeddedSamplersEXT,
+        c"vkCmdBindDescriptorBufferEmbeddedSamplersEXT";
     cmd_bind_shaders: PFN_vkCmdBindShadersEXT, c"vkCmdBindShadersEXT";
     cmd_build_acceleration_structures: PFN_vkCmdBuildAccelerationStructuresKHR,
         c"vkCmdBuildAccelerationStructuresKHR";

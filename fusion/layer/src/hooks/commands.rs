@@ -9,6 +9,7 @@ use crate::chain::{self, device_of};
 use crate::descriptors::{self, bytes, slice};
 use crate::gate;
 use crate::recording::{Barriers, CommandBuffer, Op, Part, Recording};
+use crate::role;
 use crate::sink::{lock, noted};
 use ash::vk;
 use std::ffi::c_void;
@@ -128,6 +129,15 @@ const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
 fn is_compute(stages: vk::ShaderStageFlags) -> bool {
     stages.contains(vk::ShaderStageFlags::COMPUTE)
+}
+
+/// A layout that is not an object, but chained to a call: such a call is not made again.
+fn has_no_layout(buffer: &CommandBuffer, call: &'static str, layout: vk::PipelineLayout) -> bool {
+    let has_none = role::fuses() && layout == vk::PipelineLayout::null();
+    if has_none {
+        buffer.record(Op::Unlisted(call));
+    }
+    has_none
 }
 
 /// Changes what was pushed as a set, which has this layout.
@@ -252,7 +262,7 @@ command! {
     };
     "vkCmdBindDescriptorSets2" cmd_bind_descriptor_sets2(info: *const vk::BindDescriptorSetsInfoKHR<'_>) |known| {
         let info = &*info;
-        if is_compute(info.stage_flags) {
+        if is_compute(info.stage_flags) && !has_no_layout(known, "vkCmdBindDescriptorSets2", info.layout) {
             let sets = slice(info.p_descriptor_sets, info.descriptor_set_count).into();
             let dynamic = slice(info.p_dynamic_offsets, info.dynamic_offset_count).into();
             known.record(Op::Sets { layout: info.layout, first: info.first_set, sets, dynamic });
@@ -267,7 +277,7 @@ command! {
     };
     "vkCmdPushConstants2" cmd_push_constants2(info: *const vk::PushConstantsInfoKHR<'_>) |known| {
         let info = &*info;
-        if is_compute(info.stage_flags) {
+        if is_compute(info.stage_flags) && !has_no_layout(known, "vkCmdPushConstants2", info.layout) {
             let (stages, bytes) = (info.stage_flags, slice(info.p_values.cast(), info.size).into());
             known.record(Op::Push { layout: info.layout, stages, offset: info.offset, bytes });
         }
@@ -286,7 +296,7 @@ command! {
     };
     "vkCmdPushDescriptorSet2" cmd_push_descriptor_set2(info: *const vk::PushDescriptorSetInfoKHR<'_>) |known| {
         let info = &*info;
-        if is_compute(info.stage_flags) {
+        if is_compute(info.stage_flags) && !has_no_layout(known, "vkCmdPushDescriptorSet2", info.layout) {
             push_set(known, layout_of(known, info.layout, info.set), |contents, layout| {
                 for write in slice(info.p_descriptor_writes, info.descriptor_write_count) {
                     descriptors::write("vkCmdPushDescriptorSet2", contents, layout, write);
@@ -302,7 +312,9 @@ command! {
     ) |known| {
         let info = &*info;
         let (template, call) = (info.descriptor_update_template, "vkCmdPushDescriptorSetWithTemplate2");
-        push_template(known, call, template, info.layout, info.set, info.p_data);
+        if !has_no_layout(known, call, info.layout) {
+            push_template(known, call, template, info.layout, info.set, info.p_data);
+        }
     };
     "vkCmdDispatch" cmd_dispatch(x: u32, y: u32, z: u32) |known| {
         known.record(Op::Dispatch { base: [0; 3], groups: [x, y, z] });

@@ -124,6 +124,9 @@ others! {
     WRITES "vkCmdBindDescriptorBuffersEXT" cmd_bind_descriptor_buffers(
         count: u32, infos: *const vk::DescriptorBufferBindingInfoEXT<'_>
     );
+    WRITES "vkCmdBindDescriptorBufferEmbeddedSamplersEXT" cmd_bind_descriptor_buffer_embedded_samplers(
+        point: vk::PipelineBindPoint, layout: vk::PipelineLayout, set: u32
+    );
     WRITES "vkCmdBindShadersEXT" cmd_bind_shaders(
         count: u32, stages: *const vk::ShaderStageFlags, shaders: *const vk::ShaderEXT
     );

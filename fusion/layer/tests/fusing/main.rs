@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 mod away;
+mod foreign;
 mod rig;
 mod scenes;
 

@@ -296,12 +296,16 @@ impl Rig {
 
     /// Submits, and waits.
     pub(crate) fn run(&self, commands: &[vk::CommandBuffer]) {
+        self.submit(&[vk::SubmitInfo::default().command_buffers(commands)], commands.len() as u64);
+    }
+
+    /// Submits batches, which hold `count` command buffers, and waits.
+    pub(crate) fn submit(&self, batches: &[vk::SubmitInfo<'_>], count: u64) {
         let info = vk::FenceCreateInfo::default();
         let fence = unsafe { self.device.create_fence(&info, None).expect("a fence") };
-        let submits = [vk::SubmitInfo::default().command_buffers(commands)];
-        self.submitted.fetch_add(commands.len() as u64, Ordering::Relaxed);
+        self.submitted.fetch_add(count, Ordering::Relaxed);
         let queue = self.queue.lock().expect("the queue");
-        unsafe { self.device.queue_submit(*queue, &submits, fence).expect("it is submitted") };
+        unsafe { self.device.queue_submit(*queue, batches, fence).expect("it is submitted") };
         drop(queue);
         unsafe { self.device.wait_for_fences(&[fence], true, u64::MAX).expect("it is done") };
         unsafe { self.device.destroy_fence(fence, None) };

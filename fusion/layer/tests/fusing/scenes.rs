@@ -1,6 +1,7 @@
 //! What the program does: each scene checks its own results, bit for bit, against the host's.
 
 use crate::away;
+use crate::foreign;
 use crate::rig::{APART, Held, Kernel, Rig, Way};
 use ash::vk;
 
@@ -46,7 +47,7 @@ impl Chain {
         STEPS.iter().map(|(_, places)| rig.set(pool, way, self.of(*places))).collect()
     }
 
-    fn record(&self, rig: &Rig, to: vk::CommandBuffer, sets: &[vk::DescriptorSet], way: Way) {
+    pub(crate) fn record(&self, rig: &Rig, to: vk::CommandBuffer, sets: &[vk::DescriptorSet], way: Way) {
         for ((kernel, places), number) in STEPS.iter().zip(0..) {
             match way {
                 Way::Pushed => rig.dispatch_pushed(to, *kernel, self.of(*places)),
@@ -87,7 +88,7 @@ impl Chain {
 /// A scene: its name, what it does, and whether something of it is fused.
 pub(crate) type Scene = (&'static str, fn(&Rig), bool);
 
-pub(crate) const SCENES: [Scene; 16] = [
+pub(crate) const SCENES: [Scene; 19] = [
     ("one command buffer, many times", reusable, true),
     ("a pool that is reset, and the same again", reset, true),
     ("descriptors that change", changed, true),
@@ -104,6 +105,9 @@ pub(crate) const SCENES: [Scene; 16] = [
     ("command buffers that are freed", freed, true),
     ("sets that change while the layer looks away", away::changes, true),
     ("commands that are recorded while the layer looks away", away::parts, false),
+    ("images between kernels", foreign::images, false),
+    ("a submission to a group of devices", foreign::groups, false),
+    ("one that may be pending twice, with sets of many buffers", foreign::many, true),
 ];
 
 fn reusable(rig: &Rig) {
