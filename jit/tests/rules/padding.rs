@@ -61,7 +61,7 @@ fn lab(promote: Promote) -> Lab {
 const GRID: [u32; 3] = [ROWS, 1, 1];
 const PUSH: [u32; 4] = [LENGTH, ROWS, 0, 0];
 
-/// Two kernels of which one reads what the other writes.
+/// Two kernels: the second reads what the first writes.
 fn pair(first: &str, second: &str) -> Lab {
     lab(Promote::Auto).submit(first, GRID, &[0, 1], &PUSH).submit(second, GRID, &[1, 2], &PUSH)
 }

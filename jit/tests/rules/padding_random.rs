@@ -78,7 +78,7 @@ fn by_work_groups(random: &mut Random, has_spare: bool) -> String {
     let to = random.mostly(12, &["r", "(r + 1u) % p.y"]);
     let at = random.mostly(3, &["k", "(p.x - 1u - k)"]);
     let mut step = n;
-    if random.one_in(4) && n % 2 == 0 {
+    if random.one_in(4) && n.is_multiple_of(2) {
         step = n / 2;
         let _ = writeln!(body, "if (lix >= {step}u) {{ return; }}");
     }

@@ -27,7 +27,7 @@ use crate::plan::output::report::{Places, RewriteReport};
 use crate::reason::{Reason, RewriteReason};
 use crate::rewrite;
 
-/// A work-group of which at least one in so many invocations has something to do does not idle much.
+/// Invocations of a work-group for each one that has something to do, up to which it does not idle much.
 const MOST_IDLE: u64 = 4;
 
 /// Tries to let the next submission join by padding; `Err(None)` if there is nothing to try. As [`across`](super::place::across).
