@@ -8,7 +8,7 @@
 use std::{
     hash::{BuildHasher, Hash, Hasher},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -28,7 +28,7 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
-    sync::{Token, TokenCell, TokenId},
+    sync::spin_then_lock,
 };
 
 /// How many are kept.
@@ -46,10 +46,9 @@ const SEEN: usize = 4096;
 /// The graph of a list, or of a submission outside fusion mode, which is found by its signature.
 #[derive(Debug)]
 pub(crate) struct CachedGraph {
-    token: TokenId,
     pub(crate) signature: Signature,
     pub(crate) graph: Graph,
-    execs: TokenCell<Execs>,
+    execs: Mutex<Execs>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
@@ -70,9 +69,9 @@ struct Execs {
 
 impl CachedGraph {
     /// A graph by its signature. One that is watched is timed now and then.
-    pub(crate) fn new(token: TokenId, signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
-        let (execs, used) = (TokenCell::new(token, Execs::default()), AtomicU64::new(0));
-        CachedGraph { token, signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
+    pub(crate) fn new(signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
+        let (execs, used) = (Mutex::default(), AtomicU64::new(0));
+        CachedGraph { signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
     }
 
     /// Whether the next run is to be planned, and timed.
@@ -109,8 +108,8 @@ impl CachedGraph {
     }
 
     /// The executable on these buffers; nothing where they are new.
-    pub(crate) fn exec(&self, token: &mut Token, buffers: &Buffers) -> Option<Arc<GraphExec>> {
-        let Execs { all, once, latest } = self.execs.get(token);
+    pub(crate) fn exec(&self, buffers: &Buffers) -> Option<Arc<GraphExec>> {
+        let Execs { all, once, latest } = &mut *spin_then_lock(&self.execs);
         if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
             return Some(exec.clone());
         }
@@ -122,14 +121,13 @@ impl CachedGraph {
             return None;
         }
         all.truncate(EXECS - 1);
-        all.insert(0, Arc::new(GraphExec::new(self.token, buffers, true, None)));
+        all.insert(0, Arc::new(GraphExec::new(buffers, true, None)));
         Some(all[0].clone())
     }
 
     /// An executable in force on the buffers of a request that the list begins with.
     pub(crate) fn exec_in_force(
         &self,
-        token: &mut Token,
         changes: u64,
         request: &Request<'_>,
         deps: Option<&Dependencies>,
@@ -140,7 +138,7 @@ impl CachedGraph {
                 && exec.is_in_force(changes)
                 && self.repeats(0, &exec.slots, request, deps)
         };
-        self.execs.get(token).all.iter().find(is_it).cloned()
+        spin_then_lock(&self.execs).all.iter().find(is_it).cloned()
     }
 }
 
@@ -278,15 +276,11 @@ impl GraphCache {
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(
-        &mut self,
-        token: &mut Token,
-        buffer: HandleId,
-    ) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            cached.execs.get(token).all.retain(|exec| {
+            spin_then_lock(&cached.execs).all.retain(|exec| {
                 let stays = !exec.slots.contains(&buffer);
                 execs.extend((!stays).then(|| exec.clone()));
                 stays

@@ -36,7 +36,11 @@ pub(crate) type Escapes = SmallVec<[u64; 8]>;
 
 /// The submissions of a list, over slots.
 #[derive(Debug)]
-pub(crate) struct Nodes(Vec<Node>);
+pub(crate) struct Nodes {
+    all: Vec<Node>,
+    /// The promotions that buffers asked for at each slot as the submissions were listed.
+    asked: Vec<SmallVec<[Promote; 1]>>,
+}
 
 /// A submission.
 #[derive(Debug)]
@@ -117,38 +121,43 @@ pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
 impl Nodes {
     /// The submissions of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
+        let mut asked = vec![SmallVec::new(); buffers.len()];
         let nodes = entries.iter().enumerate().map(|(at, entry)| {
             let slots: SmallVec<[u32; 8]> =
                 entry.buffers.iter().map(|buffer| slot_of(buffers, buffer)).collect();
+            for (slot, asks) in slots.iter().zip(&entry.asked) {
+                let asked: &mut SmallVec<[Promote; 1]> = &mut asked[*slot as usize];
+                asked.extend((!asked.contains(asks)).then_some(*asks));
+            }
             let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        Nodes(nodes.collect())
+        let all = nodes.collect();
+        Nodes { all, asked }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// The push constants of a submission, as its kernel takes them.
     pub(crate) fn push(&self, at: usize) -> &[u8] {
-        &self.0[at].entry.submission.push
+        &self.all[at].entry.submission.push
     }
 
     /// Whether buffers asked for no other promotion at a slot as the submissions were listed.
     pub(crate) fn all_asked(&self, slot: usize, asks: Promote) -> bool {
-        let is_it = |(of, asked): (&u32, &Promote)| *of as usize != slot || *asked == asks;
-        self.0.iter().all(|node| node.slots.iter().zip(&node.entry.asked).all(is_it))
+        self.asked[slot].iter().all(|asked| *asked == asks)
     }
 
     /// A submission, without its buffers.
     pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
-        self.0.get(at).map(|node| &node.entry)
+        self.all.get(at).map(|node| &node.entry)
     }
 
     /// A submission on buffers, in place of those that it was on before.
     pub(crate) fn entry(&self, at: usize, before: &Buffers, on: &Buffers) -> Entry {
-        let Node { entry, slots, .. } = &self.0[at];
+        let Node { entry, slots, .. } = &self.all[at];
         let mut entry = entry.clone();
         for (position, slot) in slots.iter().enumerate() {
             let (old, new) = (&before[*slot as usize], &on[*slot as usize]);
@@ -165,7 +174,7 @@ impl Nodes {
 
     /// What a submission touches, on buffers.
     pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.0[at];
+        let Node { entry, slots, .. } = &self.all[at];
         let memory = |slot: &u32| on[*slot as usize].shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
@@ -183,7 +192,7 @@ impl Nodes {
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
     pub(crate) fn readable(&self, at: usize, buffers: &Buffers) -> bool {
-        self.0[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+        self.all[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
     }
 }
 

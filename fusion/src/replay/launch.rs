@@ -39,6 +39,14 @@ pub(crate) struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// Whether buffers are as it was planned for and hold what it reads, after this many changes of contents.
+    #[inline]
+    pub(crate) fn is_as_planned(&self, changes: u64) -> bool {
+        let Launch { graph, buffers, exec, .. } = *self;
+        exec.is_some_and(|exec| exec.is_in_force(changes))
+            || (graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers))
+    }
+
     /// Submits it. `state` is that of its executable, or an empty one.
     #[inline]
     pub(crate) fn submit(

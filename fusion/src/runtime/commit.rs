@@ -164,7 +164,7 @@ impl ContextInner {
         match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile)) {
             Ok(submitted) => {
                 schedule.deps.commit(&batch, submitted.point);
-                queue.past.get(&mut schedule.token).ran(submitted.point);
+                queue.past().ran(submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

@@ -101,7 +101,7 @@ impl Keep<'_> {
         let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
         let choice = ran.report.and_then(|report| report.choice.as_ref());
         let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
-        schedule.cache.put(CachedGraph::new(context.token, signature, graph, is_watched), &buffers);
+        schedule.cache.put(CachedGraph::new(signature, graph, is_watched), &buffers);
         Some(())
     }
 }
@@ -232,25 +232,19 @@ impl ContextInner {
             followed.follow(schedule.cache.completed_with(properties, followed)?);
         }
         let in_force = followed.is_in_force(self.contents.load(Acquire));
-        let Prediction { cached, exec, buffers, pushes, .. } = &mut **followed;
+        let Prediction { cached, exec, buffers, .. } = &mut **followed;
         // It may be one that is timed now and then, or have code that was dropped since.
         if cached.is_due() || !(in_force || cached.graph.is_as_exposed(buffers)) || self.judged.any_dropped()
         {
             return None;
         }
-        let may_repeat = in_force && pushes.is_empty() && cached.watched.is_none();
-        let Schedule { deps, token, .. } = &mut *schedule;
-        let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, token, queue.lane));
-        if !repeats {
-            schedule.settle_relaunches();
-        }
         if exec.is_none() {
-            *exec = cached.exec(&mut schedule.token, buffers);
+            *exec = cached.exec(buffers);
         }
         let (followed, pushes) = (&**followed, followed.passes());
         let Prediction { cached, exec, buffers, .. } = followed;
         let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let launched = self.launch(schedule, queue, &launch, repeats)?;
+        let launched = self.launch(schedule, queue, &launch, cached.watched.is_none())?;
         schedule.cache.used(cached);
         state.completed(queue, launched)
     }

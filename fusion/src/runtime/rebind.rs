@@ -46,7 +46,7 @@ pub(crate) fn exchange(
         check_fit(context, (nodes, place), old, new)?;
         let is_alone = old.stands_alone() || new.stands_alone();
         // What sees the old one through a format sees the new one through it.
-        let views = buffers.iter().enumerate().filter(|_| is_alone);
+        let views = buffers.iter().enumerate().take_while(|_| is_alone);
         let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
         let mut is_viewed = false;
         for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {

@@ -92,7 +92,7 @@ impl Queue {
             return Some(event);
         }
         let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
-        let (exec, pushes) = (cached.exec(&mut schedule.token, &buffers), pushes.as_ref());
+        let (exec, pushes) = (cached.exec(&buffers), pushes.as_ref());
         let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
         let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
         let settled = Settled::of_launch(Done::Gpu(submitted), summary);
