@@ -8,7 +8,7 @@
 use std::{
     hash::{BuildHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
 use crate::{
     jit::{PushFlow, SetBinding},
-    options::fusion::FusionProperties,
     submission::{
         accessor::Accessor,
         dependencies::Dependencies,
@@ -28,7 +27,6 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
-    sync::spin_then_lock,
 };
 
 /// How many are kept.
@@ -107,9 +105,13 @@ impl CachedGraph {
         self.signature.repeats(at, buffers, (request, deps), |push| self.takes(at, push))
     }
 
+    fn execs(&self) -> MutexGuard<'_, Execs> {
+        self.execs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The executable on these buffers; nothing where they are new.
     pub(crate) fn exec(&self, buffers: &Buffers) -> Option<Arc<GraphExec>> {
-        let Execs { all, once, latest } = &mut *spin_then_lock(&self.execs);
+        let Execs { all, once, latest } = &mut *self.execs();
         if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
             return Some(exec.clone());
         }
@@ -138,7 +140,7 @@ impl CachedGraph {
                 && exec.is_in_force(changes)
                 && self.repeats(0, &exec.slots, request, deps)
         };
-        spin_then_lock(&self.execs).all.iter().find(is_it).cloned()
+        self.execs().all.iter().find(is_it).cloned()
     }
 }
 
@@ -170,7 +172,7 @@ impl GraphCache {
     }
 
     /// Another one that agrees with a list that follows one, so far, and is it.
-    pub(super) fn agreeing(
+    pub(crate) fn agreeing(
         &self,
         with: &Prediction,
         is_it: impl Fn(&CachedGraph) -> bool,
@@ -181,18 +183,6 @@ impl GraphCache {
                 && cached.signature.begins_as(&own.signature, *at)
                 && (0..*at).all(|at| cached.takes(at, with.push(at)))
                 && is_it(cached)
-        })
-    }
-
-    /// Another one of the list that follows one and ends here, completed with these properties, where the same arguments are equal.
-    pub(crate) fn completed_with(
-        &self,
-        properties: &FusionProperties,
-        of: &Prediction,
-    ) -> Option<Arc<CachedGraph>> {
-        let push = |at| of.push(at);
-        self.agreeing(of, |cached| {
-            cached.signature.ends(of.at, Some(properties)) && cached.graph.holds_with(push)
         })
     }
 
@@ -280,7 +270,7 @@ impl GraphCache {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            spin_then_lock(&cached.execs).all.retain(|exec| {
+            cached.execs().all.retain(|exec| {
                 let stays = !exec.slots.contains(&buffer);
                 execs.extend((!stays).then(|| exec.clone()));
                 stays

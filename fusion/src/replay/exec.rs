@@ -19,7 +19,7 @@
 //! With the lock of an executable the schedule is never asked for.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering::Acquire},
 };
 
@@ -34,7 +34,6 @@ use crate::{
         identity::HandleId,
         signature::Buffers,
     },
-    sync::spin_then_lock,
     vk::{Barrier, CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
 
@@ -158,7 +157,7 @@ impl GraphExec {
 
     #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, ExecState> {
-        spin_then_lock(&self.state)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Launches it once more without the schedule, on the queue of this number and past. `may` is given the summary of a launch, and what it
@@ -171,14 +170,19 @@ impl GraphExec {
         (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let mut state = self.state();
-        let relaunches =
-            state.relaunches.as_ref().filter(|relaunches| Arc::ptr_eq(&relaunches.past, past))?;
-        let result = may(state.summary.as_ref()?)?;
+        let ExecState { relaunches: Some(relaunches), summary: Some(summary), reusables, .. } =
+            &mut *self.state()
+        else {
+            return None;
+        };
+        if !Arc::ptr_eq(&relaunches.past, past) {
+            return None;
+        }
+        let result = may(summary)?;
         let waits = graph.in_order && device.gpu.done(lane) < relaunches.point.value;
-        let commands = state.reusable(waits.then_some(Barrier::ComputeToCompute))?;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let (_, commands) = reusables.iter().find(|(barrier, _)| *barrier == first)?;
         let point = device.gpu.play_alone(lane, commands)?;
-        let relaunches = state.relaunches.as_mut()?;
         (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }
@@ -204,7 +208,7 @@ impl GraphExec {
         {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
-            spin_then_lock(&past).launched(&tally, count, point);
+            past.lock().unwrap_or_else(PoisonError::into_inner).launched(&tally, count, point);
         }
     }
 }

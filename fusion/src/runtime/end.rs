@@ -12,7 +12,7 @@ use std::{
 use super::prepare::{Goal, Prepared};
 use crate::{
     code::build::{attempted, builder},
-    error::{BuildError, Error, FusionError, Unreadable},
+    error::{BuildError, Error, FusionError},
     jit::{Reason, Way},
     options::fusion::FusionProperties,
     replay::{
@@ -33,7 +33,7 @@ use crate::{
         schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
-        entry::Entry,
+        entry::{Effect, Entry},
         signature::{Buffers, Signature},
     },
     vk::{Point, Submitted},
@@ -221,15 +221,16 @@ impl ContextInner {
         let Some(schedule) = schedule else {
             let is_it = followed.pushes.is_empty()
                 && followed.is_in_force(self.contents.load(Acquire))
-                && followed.ends(properties)
+                && followed.ends(Some(properties))
                 && !self.judged.any_dropped();
             let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
             let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
             return state.completed(queue, launched);
         };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
-        if !followed.ends(properties) {
-            followed.follow(schedule.cache.completed_with(properties, followed)?);
+        if !followed.ends(Some(properties)) {
+            let other = |cached: &CachedGraph| followed.ends_as(cached, Some(properties));
+            followed.follow(schedule.cache.agreeing(followed, other)?);
         }
         let in_force = followed.is_in_force(self.contents.load(Acquire));
         let Prediction { cached, exec, buffers, .. } = &mut **followed;
@@ -301,7 +302,7 @@ impl ContextInner {
         } else {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-            let writes = list.kept_inside(&pieces, &report.plan);
+            let effects = list.effects(self, &pieces, &report.plan);
             let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
             if let Some(flow) = &planned
@@ -309,12 +310,16 @@ impl ContextInner {
                 && !readies.is_empty()
                 && self.programs.keeps()
             {
-                let (writes, report, flow) = (&*writes, Some(&report), Some(flow));
+                let (effects, report, flow) = (&*effects, Some(&report), Some(flow));
                 // What follows from numbers that the plan does not depend on would not hold with others.
                 let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
                 let entries: Cow<'_, [Entry]> =
                     if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
-                keep.keep(self, schedule, Ran { entries: &entries, writes, readies: &readies, report, flow });
+                keep.keep(
+                    self,
+                    schedule,
+                    Ran { entries: &entries, effects, readies: &readies, report, flow },
+                );
             }
             let profile = is_profiled || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
@@ -322,7 +327,7 @@ impl ContextInner {
                 self.autotune.ran(turn, &submitted);
                 submitted.profile.take_if(|_| !is_profiled);
             }
-            self.note_writes(list, &writes, true);
+            effects.iter().for_each(Effect::apply);
             Done::Gpu(submitted)
         };
         tracing::info!(
@@ -331,18 +336,6 @@ impl ContextInner {
         );
         list.settle_ran(&mut schedule.counts, Ok(done), report, Vec::new());
         forced.map_or(Ok(()), Err)
-    }
-
-    /// Notes what a list wrote, and what stayed inside its kernels if that is so.
-    pub(crate) fn note_writes(&self, list: &List, writes: &[(usize, usize, bool)], stays_inside: bool) {
-        for &(entry, position, inside) in writes {
-            let entry = &list.entries[entry];
-            if inside && stays_inside {
-                entry.buffers[position].lost(entry.touches[position].span, Unreadable::Internalized);
-            } else {
-                entry.note_written_at(self, position);
-            }
-        }
     }
 }
 

@@ -16,7 +16,6 @@ use crate::{
         schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
-    sync::spin_then_lock,
 };
 
 /// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
@@ -66,7 +65,7 @@ impl QueueCell {
     /// What it has run. The schedule is locked, or all that is wanted is what it knows.
     #[inline]
     pub(crate) fn past(&self) -> MutexGuard<'_, Past> {
-        spin_then_lock(&self.past)
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its state, if submissions run. None is listed while it is locked.

@@ -104,19 +104,16 @@ pub(crate) fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Err
     for (j, (old_b, new_b)) in buffers.iter().zip(with).enumerate() {
         for (old_a, new_a) in buffers.iter().zip(with).take(j) {
             if share(old_a, old_b) != share(new_a, new_b) {
-                let (a, b) = (new_a.name(), new_b.name());
-                if Arc::ptr_eq(new_a, new_b) {
-                    return refuse(format!(
-                        "buffer `{a}` would stand for both `{}` and `{}`, which are different buffers in the list",
-                        old_a.name(),
-                        old_b.name()
-                    ));
-                }
-                return refuse(format!(
-                    "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
-                    old_a.name(),
-                    old_b.name()
-                ));
+                let [a, b, old_a, old_b] = [new_a, new_b, old_a, old_b].map(|buffer| buffer.name());
+                return refuse(if Arc::ptr_eq(new_a, new_b) {
+                    format!(
+                        "buffer `{a}` would stand for both `{old_a}` and `{old_b}`, which are different buffers in the list"
+                    )
+                } else {
+                    format!(
+                        "buffers `{a}` and `{b}` have other bytes in common than `{old_a}` and `{old_b}` had"
+                    )
+                });
             }
         }
     }

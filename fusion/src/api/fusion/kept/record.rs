@@ -160,11 +160,11 @@ impl ContextInner {
             return Err(error);
         }
         let (report, planned) = (prepared.report, prepared.planned);
-        let writes = list.kept_inside(&prepared.pieces, &report.plan);
+        let effects = list.effects(self, &prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, &entries)?;
         let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
-        let ran = Ran { entries, writes: &writes, readies: &readies, report, flow };
+        let ran = Ran { entries, effects: &effects, readies: &readies, report, flow };
         let on = (kept.variant.list.nodes.clone(), &kept.buffers);
         let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
