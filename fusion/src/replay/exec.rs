@@ -49,7 +49,7 @@ pub(crate) struct GraphExec {
     state: Mutex<ExecState>,
 }
 
-/// What is under the executable's lock. Whoever changes anything but `relaunches` has the schedule.
+/// What is under the executable's lock. Only `relaunches` changes without the schedule.
 #[derive(Debug, Default)]
 pub(crate) struct ExecState {
     /// Whether there was a launch: the next one is worth a reusable command buffer.
