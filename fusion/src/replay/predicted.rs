@@ -73,9 +73,9 @@ impl Prediction {
 
     /// Counts a request that agrees, whose buffers it has.
     #[inline]
-    pub(crate) fn count(&mut self, request: &Request<'_>) {
+    pub(crate) fn count(&mut self, request: &mut Request<'_>) {
         if !same_bytes(&request.push, &self.cached.signature.calls[self.at].push) {
-            self.pushes.push((self.at, request.push.clone()));
+            self.pushes.push((self.at, mem::take(&mut request.push)));
         }
         self.at += 1;
     }
@@ -150,14 +150,14 @@ impl Prediction {
 
     /// Whether the graph ends here, completed in the same way, and passes on the push constants.
     #[inline]
-    pub(crate) fn ends(&self, properties: Option<&FusionProperties>) -> bool {
-        (self.pushes.is_empty() && self.cached.signature.ends(self.at, properties))
+    pub(crate) fn ends(&self, properties: &FusionProperties) -> bool {
+        (self.pushes.is_empty() && self.cached.signature.ends(self.at, Some(properties)))
             || self.ends_as(&self.cached, properties)
     }
 
     /// The same of another graph that agrees so far.
-    pub(crate) fn ends_as(&self, other: &CachedGraph, properties: Option<&FusionProperties>) -> bool {
-        other.signature.ends(self.at, properties) && other.graph.holds_with(|at| self.push(at))
+    pub(crate) fn ends_as(&self, other: &CachedGraph, properties: &FusionProperties) -> bool {
+        other.signature.ends(self.at, Some(properties)) && other.graph.holds_with(|at| self.push(at))
     }
 
     /// Whether an executable in force is what it launches.

@@ -221,15 +221,15 @@ impl ContextInner {
         let Some(schedule) = schedule else {
             let is_it = followed.pushes.is_empty()
                 && followed.is_in_force(self.contents.load(Acquire))
-                && followed.ends(Some(properties))
+                && followed.ends(properties)
                 && !self.judged.any_dropped();
             let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
             let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
             return state.completed(queue, launched);
         };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
-        if !followed.ends(Some(properties)) {
-            let other = |cached: &CachedGraph| followed.ends_as(cached, Some(properties));
+        if !followed.ends(properties) {
+            let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
             followed.follow(schedule.cache.agreeing(followed, other)?);
         }
         let in_force = followed.is_in_force(self.contents.load(Acquire));

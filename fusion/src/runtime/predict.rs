@@ -2,7 +2,10 @@
 
 use std::{
     ptr,
-    sync::atomic::{AtomicU64, Ordering::Acquire},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Acquire},
+    },
 };
 
 use super::{
@@ -12,8 +15,15 @@ use super::{
 };
 use crate::{
     jit::SetBinding,
-    replay::{cache::GraphCache, predicted::Prediction},
-    submission::{accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request},
+    replay::{
+        cache::{CachedGraph, GraphCache},
+        predicted::Prediction,
+    },
+    submission::{
+        accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request,
+        signature::Buffers,
+    },
+    vk::Pushes,
 };
 
 impl List {
@@ -150,22 +160,29 @@ impl Schedule {
         list.count(request, after)
     }
 
-    /// A request outside fusion mode as a list of one, if there is a graph that can be launched now.
+    /// The graph of a request outside fusion mode, if there is one that can be launched now; with its buffers, and other push constants.
     pub(crate) fn known_submission(
         &mut self,
         (queue, state): (&QueueCell, &QueueState),
         request: &Request<'_>,
         after: &[Event],
-    ) -> Option<Prediction> {
+    ) -> Option<(Arc<CachedGraph>, Buffers, Option<Pushes>)> {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let mut one = Prediction::new(self.cache.starting(request, false, Some(&self.deps))?, None);
-        let is_met = one.meets(request);
-        one.count(request);
-        let touches = || one.touches().collect();
-        let may_launch = is_met && one.ends(None) && self.is_free(queue.id, one.buffers.iter(), touches);
-        may_launch.then_some(one)
+        let cached = self.cache.starting(request, false, Some(&self.deps))?;
+        let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
+        cached.signature.meet(0, &mut buffers, request);
+        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());
+        if !is_free || !nodes.all_readable(&buffers) {
+            return None;
+        }
+        let (is_own, push) = (request.push == cached.signature.calls[0].push, |_| &*request.push);
+        if !is_own && !cached.graph.holds_with(push) {
+            return None;
+        }
+        let pushes = (!is_own).then(|| cached.graph.passes(push));
+        Some((cached, buffers, pushes))
     }
 
     /// Takes out all graphs, to be dropped where no lock is held.

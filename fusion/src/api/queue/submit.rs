@@ -91,10 +91,9 @@ impl Queue {
         if let Some(event) = schedule.follow((origin, state), changes, request, after) {
             return Some(event);
         }
-        let one = schedule.known_submission((origin, state), request, after)?;
-        let (cached, buffers, pushes) = (&one.cached, &one.buffers, one.passes());
-        let exec = cached.exec(buffers);
-        let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
+        let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
+        let (exec, pushes) = (cached.exec(&buffers), pushes.as_ref());
+        let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
         let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
         let settled = Settled::of_launch(Done::Gpu(submitted), summary);
         Some(Event::of_all(EventInner::at_once(origin, settled)))
