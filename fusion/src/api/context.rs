@@ -128,7 +128,6 @@ impl Context {
         crate::jit::print_after(options.print_after);
         let counters = Arc::<Counters>::default();
         let schedule = Schedule::default();
-        let token = schedule.token.id();
         let inner = |me: &Weak<ContextInner>| ContextInner {
             schedule: Mutex::new(schedule),
             changed: Condvar::new(),
@@ -155,7 +154,6 @@ impl Context {
                 imports: Imports::default(),
                 contents: AtomicU64::new(1),
                 owner: me.clone(),
-                token,
                 gpu,
             }),
         };
@@ -345,10 +343,10 @@ impl Context {
             ..self.inner.counters.snapshot()
         };
         self.inner.programs.count_into(&mut stats);
-        let Schedule { counts, queues, token, .. } = &mut *self.inner.lock();
+        let Schedule { counts, queues, .. } = &*self.inner.lock();
         stats.add(counts);
         for queue in queues {
-            stats.add(&queue.past.get(token).counts);
+            stats.add(&queue.past().counts);
         }
         stats
     }

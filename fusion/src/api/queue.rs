@@ -64,7 +64,7 @@ impl Queue {
     pub(crate) fn new(context: &Arc<ContextInner>, lane: u32, options: &QueueOptions) -> Queue {
         let mut schedule = context.lock();
         let id = QueueId(schedule.number());
-        let queue = Arc::new(QueueCell::new(context.token, id, lane, options.profiling));
+        let queue = Arc::new(QueueCell::new(id, lane, options.profiling));
         schedule.queues.push(queue.clone());
         let origin = Arc::new(Origin { context: context.clone(), queue });
         Queue { inner: Arc::new(QueueInner { origin, fusion: options.fusion }) }
@@ -167,8 +167,7 @@ impl Drop for QueueInner {
         let state = mem::take(&mut *self.state());
         // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
         schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
-        let past = mem::take(self.past.get(&mut schedule.token));
-        schedule.counts.add(&past.counts);
+        schedule.counts.add(&mem::take(&mut *self.past()).counts);
         let tasks = state.tasks.iter();
         schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
         drop(schedule);

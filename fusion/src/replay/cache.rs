@@ -8,7 +8,7 @@
 use std::{
     hash::{BuildHasher, Hash, Hasher},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
 use crate::{
     jit::{PushFlow, SetBinding},
-    options::fusion::FusionProperties,
     submission::{
         accessor::Accessor,
         dependencies::Dependencies,
@@ -28,7 +27,6 @@ use crate::{
         request::Request,
         signature::{Buffers, Signature},
     },
-    sync::{Token, TokenCell, TokenId},
 };
 
 /// How many are kept.
@@ -46,10 +44,9 @@ const SEEN: usize = 4096;
 /// The graph of a list, or of a submission outside fusion mode, which is found by its signature.
 #[derive(Debug)]
 pub(crate) struct CachedGraph {
-    token: TokenId,
     pub(crate) signature: Signature,
     pub(crate) graph: Graph,
-    execs: TokenCell<Execs>,
+    execs: Mutex<Execs>,
     /// When it was of use last. A store is all that a list costs here; the one that goes is looked for where one is put.
     /// An order of lists (`lru`) would be a second map of them beside that by hash, and a look-up in it for each list.
     used: AtomicU64,
@@ -70,9 +67,9 @@ struct Execs {
 
 impl CachedGraph {
     /// A graph by its signature. One that is watched is timed now and then.
-    pub(crate) fn new(token: TokenId, signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
-        let (execs, used) = (TokenCell::new(token, Execs::default()), AtomicU64::new(0));
-        CachedGraph { token, signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
+    pub(crate) fn new(signature: Signature, graph: Graph, is_watched: bool) -> CachedGraph {
+        let (execs, used) = (Mutex::default(), AtomicU64::new(0));
+        CachedGraph { signature, graph, execs, used, watched: is_watched.then(AtomicU32::default) }
     }
 
     /// Whether the next run is to be planned, and timed.
@@ -108,9 +105,13 @@ impl CachedGraph {
         self.signature.repeats(at, buffers, (request, deps), |push| self.takes(at, push))
     }
 
+    fn execs(&self) -> MutexGuard<'_, Execs> {
+        self.execs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The executable on these buffers; nothing where they are new.
-    pub(crate) fn exec(&self, token: &mut Token, buffers: &Buffers) -> Option<Arc<GraphExec>> {
-        let Execs { all, once, latest } = self.execs.get(token);
+    pub(crate) fn exec(&self, buffers: &Buffers) -> Option<Arc<GraphExec>> {
+        let Execs { all, once, latest } = &mut *self.execs();
         if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
             return Some(exec.clone());
         }
@@ -122,14 +123,13 @@ impl CachedGraph {
             return None;
         }
         all.truncate(EXECS - 1);
-        all.insert(0, Arc::new(GraphExec::new(self.token, buffers, true, None)));
+        all.insert(0, Arc::new(GraphExec::new(buffers, true, None)));
         Some(all[0].clone())
     }
 
     /// An executable in force on the buffers of a request that the list begins with.
     pub(crate) fn exec_in_force(
         &self,
-        token: &mut Token,
         changes: u64,
         request: &Request<'_>,
         deps: Option<&Dependencies>,
@@ -140,7 +140,7 @@ impl CachedGraph {
                 && exec.is_in_force(changes)
                 && self.repeats(0, &exec.slots, request, deps)
         };
-        self.execs.get(token).all.iter().find(is_it).cloned()
+        self.execs().all.iter().find(is_it).cloned()
     }
 }
 
@@ -172,7 +172,7 @@ impl GraphCache {
     }
 
     /// Another one that agrees with a list that follows one, so far, and is it.
-    pub(super) fn agreeing(
+    pub(crate) fn agreeing(
         &self,
         with: &Prediction,
         is_it: impl Fn(&CachedGraph) -> bool,
@@ -183,18 +183,6 @@ impl GraphCache {
                 && cached.signature.begins_as(&own.signature, *at)
                 && (0..*at).all(|at| cached.takes(at, with.push(at)))
                 && is_it(cached)
-        })
-    }
-
-    /// Another one of the list that follows one and ends here, completed with these properties, where the same arguments are equal.
-    pub(crate) fn completed_with(
-        &self,
-        properties: &FusionProperties,
-        of: &Prediction,
-    ) -> Option<Arc<CachedGraph>> {
-        let push = |at| of.push(at);
-        self.agreeing(of, |cached| {
-            cached.signature.ends(of.at, Some(properties)) && cached.graph.holds_with(push)
         })
     }
 
@@ -278,15 +266,11 @@ impl GraphCache {
 
     /// Takes out what is about a buffer.
     #[must_use]
-    pub(crate) fn forget(
-        &mut self,
-        token: &mut Token,
-        buffer: HandleId,
-    ) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
+    pub(crate) fn forget(&mut self, buffer: HandleId) -> (Vec<Arc<CachedGraph>>, Vec<Arc<GraphExec>>) {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            cached.execs.get(token).all.retain(|exec| {
+            cached.execs().all.retain(|exec| {
                 let stays = !exec.slots.contains(&buffer);
                 execs.extend((!stays).then(|| exec.clone()));
                 stays

@@ -6,7 +6,7 @@
 //! | no list of another queue and no host is on its memory | memory's [`Owner`](crate::submission::identity::Owner) | what takes memory from its owner | the schedule |
 //! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
 //! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
-//! | all of these, and no one has looked since | `relaunch` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
+//! | all of these, and no one has looked since | `relaunches` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
 //!
 //! The schedule orders all work and is behind one lock, where threads would meet that launch executables of their own, on queues and memory of
 //! their own. Once nothing but its own latest launch comes before, an executable is *relaunched*: under its own lock, with the launches counted
@@ -34,7 +34,6 @@ use crate::{
         identity::HandleId,
         signature::Buffers,
     },
-    sync::{Token, TokenCell, TokenId},
     vk::{Barrier, CallerWork, Point, Pushes, ReusableCommands, Submitted},
 };
 
@@ -47,12 +46,10 @@ pub(crate) struct GraphExec {
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
     pub(super) epoch: AtomicU64,
-    pub(crate) state: TokenCell<ExecState>,
-    /// What it is launched with when it is launched without the schedule, where that is allowed.
-    relaunch: Mutex<Option<Allowed>>,
+    state: Mutex<ExecState>,
 }
 
-/// What is under the schedule's lock.
+/// What is under the executable's lock. Only `relaunches` changes without the schedule.
 #[derive(Debug, Default)]
 pub(crate) struct ExecState {
     /// Whether there was a launch: the next one is worth a reusable command buffer.
@@ -69,14 +66,20 @@ pub(crate) struct ExecState {
     pub(super) mark: Option<Mark>,
     /// What events of its launches report.
     pub(super) summary: Option<Arc<Summary>>,
+    /// Launches without the schedule, where they are allowed.
+    relaunches: Option<Relaunches>,
 }
 
-impl ExecState {
-    /// The reusable command buffer that starts with a barrier.
-    #[inline]
-    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
-        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
-    }
+/// Launches without the schedule.
+#[derive(Debug)]
+struct Relaunches {
+    tally: Arc<Tally>,
+    /// The queue's, which tells queues apart.
+    past: Arc<Mutex<Past>>,
+    /// The latest.
+    point: Point,
+    /// How many there were without a call of the schedule.
+    count: u64,
 }
 
 /// What a launch counts as.
@@ -116,32 +119,30 @@ impl Past {
     }
 }
 
-/// Launches without the schedule.
-#[derive(Debug)]
-struct Allowed {
-    lane: u32,
-    mark: Mark,
-    /// The reusable command buffer that comes after nothing, and the one that waits for the launch before.
-    reusables: [Option<Arc<ReusableCommands>>; 2],
-    in_order: bool,
-    summary: Arc<Summary>,
-    tally: Arc<Tally>,
-    /// The queue's, which tells queues apart.
-    past: Arc<TokenCell<Past>>,
-    /// The latest.
-    point: Point,
-    /// How many there were without a call of the schedule.
-    count: u64,
+impl ExecState {
+    /// The reusable command buffer that starts with a barrier.
+    #[inline]
+    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+    }
+
+    /// Allows relaunches after a launch at a point, on the queue with this past. Whether it does.
+    pub(crate) fn allow(&mut self, tally: &Arc<Tally>, past: &Arc<Mutex<Past>>, point: Point) -> bool {
+        debug_assert!(self.relaunches.is_none(), "the schedule knows of its launches");
+        let (tally, past) = (tally.clone(), past.clone());
+        self.relaunches = self.mark.is_some().then_some(Relaunches { tally, past, point, count: 0 });
+        self.mark.is_some()
+    }
 }
 
 impl GraphExec {
     /// On these buffers, on which it ran or did not. The dispatches of a kept list may all be passed something `own` instead of the graph's push
     /// constants.
-    pub(crate) fn new(token: TokenId, buffers: &Buffers, ran: bool, own: Option<Pushes>) -> GraphExec {
+    pub(crate) fn new(buffers: &Buffers, ran: bool, own: Option<Pushes>) -> GraphExec {
         buffers.iter().for_each(|buffer| buffer.make_known());
         let slots = buffers.iter().map(|buffer| buffer.handle).collect();
-        let state = TokenCell::new(token, ExecState { ran, own, ..ExecState::default() });
-        GraphExec { slots, epoch: AtomicU64::new(0), state, relaunch: Mutex::new(None) }
+        let state = Mutex::new(ExecState { ran, own, ..ExecState::default() });
+        GraphExec { slots, epoch: AtomicU64::new(0), state }
     }
 
     /// Whether a launch is in force: nothing that it rests on, and none of what it did, has changed up to this count.
@@ -154,67 +155,60 @@ impl GraphExec {
         self.slots.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Allowed>> {
-        self.relaunch.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(crate) fn state(&self) -> MutexGuard<'_, ExecState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Launches it once more without the schedule. `may` is given the summary of a launch, and what it makes of that is returned. `None` if
-    /// relaunches are not allowed on the queue with this past, if `may` refuses, or if the device is lost: nothing was submitted then.
+    /// Launches it once more without the schedule, on the queue of this number and past. `may` is given the summary of a launch, and what it
+    /// makes of that is returned. `None` if relaunches are not allowed there, if `may` refuses, or if the device is lost: nothing was
+    /// submitted then.
     #[inline]
     pub(crate) fn relaunch<R>(
         &self,
-        device: &Device,
-        past: &Arc<TokenCell<Past>>,
+        (device, graph): (&Device, &Graph),
+        (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let mut relaunch = self.lock();
-        let allowed = relaunch.as_mut().filter(|allowed| Arc::ptr_eq(&allowed.past, past))?;
-        let result = may(&allowed.summary)?;
-        let waits = allowed.in_order && device.gpu.done(allowed.lane) < allowed.point.value;
-        let point = device.gpu.play_alone(allowed.lane, allowed.reusables[usize::from(waits)].as_ref()?)?;
-        (allowed.point, allowed.count) = (point, allowed.count + 1);
+        let ExecState { relaunches: Some(relaunches), summary: Some(summary), reusables, .. } =
+            &mut *self.state()
+        else {
+            return None;
+        };
+        if !Arc::ptr_eq(&relaunches.past, past) {
+            return None;
+        }
+        let result = may(summary)?;
+        let waits = graph.in_order && device.gpu.done(lane) < relaunches.point.value;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let (_, commands) = reusables.iter().find(|(barrier, _)| *barrier == first)?;
+        let point = device.gpu.play_alone(lane, commands)?;
+        (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }
 
     /// Whether the schedule may not know of all its launches.
     pub(crate) fn is_relaunched(&self) -> bool {
-        self.lock().is_some()
+        self.state().relaunches.is_some()
     }
 
     /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
-    pub(crate) fn repeats(&self, deps: &mut Dependencies, token: &mut Token, lane: u32) -> bool {
-        let state = self.state.get(token);
+    pub(crate) fn repeats(&self, deps: &mut Dependencies, lane: u32) -> bool {
+        let state = self.state();
         state.lane == Some(lane)
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
-            && !self.is_relaunched()
-    }
-
-    /// Allows relaunches after a launch at a point. Whether it does.
-    pub(crate) fn allow(
-        &self,
-        graph: &Graph,
-        state: &ExecState,
-        (past, point): (&Arc<TokenCell<Past>>, Point),
-    ) -> bool {
-        let (Some(lane), Some(mark), Some(summary)) = (state.lane, state.mark, &state.summary) else {
-            return false;
-        };
-        let reusables = [None, Some(Barrier::ComputeToCompute)].map(|first| state.reusable(first).cloned());
-        let (summary, tally, past) = (summary.clone(), graph.tally.clone(), past.clone());
-        let in_order = graph.in_order;
-        let allowed = Allowed { lane, mark, reusables, in_order, summary, tally, past, point, count: 0 };
-        let before = self.lock().replace(allowed);
-        debug_assert!(before.is_none(), "the schedule knows of its launches");
-        true
+            && state.relaunches.is_none()
     }
 
     /// Accounts for its launches without the schedule: afterwards there are none.
-    pub(crate) fn settle(&self, deps: &mut Dependencies, token: &mut Token) {
-        let Some(Allowed { mark, tally, past, point, count, .. }) = self.lock().take() else { return };
-        if count > 0 {
+    pub(crate) fn settle(&self, deps: &mut Dependencies) {
+        let mut state = self.state();
+        if let (Some(Relaunches { tally, past, point, count: count @ 1.. }), Some(mark)) =
+            (state.relaunches.take(), state.mark)
+        {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
-            past.get(token).launched(&tally, count, point);
+            past.lock().unwrap_or_else(PoisonError::into_inner).launched(&tally, count, point);
         }
     }
 }

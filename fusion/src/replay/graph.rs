@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 
 use super::exec::Tally;
 use crate::{
-    error::{Error, Unreadable},
-    jit::{self, BufferId, Numbers, Promote, PushFlow},
+    error::Error,
+    jit::{BufferId, Numbers, Promote, PushFlow},
     report::{
         list::{Elsewhere, FusionReport, Reported, Summary, Tier},
         outcome::Outcome,
@@ -23,7 +23,7 @@ use crate::{
         buffer::BufferInner,
         dependencies::{Dependencies, Stage, Touch},
         device::Device,
-        entry::Entry,
+        entry::{Effect, Entry},
         identity::Span,
         ready::Readies,
         signature::{Buffers, View},
@@ -36,7 +36,11 @@ pub(crate) type Escapes = SmallVec<[u64; 8]>;
 
 /// The submissions of a list, over slots.
 #[derive(Debug)]
-pub(crate) struct Nodes(Vec<Node>);
+pub(crate) struct Nodes {
+    all: Vec<Node>,
+    /// The promotions that buffers asked for at each slot as the submissions were listed.
+    asked: Vec<SmallVec<[Promote; 1]>>,
+}
 
 /// A submission.
 #[derive(Debug)]
@@ -76,7 +80,8 @@ pub(crate) struct Graph {
     touches: SmallVec<[(u32, Touch); 8]>,
     /// Whether a launch has to come after the one before.
     pub(super) in_order: bool,
-    effects: Vec<Effect>,
+    /// What a launch does to contents: bytes of a slot, and whether they stay inside a fused kernel.
+    effects: Vec<(u32, Span, bool)>,
     /// What buffers have to hold, from a byte on.
     numbers: SmallVec<[(u32, u64, Numbers); 1]>,
     pub(crate) tally: Arc<Tally>,
@@ -84,20 +89,11 @@ pub(crate) struct Graph {
     report: Option<Arc<(FusionReport, Vec<BufferId>)>>,
 }
 
-/// Bytes that are written, or that a fused kernel keeps to itself.
-#[derive(Debug)]
-struct Effect {
-    slot: u32,
-    span: Span,
-    inside: bool,
-}
-
 /// What a graph is made of: a list that is about to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ran<'a> {
     pub(crate) entries: &'a [Entry],
-    /// The writes, by submission and argument, and whether the bytes stay inside a kernel.
-    pub(crate) writes: &'a [(usize, usize, bool)],
+    pub(crate) effects: &'a [Effect],
     pub(crate) readies: &'a Readies,
     pub(crate) report: Option<&'a FusionReport>,
     pub(crate) flow: Option<&'a Arc<PushFlow>>,
@@ -117,38 +113,43 @@ pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
 impl Nodes {
     /// The submissions of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
+        let mut asked = vec![SmallVec::new(); buffers.len()];
         let nodes = entries.iter().enumerate().map(|(at, entry)| {
             let slots: SmallVec<[u32; 8]> =
                 entry.buffers.iter().map(|buffer| slot_of(buffers, buffer)).collect();
+            for (slot, asks) in slots.iter().zip(&entry.asked) {
+                let asked: &mut SmallVec<[Promote; 1]> = &mut asked[*slot as usize];
+                asked.extend((!asked.contains(asks)).then_some(*asks));
+            }
             let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        Nodes(nodes.collect())
+        let all = nodes.collect();
+        Nodes { all, asked }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// The push constants of a submission, as its kernel takes them.
     pub(crate) fn push(&self, at: usize) -> &[u8] {
-        &self.0[at].entry.submission.push
+        &self.all[at].entry.submission.push
     }
 
     /// Whether buffers asked for no other promotion at a slot as the submissions were listed.
     pub(crate) fn all_asked(&self, slot: usize, asks: Promote) -> bool {
-        let is_it = |(of, asked): (&u32, &Promote)| *of as usize != slot || *asked == asks;
-        self.0.iter().all(|node| node.slots.iter().zip(&node.entry.asked).all(is_it))
+        self.asked[slot].iter().all(|asked| *asked == asks)
     }
 
     /// A submission, without its buffers.
     pub(crate) fn unbound(&self, at: usize) -> Option<&Entry> {
-        self.0.get(at).map(|node| &node.entry)
+        self.all.get(at).map(|node| &node.entry)
     }
 
     /// A submission on buffers, in place of those that it was on before.
     pub(crate) fn entry(&self, at: usize, before: &Buffers, on: &Buffers) -> Entry {
-        let Node { entry, slots, .. } = &self.0[at];
+        let Node { entry, slots, .. } = &self.all[at];
         let mut entry = entry.clone();
         for (position, slot) in slots.iter().enumerate() {
             let (old, new) = (&before[*slot as usize], &on[*slot as usize]);
@@ -165,7 +166,7 @@ impl Nodes {
 
     /// What a submission touches, on buffers.
     pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.0[at];
+        let Node { entry, slots, .. } = &self.all[at];
         let memory = |slot: &u32| on[*slot as usize].shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
@@ -183,7 +184,7 @@ impl Nodes {
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
     pub(crate) fn readable(&self, at: usize, buffers: &Buffers) -> bool {
-        self.0[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+        self.all[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
     }
 }
 
@@ -205,28 +206,6 @@ impl Read {
     }
 }
 
-impl Effect {
-    /// The effects of writes. One that is not certain does nothing to contents.
-    fn of(device: &Device, ran: Ran<'_>, buffers: &Buffers) -> Vec<Effect> {
-        let effect = |&(entry, position, inside): &(usize, usize, bool)| {
-            let entry = &ran.entries[entry];
-            let is_certain = inside || jit::overwrites(&entry.submission, position, &device.limits);
-            let (slot, span) = (slot_of(buffers, &entry.buffers[position]), entry.touches[position].span);
-            is_certain.then_some(Effect { slot, span, inside })
-        };
-        ran.writes.iter().filter_map(effect).collect()
-    }
-
-    /// Makes it so.
-    fn apply(&self, buffer: &BufferInner) {
-        if self.inside {
-            buffer.lost(self.span, Unreadable::Internalized);
-        } else {
-            buffer.written(self.span);
-        }
-    }
-}
-
 impl Graph {
     /// The graph of a list on these buffers, which is about to run. `None` if it must not be launched in this way.
     pub(crate) fn of(
@@ -235,7 +214,7 @@ impl Graph {
         (nodes, buffers): (Arc<Nodes>, &Buffers),
         (escapes, views): (Escapes, Vec<View>),
     ) -> Option<Graph> {
-        let Ran { entries, readies, report, flow, .. } = ran;
+        let Ran { entries, effects, readies, report, flow } = ran;
         let label = readies.first()?.label.clone();
         // As if nothing came before.
         let mut deps = Dependencies::default();
@@ -259,12 +238,13 @@ impl Graph {
         let number = |resource: &_| bound.iter().position(|(slot, _)| is_bound_as(*slot, resource));
         let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
         let template = Arc::new(device.gpu.template(dispatches, number).ok()??);
-        let effects = Effect::of(device, ran, buffers);
+        let effect = |of: &Effect| (slot_of(buffers, &of.buffer), of.span, of.inside);
+        let effects: Vec<_> = effects.iter().map(effect).collect();
         for (slot, all) in &mut bound {
             let is_read = touches.iter().any(|(of, touch): &(u32, Touch)| of == slot && touch.reads);
             let whole = buffers[*slot as usize].whole();
             let writes_all =
-                |effect: &Effect| effect.slot == *slot && !effect.inside && effect.span.covers(whole);
+                |(of, span, inside): &(u32, Span, bool)| of == slot && !inside && span.covers(whole);
             *all = !is_read && effects.iter().any(writes_all);
         }
         let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
@@ -371,7 +351,10 @@ impl Graph {
 
     /// Does to contents what a launch does.
     pub(super) fn take_effect(&self, buffers: &Buffers) {
-        self.effects.iter().for_each(|effect| effect.apply(&buffers[effect.slot as usize]));
+        let apply = |(slot, span, inside): &(u32, Span, bool)| {
+            buffers[*slot as usize].takes_effect(*span, *inside);
+        };
+        self.effects.iter().for_each(apply);
     }
 
     /// What is reported of a launch.

@@ -39,6 +39,14 @@ pub(crate) struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// Whether buffers are as it was planned for and hold what it reads, after this many changes of contents.
+    #[inline]
+    pub(crate) fn is_as_planned(&self, changes: u64) -> bool {
+        let Launch { graph, buffers, exec, .. } = *self;
+        exec.is_some_and(|exec| exec.is_in_force(changes))
+            || (graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers))
+    }
+
     /// Submits it. `state` is that of its executable, or an empty one.
     #[inline]
     pub(crate) fn submit(
@@ -49,8 +57,8 @@ impl Launch<'_> {
         state: &mut ExecState,
         profile: bool,
     ) -> Result<Submitted, Error> {
-        let is_simple = !profile && self.pushes.is_none();
-        let repeated = if is_simple { self.repeat(device, deps, lane, state) } else { None };
+        let repeated =
+            if self.pushes.is_none() { self.repeat(device, deps, lane, state, profile) } else { None };
         repeated.map_or_else(|| self.submit_in_order(device, deps, lane, state, profile), Ok)
     }
 
@@ -62,15 +70,16 @@ impl Launch<'_> {
         deps: &mut Dependencies,
         lane: u32,
         state: &ExecState,
+        profile: bool,
     ) -> Option<Submitted> {
         let mark = state.mark.filter(|_| state.lane == Some(lane))?;
         // Whether it is pending itself is all that matters of what is.
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)? && self.graph.in_order;
         let first = waits.then_some(Barrier::ComputeToCompute);
-        let point = device.gpu.play_alone(lane, state.reusable(first)?)?;
-        deps.repeated(mark, point, waits);
-        Some(Submitted { point, profile: None })
+        let submitted = device.gpu.play(lane, state.reusable(first)?, &[], profile).ok()?;
+        deps.repeated(mark, submitted.point, waits);
+        Some(submitted)
     }
 
     /// Submits it after everything that the dependency graph says it comes after.

@@ -151,8 +151,13 @@ impl Prediction {
     /// Whether the graph ends here, completed in the same way, and passes on the push constants.
     #[inline]
     pub(crate) fn ends(&self, properties: &FusionProperties) -> bool {
-        self.cached.signature.ends(self.at, Some(properties))
-            && (self.pushes.is_empty() || self.cached.graph.holds_with(|at| self.push(at)))
+        (self.pushes.is_empty() && self.cached.signature.ends(self.at, Some(properties)))
+            || self.ends_as(&self.cached, properties)
+    }
+
+    /// The same of another graph that agrees so far.
+    pub(crate) fn ends_as(&self, other: &CachedGraph, properties: &FusionProperties) -> bool {
+        other.signature.ends(self.at, Some(properties)) && other.graph.holds_with(|at| self.push(at))
     }
 
     /// Whether an executable in force is what it launches.

@@ -9,7 +9,7 @@ use super::{queues::QueueCell, schedule::Schedule};
 use crate::{
     code::programs::Program,
     error::{Error, SubmitError},
-    jit::{BindingKind, Bound, Members, Step, TextureKind},
+    jit::{BindingKind, Bound, Step, TextureKind},
     runtime::context::ContextInner,
     submission::{
         buffer::BufferInner,
@@ -21,30 +21,11 @@ use crate::{
     vk::{Barrier, BoundMemory, Command, Dispatch, Point, Submitted},
 };
 
-/// One dispatch, ready to be submitted.
+/// A step of a list with its code, ready to be given memory.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    pub(crate) label: Arc<str>,
+    pub(crate) step: Step,
     pub(crate) program: Cached<Program>,
-    pub(crate) bindings: SmallVec<[Bound; 8]>,
-    pub(crate) push: SmallVec<[u8; 64]>,
-    pub(crate) groups: [u32; 3],
-    /// The submissions that it does, by their places in the list.
-    pub(crate) members: Members,
-    /// What it reaches by address rather than through a binding.
-    pub(crate) reaches: SmallVec<[(Touch, Arc<BufferInner>); 2]>,
-    /// It follows addresses, and no one said where to: on its queue it is kept apart from everything.
-    pub(crate) apart: bool,
-}
-
-impl Piece {
-    /// The dispatch of a step of a list.
-    pub(crate) fn of(entries: &[Entry], step: &Step, program: Cached<Program>) -> Piece {
-        let (bindings, push, members) = (step.bindings.clone(), step.push.clone(), step.members.clone());
-        let reaches = members.of(entries).flat_map(Entry::reaches).collect();
-        let (label, apart) = (label(entries, step), members.of(entries).any(Entry::apart));
-        Piece { label, program, bindings, push, groups: step.groups, members, reaches, apart }
-    }
 }
 
 /// The names of the kernels of a step of a list.
@@ -92,21 +73,22 @@ impl ContextInner {
         entries: &[Entry],
     ) -> Result<Readies, Error> {
         let mut readies = Readies::with_capacity(pieces.len());
-        for piece in pieces {
-            let mut bindings = SmallVec::with_capacity(piece.bindings.len());
-            let mut touches = Touches::with_capacity(piece.bindings.len());
-            for bound in &piece.bindings {
+        for Piece { step, program } in pieces {
+            let (label, members) = (label(entries, &step), || step.members.of(entries));
+            let mut bindings = SmallVec::with_capacity(step.bindings.len());
+            let mut touches = Touches::with_capacity(step.bindings.len());
+            for bound in &step.bindings {
                 let touch = touched(bound);
                 let named = if bound.kind.texture().is_some_and(TextureKind::is_texels) {
                     // By its place, because bytes do not say which of several views of them is meant.
-                    let texels = piece.members.of(entries).next().and_then(|entry| entry.texels_at(bound.at));
+                    let texels = members().next().and_then(|entry| entry.texels_at(bound.at));
                     texels.map(|buffer| (buffer, 0..bound.len))
                 } else {
                     named(bound, &touch, entries.iter().flat_map(|entry| &entry.buffers))
                 };
                 let (buffer, range) = named.ok_or_else(|| {
                     Error::submit(
-                        &piece.label,
+                        &label,
                         SubmitError::Foreign { what: format!("the buffer at {}", bound.at) },
                     )
                 })?;
@@ -115,14 +97,15 @@ impl ContextInner {
                 touches.push(touch);
             }
             let mut keeps = SmallVec::new();
-            for (touch, buffer) in piece.reaches {
+            for (touch, buffer) in members().flat_map(Entry::reaches) {
                 keeps.push(buffer.memory(&mut schedule.deps)?.clone());
                 touches.push(touch);
             }
-            let pipeline = piece.program.pipeline.clone();
-            let (push, groups) = (piece.push, piece.groups);
+            // One that follows addresses, and no one said where to, is kept apart from everything on its queue.
+            let apart = members().any(Entry::apart);
+            let (pipeline, push, groups) = (program.pipeline.clone(), step.push, step.groups);
             let dispatch = Dispatch { pipeline, bindings, push, groups, keeps };
-            readies.push(Ready { label: piece.label, dispatch, touches, apart: piece.apart });
+            readies.push(Ready { label, dispatch, touches, apart });
         }
         Ok(readies)
     }
@@ -164,7 +147,7 @@ impl ContextInner {
         match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile)) {
             Ok(submitted) => {
                 schedule.deps.commit(&batch, submitted.point);
-                queue.past.get(&mut schedule.token).ran(submitted.point);
+                queue.past().ran(submitted.point);
                 Ok(submitted)
             }
             Err(error) => {

@@ -12,7 +12,7 @@ use std::{
 use super::prepare::{Goal, Prepared};
 use crate::{
     code::build::{attempted, builder},
-    error::{BuildError, Error, FusionError, Unreadable},
+    error::{BuildError, Error, FusionError},
     jit::{Reason, Way},
     options::fusion::FusionProperties,
     replay::{
@@ -33,7 +33,7 @@ use crate::{
         schedule::{List, Mode, QueueState, Schedule},
     },
     submission::{
-        entry::Entry,
+        entry::{Effect, Entry},
         signature::{Buffers, Signature},
     },
     vk::{Point, Submitted},
@@ -101,7 +101,7 @@ impl Keep<'_> {
         let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
         let choice = ran.report.and_then(|report| report.choice.as_ref());
         let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
-        schedule.cache.put(CachedGraph::new(context.token, signature, graph, is_watched), &buffers);
+        schedule.cache.put(CachedGraph::new(signature, graph, is_watched), &buffers);
         Some(())
     }
 }
@@ -237,28 +237,23 @@ impl ContextInner {
         };
         // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
         if !followed.ends(properties) {
-            followed.follow(schedule.cache.completed_with(properties, followed)?);
+            let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
+            followed.follow(schedule.cache.agreeing(followed, other)?);
         }
         let in_force = followed.is_in_force(self.contents.load(Acquire));
-        let Prediction { cached, exec, buffers, pushes, .. } = &mut **followed;
+        let Prediction { cached, exec, buffers, .. } = &mut **followed;
         // It may be one that is timed now and then, or have code that was dropped since.
         if cached.is_due() || !(in_force || cached.graph.is_as_exposed(buffers)) || self.judged.any_dropped()
         {
             return None;
         }
-        let may_repeat = in_force && pushes.is_empty() && cached.watched.is_none();
-        let Schedule { deps, token, .. } = &mut *schedule;
-        let repeats = may_repeat && exec.as_ref().is_some_and(|exec| exec.repeats(deps, token, queue.lane));
-        if !repeats {
-            schedule.settle_relaunches();
-        }
         if exec.is_none() {
-            *exec = cached.exec(&mut schedule.token, buffers);
+            *exec = cached.exec(buffers);
         }
         let (followed, pushes) = (&**followed, followed.passes());
         let Prediction { cached, exec, buffers, .. } = followed;
         let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let launched = self.launch(schedule, queue, &launch, repeats)?;
+        let launched = self.launch(schedule, queue, &launch, cached.watched.is_none())?;
         schedule.cache.used(cached);
         state.completed(queue, launched)
     }
@@ -315,7 +310,7 @@ impl ContextInner {
         } else {
             let waits: Vec<Point> =
                 list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-            let writes = list.kept_inside(&pieces, &report.plan);
+            let effects = list.effects(self, &pieces, &report.plan);
             let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
             if let Some(flow) = &planned
@@ -323,12 +318,16 @@ impl ContextInner {
                 && !readies.is_empty()
                 && self.programs.keeps()
             {
-                let (writes, report, flow) = (&*writes, Some(&report), Some(flow));
+                let (effects, report, flow) = (&*effects, Some(&report), Some(flow));
                 // What follows from numbers that the plan does not depend on would not hold with others.
                 let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
                 let entries: Cow<'_, [Entry]> =
                     if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
-                keep.keep(self, schedule, Ran { entries: &entries, writes, readies: &readies, report, flow });
+                keep.keep(
+                    self,
+                    schedule,
+                    Ran { entries: &entries, effects, readies: &readies, report, flow },
+                );
             }
             let profile = is_profiled || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
@@ -336,7 +335,7 @@ impl ContextInner {
                 self.autotune.ran(turn, &submitted);
                 submitted.profile.take_if(|_| !is_profiled);
             }
-            self.note_writes(list, &writes, true);
+            effects.iter().for_each(Effect::apply);
             Done::Gpu(submitted)
         };
         tracing::info!(
@@ -345,18 +344,6 @@ impl ContextInner {
         );
         list.settle_ran(&mut schedule.counts, Ok(done), report, Vec::new());
         forced.map_or(Ok(()), Err)
-    }
-
-    /// Notes what a list wrote, and what stayed inside its kernels if that is so.
-    pub(crate) fn note_writes(&self, list: &List, writes: &[(usize, usize, bool)], stays_inside: bool) {
-        for &(entry, position, inside) in writes {
-            let entry = &list.entries[entry];
-            if inside && stays_inside {
-                entry.buffers[position].lost(entry.touches[position].span, Unreadable::Internalized);
-            } else {
-                entry.note_written_at(self, position);
-            }
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One of the two ways to the device: graphs, with everything that happens when one is launched. The other is
 //! [`commit`](super::commit), for what was planned just now.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Acquire};
 
 use super::{context::ContextInner, queues::QueueCell, schedule::Schedule};
 use crate::{
@@ -19,37 +19,51 @@ impl Schedule {
     #[inline]
     pub(crate) fn settle_relaunches(&mut self) {
         for exec in self.relaunched.drain(..) {
-            exec.settle(&mut self.deps, &mut self.token);
+            exec.settle(&mut self.deps);
         }
     }
 }
 
 impl ContextInner {
-    /// Launches a graph. The caller has seen to it that nothing is in its way and that what it reads is readable; and, where it `repeats`, that
-    /// its executable finds nothing in the schedule but its own latest launch: then the next ones may do without the schedule.
+    /// Launches a graph. The caller has seen to it that nothing is in its way and that what it reads is readable. Where it `may_repeat`, and its
+    /// executable, in force, finds nothing in the schedule but its own latest launch, the next ones may do without the schedule.
     pub(crate) fn launch(
         &self,
         schedule: &mut Schedule,
         queue: &QueueCell,
         launch: &Launch<'_>,
-        repeats: bool,
+        may_repeat: bool,
     ) -> Option<(Submitted, Arc<Summary>)> {
-        let Schedule { deps, token, relaunched, .. } = schedule;
-        let mut once = None;
+        let repeating = launch.exec.filter(|exec| {
+            may_repeat
+                && launch.pushes.is_none()
+                && exec.is_in_force(self.contents.load(Acquire))
+                && exec.repeats(&mut schedule.deps, queue.lane)
+        });
+        if repeating.is_none() {
+            schedule.settle_relaunches();
+        }
+        let (mut own, mut once);
         let state = match launch.exec {
-            Some(exec) => exec.state.get(token),
-            None => once.insert(ExecState::default()),
+            Some(exec) => {
+                own = exec.state();
+                &mut *own
+            }
+            None => {
+                once = ExecState::default();
+                &mut once
+            }
         };
         let profile = queue.profiling || self.profiling;
         // What fails here fails again when it is planned, and is dealt with there.
-        let submitted = launch.submit(&self.device, deps, queue.lane, state, profile).ok()?;
+        let submitted = launch.submit(&self.device, &mut schedule.deps, queue.lane, state, profile).ok()?;
         let summary = launch.come_into_force(&self.device, state).clone();
-        if let Some(exec) = launch.exec.filter(|_| repeats && submitted.profile.is_none())
-            && exec.allow(launch.graph, state, (&queue.past, submitted.point))
+        if let Some(exec) = repeating.filter(|_| submitted.profile.is_none())
+            && state.allow(&launch.graph.tally, &queue.past, submitted.point)
         {
-            relaunched.push(exec.clone());
+            schedule.relaunched.push(exec.clone());
         }
-        queue.past.get(token).launched(&launch.graph.tally, 1, submitted.point);
+        queue.past().launched(&launch.graph.tally, 1, submitted.point);
         tell(queue, launch.graph);
         Some((submitted, summary))
     }
@@ -62,7 +76,7 @@ impl ContextInner {
         (graph, exec): (&Graph, &GraphExec),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let launched = exec.relaunch(&self.device, &queue.past, may)?;
+        let launched = exec.relaunch((&self.device, graph), (queue.lane, &queue.past), may)?;
         tell(queue, graph);
         Some(launched)
     }

@@ -80,7 +80,7 @@ impl ContextInner {
         }
         let (waits, profile) = (&entry.after.points, queue.profiling || self.profiling);
         let alone = entry.runs().then(|| self.plain_piece(entry, float)).transpose()?;
-        let (piece, report) = alone.map(|(_, piece, report)| (piece, report)).unzip();
+        let (piece, report) = alone.unzip();
         let mut schedule = self.lock();
         readable(entry, None)?;
         let readies = self.ready(&mut schedule, piece.into_iter().collect(), slice::from_ref(entry))?;

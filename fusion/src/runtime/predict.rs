@@ -23,7 +23,6 @@ use crate::{
         accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request,
         signature::Buffers,
     },
-    sync::Token,
     vk::Pushes,
 };
 
@@ -34,7 +33,7 @@ impl List {
     fn agrees(
         &mut self,
         predicted: &mut Option<Box<Prediction>>,
-        cache: Option<(&GraphCache, &Dependencies, &mut Token)>,
+        cache: Option<(&GraphCache, &Dependencies)>,
         changes: u64,
         request: &Request<'_>,
         after: &[Event],
@@ -48,7 +47,7 @@ impl List {
             // The latest list of the queue is the likeliest, and is found without a hash.
             self.followed = predicted.take();
         }
-        let deps = cache.as_ref().map(|(_, deps, _)| *deps);
+        let deps = cache.map(|(_, deps)| deps);
         if let Some(followed) = &mut self.followed {
             if deps.is_none() && followed.cached.graph.has_numbers() {
                 return false;
@@ -59,13 +58,13 @@ impl List {
             // At its start it may be one of several that begin alike, or repeat a launch: those are found in the cache.
             if followed.at > 0 || (cache.is_none() && followed.exec.is_none()) {
                 followed.falls_behind();
-                return followed.goes_on(cache.map(|(cache, ..)| cache), request, deps);
+                return followed.goes_on(cache.map(|(cache, _)| cache), request, deps);
             }
         }
-        let Some((cache, _, token)) = cache else { return false };
+        let Some((cache, _)) = cache else { return false };
         let cached = cache.starting(request, true, deps);
         self.followed = cached.map(|cached| {
-            let exec = cached.exec_in_force(token, changes, request, deps);
+            let exec = cached.exec_in_force(changes, request, deps);
             Box::new(Prediction::new(cached, exec))
         });
         self.followed.as_mut().is_some_and(|followed| followed.meets(request))
@@ -146,8 +145,7 @@ impl Schedule {
     ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        let cache = (&self.cache, &self.deps, &mut self.token);
-        if !list.agrees(predicted, Some(cache), changes, request, after) {
+        if !list.agrees(predicted, Some((&self.cache, &self.deps)), changes, request, after) {
             return None;
         }
         let followed = list.followed.as_mut()?;
@@ -208,6 +206,6 @@ impl Schedule {
                 None => is_all = false,
             }
         }
-        ((predicted, self.cache.forget(&mut self.token, buffer)), is_all)
+        ((predicted, self.cache.forget(buffer)), is_all)
     }
 }

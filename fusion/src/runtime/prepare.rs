@@ -1,7 +1,6 @@
 //! From a list to dispatches: planned and fused, or one for each submission.
 
 use std::{
-    slice,
     sync::{Arc, PoisonError},
     time::Instant,
 };
@@ -30,7 +29,10 @@ use crate::{
         end::{End, error_source},
         schedule::List,
     },
-    submission::entry::Entry,
+    submission::{
+        device::Device,
+        entry::{Effect, Entry},
+    },
 };
 
 /// A list ready to be submitted.
@@ -118,7 +120,7 @@ impl ContextInner {
         }
         let plan_us = micros(start);
         let mut prepared = self.pieces(list, &plan.steps, outcome, report, plan_us)?;
-        for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.bindings) {
+        for bound in prepared.pieces.iter_mut().flat_map(|piece| &mut piece.step.bindings) {
             bound.buffer = numbers.buffer(bound.buffer);
         }
         // What is still measured is not known: the next run may be another. Nor is what is watched, where it would be known for ever.
@@ -250,15 +252,10 @@ impl ContextInner {
     }
 
     /// The dispatch of one submission by itself, and what is reported of it.
-    pub(crate) fn plain_piece(
-        &self,
-        entry: &Entry,
-        float: FloatMode,
-    ) -> Result<(Step, Piece, StepReport), Error> {
+    pub(crate) fn plain_piece(&self, entry: &Entry, float: FloatMode) -> Result<(Piece, StepReport), Error> {
         let step = self.plain_step(entry, float)?;
         let (program, report) = self.programs.program(&entry.label, &step)?;
-        let piece = Piece::of(slice::from_ref(entry), &step, program);
-        Ok((step, piece, report))
+        Ok((Piece { step, program }, report))
     }
 
     fn pieces(
@@ -276,7 +273,7 @@ impl ContextInner {
         {
             report.members = step.members.clone();
             reports.push(report);
-            pieces.push(Piece::of(&list.entries, step, program));
+            pieces.push(Piece { step: step.clone(), program });
         }
         let report = list.report(outcome, plan, reports, plan_us);
         let (forced, planned, turn, verify) = Default::default();
@@ -314,10 +311,10 @@ impl List {
         FusionReport::new(outcome, plan, (kernels, names(&self.entries)), steps, plan_us)
     }
 
-    /// Every write of the list, in order, as entry and argument; and whether the kernel that runs it keeps the bytes to
-    /// itself instead of writing them to memory. Of what was renamed nothing has to reach memory: others write over it. A buffer that
+    /// What the writes of the list do to contents, in order: the kernel that runs one may keep the bytes to itself instead of writing
+    /// them to memory; one that is not certain does nothing. Of what was renamed nothing has to reach memory: others write over it. A buffer that
     /// stays in memory may be bound by no piece either, where specialization leaves no store to it: nothing of it is kept.
-    pub(crate) fn kept_inside(&self, pieces: &[Piece], plan: &Report) -> Vec<(usize, usize, bool)> {
+    pub(crate) fn effects(&self, device: &Device, pieces: &[Piece], plan: &Report) -> Vec<Effect> {
         let overwritten: AHashSet<(usize, usize)> =
             plan.renamed.iter().flat_map(|one| &one.arguments).copied().collect();
         let promoted: AHashSet<BufferId> = plan
@@ -326,23 +323,24 @@ impl List {
             .filter(|one| one.got != Internalization::None)
             .map(|one| one.buffer)
             .collect();
-        let mut writes = Vec::new();
+        let mut effects = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             for (position, touch) in entry.touches.iter().enumerate().filter(|(_, touch)| touch.writes) {
                 let is_promoted = |arg: &Arg| promoted.contains(&arg.buffer);
                 let reaches_memory = || {
-                    let mut pieces = pieces.iter().filter(|piece| piece.members.contains(&number));
+                    let mut pieces = pieces.iter().filter(|piece| piece.step.members.contains(&number));
                     pieces.any(|piece| {
-                        piece.bindings.iter().any(|bound| bound.writes && touched(bound).overlaps(touch))
+                        let mut writes = piece.step.bindings.iter().filter(|bound| bound.writes);
+                        writes.any(|bound| touched(bound).overlaps(touch))
                     })
                 };
                 // What a kernel writes by address always reaches memory.
-                let is_inside = entry.submission.args.get(position).is_some_and(is_promoted)
+                let inside = entry.submission.args.get(position).is_some_and(is_promoted)
                     && !overwritten.contains(&(number, position))
                     && !reaches_memory();
-                writes.push((number, position, is_inside));
+                effects.extend(entry.effect(device, position, inside));
             }
         }
-        writes
+        effects
     }
 }

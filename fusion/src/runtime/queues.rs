@@ -16,7 +16,6 @@ use crate::{
         schedule::{Mode, QueueState, Tasks},
     },
     submission::identity::QueueId,
-    sync::{TokenCell, TokenId},
 };
 
 /// A queue, in lines of memory of its own: what its threads write here no others read but those whose work meets its lists.
@@ -32,7 +31,7 @@ pub(crate) struct QueueCell {
     /// instructions.
     pub(crate) is_direct: AtomicBool,
     /// What it has run.
-    pub(crate) past: Arc<TokenCell<Past>>,
+    pub(crate) past: Arc<Mutex<Past>>,
 }
 
 /// What work comes from: a queue of a context. Anyone who makes events counts here, and not where all queues would.
@@ -52,15 +51,21 @@ impl Deref for Origin {
 
 impl QueueCell {
     /// A queue that nothing was submitted to.
-    pub(crate) fn new(token: TokenId, id: QueueId, lane: u32, profiling: bool) -> QueueCell {
-        let past = Arc::new(TokenCell::new(token, Past::default()));
-        QueueCell { id, lane, profiling, state: Mutex::default(), is_direct: AtomicBool::new(true), past }
+    pub(crate) fn new(id: QueueId, lane: u32, profiling: bool) -> QueueCell {
+        let (state, past) = (Mutex::default(), Arc::default());
+        QueueCell { id, lane, profiling, state, is_direct: AtomicBool::new(true), past }
     }
 
     /// Its state. Anyone who has it does not ask for the schedule.
     #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it has run. The schedule is locked, or all that is wanted is what it knows.
+    #[inline]
+    pub(crate) fn past(&self) -> MutexGuard<'_, Past> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its state, if submissions run. None is listed while it is locked.
@@ -105,7 +110,8 @@ impl ContextInner {
     pub(crate) fn wait_for_queue(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
         self.bury();
         let mut result = self.cancel_list(queue, cause);
-        let last = queue.past.get(&mut self.lock().token).last;
+        drop(self.lock());
+        let last = queue.past().last;
         let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);
         if let Some(point) = last {

@@ -46,7 +46,7 @@ pub(crate) fn exchange(
         check_fit(context, (nodes, place), old, new)?;
         let is_alone = old.stands_alone() || new.stands_alone();
         // What sees the old one through a format sees the new one through it.
-        let views = buffers.iter().enumerate().filter(|_| is_alone);
+        let views = buffers.iter().enumerate().take_while(|_| is_alone);
         let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
         let mut is_viewed = false;
         for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {
@@ -104,19 +104,16 @@ pub(crate) fn same_overlaps(buffers: &Buffers, with: &Buffers) -> Result<(), Err
     for (j, (old_b, new_b)) in buffers.iter().zip(with).enumerate() {
         for (old_a, new_a) in buffers.iter().zip(with).take(j) {
             if share(old_a, old_b) != share(new_a, new_b) {
-                let (a, b) = (new_a.name(), new_b.name());
-                if Arc::ptr_eq(new_a, new_b) {
-                    return refuse(format!(
-                        "buffer `{a}` would stand for both `{}` and `{}`, which are different buffers in the list",
-                        old_a.name(),
-                        old_b.name()
-                    ));
-                }
-                return refuse(format!(
-                    "buffers `{a}` and `{b}` have other bytes in common than `{}` and `{}` had",
-                    old_a.name(),
-                    old_b.name()
-                ));
+                let [a, b, old_a, old_b] = [new_a, new_b, old_a, old_b].map(|buffer| buffer.name());
+                return refuse(if Arc::ptr_eq(new_a, new_b) {
+                    format!(
+                        "buffer `{a}` would stand for both `{old_a}` and `{old_b}`, which are different buffers in the list"
+                    )
+                } else {
+                    format!(
+                        "buffers `{a}` and `{b}` have other bytes in common than `{old_a}` and `{old_b}` had"
+                    )
+                });
             }
         }
     }

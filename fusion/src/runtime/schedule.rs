@@ -35,7 +35,7 @@ use crate::{
         entry::Entry,
         identity::{MemoryId, QueueId, Span},
     },
-    sync::{Token, spin_then_lock},
+    sync::spin_then_lock,
     vk::Point,
 };
 
@@ -47,8 +47,6 @@ pub(crate) struct Schedule {
     pub(crate) queues: Vec<Arc<QueueCell>>,
     pub(crate) holds: Vec<Hold>,
     pub(crate) cache: GraphCache,
-    /// What is known of executables is under this.
-    pub(crate) token: Token,
     /// What is counted under this lock, and was by queues that are gone; the other counters of a context are atomic.
     pub(crate) counts: Stats,
     /// Host tasks of queues that are gone, which may not be done yet, or failed and no one was notified.

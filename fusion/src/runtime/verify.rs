@@ -32,6 +32,7 @@ use crate::{
     submission::{
         buffer::BufferInner,
         dependencies::Touch,
+        entry::Effect,
         identity::{MemoryId, Span},
     },
     vk::{Command, Point, Resource},
@@ -72,7 +73,7 @@ impl ContextInner {
         let points: Vec<Point> =
             list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
         self.gpu.wait_all(&points, None)?;
-        let kept = list.kept_inside(&fused.pieces, &fused.report.plan);
+        let effects = list.effects(self, &fused.pieces, &fused.report.plan);
         let pieces = mem::take(&mut fused.pieces);
         let copies = self.copies(list, &pieces);
         let ran = copies
@@ -120,7 +121,10 @@ impl ContextInner {
         report.checks = checks;
         let mut schedule = self.lock();
         // Who reads it after the second run finds it as after the first.
-        self.note_writes(list, &kept, agreed == Some(true));
+        match agreed {
+            Some(true) => effects.iter().for_each(Effect::apply),
+            _ => list.entries.iter().for_each(|entry| entry.note_written(self)),
+        }
         list.settle_ran(&mut schedule.counts, Ok(Done::Gpu(submitted)), report, Vec::new());
         forced.map_or(Ok(()), Err)
     }
@@ -128,13 +132,15 @@ impl ContextInner {
     /// Copies, without contents, for all memory that the pieces write.
     fn copies(&self, list: &List, pieces: &[Piece]) -> Result<Vec<Copy>, Error> {
         let refused = |what: &str| Error::from(FusionError::NotCompared { what: what.to_owned() });
-        if pieces.iter().any(|piece| piece.apart || !piece.reaches.is_empty()) {
+        let bindings = || pieces.iter().flat_map(|piece| &piece.step.bindings);
+        let mut members = pieces.iter().flat_map(|piece| piece.step.members.of(&list.entries));
+        if members.any(|entry| entry.apart() || entry.reaches().next().is_some()) {
             return Err(refused("a kernel follows device addresses"));
         }
-        if pieces.iter().flat_map(|piece| &piece.bindings).any(|bound| bound.kind.texture().is_some()) {
+        if bindings().any(|bound| bound.kind.texture().is_some()) {
             return Err(refused("a kernel has images, which are not copied"));
         }
-        let touches = || pieces.iter().flat_map(|piece| &piece.bindings).map(touched);
+        let touches = || bindings().map(touched);
         let mut copies: Vec<Copy> = Vec::new();
         for Touch { memory, .. } in touches().filter(|touch| touch.writes) {
             if copies.iter().any(|copy| copy.memory == memory) {

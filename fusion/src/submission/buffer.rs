@@ -382,6 +382,11 @@ impl BufferInner {
         }
     }
 
+    /// Bytes of it are written, or stay inside a fused kernel.
+    pub(crate) fn takes_effect(&self, span: Span, inside: bool) {
+        if inside { self.lost(span, Unreadable::Internalized) } else { self.written(span) }
+    }
+
     pub(crate) fn error(&self, problem: BufferError) -> Error {
         Error::buffer(&self.name(), problem)
     }

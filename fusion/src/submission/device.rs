@@ -14,7 +14,6 @@ use crate::{
         dependencies::{Dependencies, Stage, Touch},
         identity::{HandleId, Imports},
     },
-    sync::TokenId,
     vk::{Command, Gpu, Point, Submitted},
 };
 
@@ -33,8 +32,6 @@ pub(crate) struct Device {
     /// one that a run is known of.
     pub(crate) contents: AtomicU64,
     pub(crate) owner: Weak<dyn BufferGone>,
-    /// What is known of runs is under this, which is in the schedule.
-    pub(crate) token: TokenId,
     pub(crate) gpu: Gpu,
 }
 

@@ -49,6 +49,21 @@ pub(crate) struct After {
     pub(crate) listed: SmallVec<[Range<u32>; 1]>,
 }
 
+/// What a write does to contents: the bytes are written, or a fused kernel keeps them to itself.
+#[derive(Debug)]
+pub(crate) struct Effect {
+    pub(crate) buffer: Arc<BufferInner>,
+    pub(crate) span: Span,
+    pub(crate) inside: bool,
+}
+
+impl Effect {
+    /// Makes it so.
+    pub(crate) fn apply(&self) {
+        self.buffer.takes_effect(self.span, self.inside);
+    }
+}
+
 impl Entry {
     /// Whether it has work-groups. One without does nothing, in its place.
     pub(crate) fn runs(&self) -> bool {
@@ -121,28 +136,25 @@ impl Entry {
         (0..self.submission.args.len()).filter_map(written)
     }
 
-    /// Its writes when it runs alone, as those of a list: submission, argument, and that they reach memory.
-    pub(crate) fn writes(&self) -> SmallVec<[(usize, usize, bool); 8]> {
-        let writes = self.touches.iter().enumerate().filter(|(_, touch)| touch.writes);
-        writes.map(|(position, _)| (0, position, false)).collect()
+    /// What one of its writes does to contents: nothing, where it is not certain.
+    pub(crate) fn effect(&self, device: &Device, position: usize, inside: bool) -> Option<Effect> {
+        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
+        let is_certain =
+            inside || touch.writes && jit::overwrites(&self.submission, position, &device.limits);
+        is_certain.then(|| Effect { buffer: buffer.clone(), span: touch.span, inside })
+    }
+
+    /// What its writes do to contents when it runs alone.
+    pub(crate) fn effects(&self, device: &Device) -> Vec<Effect> {
+        (0..self.touches.len()).filter_map(|position| self.effect(device, position, false)).collect()
     }
 
     /// Notes that it ran: what it certainly wrote can be read again, if it could not be. Of what it only may have
     /// written nothing is known, so that stays as it was.
     pub(crate) fn note_written(&self, device: &Device) {
-        for position in 0..self.touches.len() {
-            self.note_written_at(device, position);
-        }
-    }
-
-    /// As [`Entry::note_written`], for one of its touches.
-    pub(crate) fn note_written_at(&self, device: &Device, position: usize) {
-        let (touch, buffer) = (&self.touches[position], &self.buffers[position]);
-        if touch.writes
-            && buffer.unreadable(touch.span).is_some()
-            && jit::overwrites(&self.submission, position, &device.limits)
-        {
-            buffer.written(touch.span);
+        let unreadable = |buffer: &BufferInner, touch: &Touch| buffer.unreadable(touch.span).is_some();
+        if self.buffers.iter().zip(&self.touches).any(|(buffer, touch)| unreadable(buffer, touch)) {
+            self.effects(device).iter().for_each(Effect::apply);
         }
     }
 

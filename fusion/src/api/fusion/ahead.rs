@@ -54,17 +54,6 @@ impl PlannedList {
         Ok((PlannedList { report, alone }, steps))
     }
 
-    /// Plans and builds a list.
-    pub(crate) fn of(
-        context: &ContextInner,
-        submissions: &[jit::Submission],
-        options: &jit::FuseOptions,
-        named: (Vec<SubmissionReport>, Vec<(BufferId, Arc<str>)>),
-    ) -> Result<PlannedList, Error> {
-        let make = |steps: &[Labelled]| context.programs.warm(steps);
-        Ok(PlannedList::made(submissions, options, &context.limits, named, make)?.0)
-    }
-
     /// As [`FusedList::plan`], of submissions that were put together by hand.
     ///
     /// # Errors
@@ -76,8 +65,10 @@ impl PlannedList {
         submissions: &[jit::Submission],
         options: &jit::FuseOptions,
     ) -> Result<PlannedList, Error> {
-        let kernels = submissions.iter().map(SubmissionReport::of_kernel).collect();
-        PlannedList::of(&context.inner, submissions, options, (kernels, Vec::new()))
+        let Context { inner: context } = context;
+        let named = (submissions.iter().map(SubmissionReport::of_kernel).collect(), Vec::new());
+        let warm = |steps: &[Labelled]| context.programs.warm(steps);
+        Ok(PlannedList::made(submissions, options, &context.limits, named, warm)?.0)
     }
 
     /// As [`FusedList::plan`], for a device that is elsewhere: with the code of each dispatch, and nothing that a driver says of it.
@@ -152,7 +143,8 @@ impl FusedList {
         let names = names(&entries);
         let kernels = entries.iter().map(Entry::report).collect();
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
-        PlannedList::of(context, &submissions, &properties.options(), (kernels, names))
+        let warm = |steps: &[Labelled]| context.programs.warm(steps);
+        Ok(PlannedList::made(&submissions, &properties.options(), &context.limits, (kernels, names), warm)?.0)
     }
 
     /// Plans the list, and builds and runs nothing: which submissions would be one dispatch, and why not more of them.

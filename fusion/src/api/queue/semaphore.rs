@@ -22,9 +22,9 @@ impl Queue {
     /// A null handle; the device.
     pub fn wait_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
-        let mut schedule = context.lock();
+        let _schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.wait_for(semaphore)?;
-        self.inner.past.get(&mut schedule.token).ran(submitted.point);
+        self.inner.past().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
@@ -37,9 +37,9 @@ impl Queue {
     pub fn signal_semaphore(&self, semaphore: RawSemaphore) -> Result<Event, Error> {
         let context = &self.inner.context;
         context.cancel_list(&self.inner.queue, CancelCause::Semaphore)?;
-        let mut schedule = context.lock();
+        let _schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
-        self.inner.past.get(&mut schedule.token).ran(submitted.point);
+        self.inner.past().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

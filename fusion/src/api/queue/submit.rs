@@ -92,7 +92,7 @@ impl Queue {
             return Some(event);
         }
         let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
-        let (exec, pushes) = (cached.exec(&mut schedule.token, &buffers), pushes.as_ref());
+        let (exec, pushes) = (cached.exec(&buffers), pushes.as_ref());
         let launch = Launch { graph: &cached.graph, buffers: &buffers, pushes, exec: exec.as_ref() };
         let (submitted, summary) = context.launch(schedule, origin, &launch, false)?;
         let settled = Settled::of_launch(Done::Gpu(submitted), summary);
@@ -157,14 +157,16 @@ impl Queue {
             let Some((piece, flow)) = made.take() else {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
-                let (step, piece, _) = context.plain_piece(&entry, context.float)?;
-                made = Some((piece, Arc::new(PushFlow::of_one(&entry.submission, &step))));
+                let (piece, _) = context.plain_piece(&entry, context.float)?;
+                let flow = Arc::new(PushFlow::of_one(&entry.submission, &piece.step));
+                made = Some((piece, flow));
                 continue;
             };
-            let (entries, writes, waits) = (slice::from_ref(&entry), &*entry.writes(), &entry.after.points);
+            let (entries, waits) = (slice::from_ref(&entry), &entry.after.points);
             let readies = context.ready(&mut schedule, vec![piece], entries)?;
             if waits.is_empty() && context.programs.keeps() {
-                let ran = Ran { entries, writes, readies: &readies, report: None, flow: Some(&flow) };
+                let effects = &*entry.effects(context);
+                let ran = Ran { entries, effects, readies: &readies, report: None, flow: Some(&flow) };
                 Keep::Cached(None).keep(context, &mut schedule, ran);
             }
             let submitted = context.commit(&mut schedule, &self.inner, readies, waits, profile)?;

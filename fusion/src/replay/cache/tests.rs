@@ -73,7 +73,7 @@ impl Rig {
 
     fn state(&self) -> &'static str {
         let (changes, lane) = (self.context.inner.contents.load(Acquire), self.queue.inner.lane);
-        let Schedule { cache, deps, token, .. } = &mut *self.context.inner.lock_as_it_is();
+        let Schedule { cache, deps, .. } = &mut *self.context.inner.lock_as_it_is();
         let Some(cached) = cache.graphs.values().flatten().next() else {
             return if cache.seen.is_empty() { "new" } else { "seen" };
         };
@@ -81,13 +81,13 @@ impl Rig {
         let buffers: Buffers = buffers.iter().map(|buffer| (*buffer.inner).clone()).collect();
         let mut hash = ByNumber::default();
         buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
-        let Execs { all, once, .. } = cached.execs.get(token);
+        let Execs { all, once, .. } = &*cached.execs();
         match all.iter().find(|exec| exec.is_of(&buffers)).cloned() {
             None if once.contains(&hash.finish()) => "graph, buffers seen",
             None => "graph",
             Some(exec) if !exec.is_in_force(changes) => "out of force",
             Some(exec) if exec.is_relaunched() => "relaunched",
-            Some(exec) if exec.repeats(deps, token, lane) => "repeats",
+            Some(exec) if exec.repeats(deps, lane) => "repeats",
             Some(_) => "in force",
         }
     }

@@ -109,12 +109,10 @@ impl ContextInner {
     fn record_kept(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         if let Some(graph) = kept.planned() {
             let (mut schedule, _direct) = self.locked_for(kept)?;
-            let Schedule { deps, token, .. } = &mut *schedule;
-            let (buffers, exec) = (&kept.buffers, Some(&kept.exec));
-            let is_as_before = || graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers);
-            if kept.exec.is_in_force(self.contents.load(Ordering::Acquire)) || is_as_before() {
-                let launch = Launch { graph, buffers, pushes: None, exec };
-                return self.write_down(deps, launch, (kept.exec.state.get(token), Points::new()), into);
+            let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
+            if launch.is_as_planned(self.contents.load(Ordering::Acquire)) {
+                let state = (&mut *kept.exec.state(), Points::new());
+                return self.write_down(&mut schedule.deps, launch, state, into);
             }
         }
         self.record_first(kept, into)
@@ -162,12 +160,12 @@ impl ContextInner {
             return Err(error);
         }
         let (report, planned) = (prepared.report, prepared.planned);
-        let writes = list.kept_inside(&prepared.pieces, &report.plan);
+        let effects = list.effects(self, &prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
         let readies = self.ready(&mut schedule, prepared.pieces, &entries)?;
         let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
-        let ran = Ran { entries, writes: &writes, readies: &readies, report, flow };
-        let on = (kept.list.nodes.clone(), &kept.buffers);
+        let ran = Ran { entries, effects: &effects, readies: &readies, report, flow };
+        let on = (kept.variant.list.nodes.clone(), &kept.buffers);
         let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
@@ -184,11 +182,11 @@ impl ContextInner {
         if planned.is_some()
             && points.is_empty()
             && self.programs.keeps()
-            && kept.pushes.is_empty()
+            && kept.variant.pushes.is_empty()
             && !entries.iter().any(depends)
         {
             // Another thread may have been faster.
-            let _ = kept.list.graph.set(graph);
+            let _ = kept.variant.list.graph.set(graph);
         }
         Ok(recorded)
     }
