@@ -15,7 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vkfuse::module::{BindingKind, Module, SpecValue};
 use vkfuse::{
-    Buffer, Context, Error, FusedList, FusionProperties, FusionWrapper, Kernel, QueueOptions, SetBinding,
+    Buffer, Context, Error, FusedList, FusionProperties, FusionWrapper, Kernel, Queue, QueueOptions,
+    RawCommandBuffer, Recorded, SetBinding,
 };
 
 /// Kernels of pipelines by their number, or why there is none.
@@ -164,6 +165,18 @@ fn properties() -> FusionProperties {
     FusionProperties::new().autotune(false)
 }
 
+/// Held while a list is written down, and while one is recorded.
+///
+/// What is listed is pending to the engine until it is kept. Recording a list on the same memory meanwhile ends the one that is pending, as a
+/// submission that has to come after it does: its kernels would run, on the program's memory.
+static LISTING: Mutex<()> = Mutex::new(());
+
+/// Records a kept list while none is being written down.
+pub(super) fn record(list: &FusedList, into: &RawCommandBuffer) -> Result<Recorded, Error> {
+    let _listing = lock(&LISTING);
+    list.record(into)
+}
+
 /// Lists calls, and keeps the list.
 fn kept(
     context: &Context,
@@ -171,9 +184,22 @@ fn kept(
     buffer: impl Fn(usize) -> Option<Buffer<u8>>,
 ) -> Result<FusedList, String> {
     let text = |error: Error| error.to_string();
+    let _listing = lock(&LISTING);
     let queue = context.queue(QueueOptions::new().enable_fusion(true)).map_err(text)?;
     let fusion = FusionWrapper::new(&queue).map_err(text)?;
     fusion.start_fusion().map_err(text)?;
+    let listed = list(&queue, calls, buffer);
+    // Also where something was not taken: leaving fusion mode in another way runs what was.
+    let kept = fusion.keep_unrun(&properties()).map_err(text);
+    listed.and(kept)
+}
+
+/// Submits calls to a queue in fusion mode.
+fn list(
+    queue: &Queue,
+    calls: &[&Call<'_>],
+    buffer: impl Fn(usize) -> Option<Buffer<u8>>,
+) -> Result<(), String> {
     for call in calls {
         let mut args = Vec::new();
         for (at, piece, offset, len) in call.slots()? {
@@ -181,19 +207,18 @@ fn kept(
             args.push((at, buffer, offset as usize, len as usize));
         }
         let push = call.push()?;
-        queue
-            .submit(|h| {
-                for (at, buffer, offset, len) in &args {
-                    h.arg(*at, buffer.read_write().range(*offset, *len));
-                }
-                for (id, value) in &call.known.values {
-                    h.spec(*id, *value);
-                }
-                h.push_bytes(push).dispatch(&call.known.kernel, call.dispatch.groups);
-            })
-            .map_err(text)?;
+        let submitted = queue.submit(|h| {
+            for (at, buffer, offset, len) in &args {
+                h.arg(*at, buffer.read_write().range(*offset, *len));
+            }
+            for (id, value) in &call.known.values {
+                h.spec(*id, *value);
+            }
+            h.push_bytes(push).dispatch(&call.known.kernel, call.dispatch.groups);
+        });
+        submitted.map_err(|error| error.to_string())?;
     }
-    fusion.keep_unrun(&properties()).map_err(text)
+    Ok(())
 }
 
 /// Plans a list, whose pieces are these buffers, and builds its code.

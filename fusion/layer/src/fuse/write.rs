@@ -8,7 +8,7 @@
 //! What the commands refer to is alive where their command buffer is submitted, which is when they are written.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use super::plans::{Cluster, Step};
+use super::plans::{self, Cluster, Step};
 use crate::chain::Device;
 use crate::descriptors::{Contents, Descriptor};
 use crate::recording::{Barriers, Label, Op};
@@ -181,7 +181,7 @@ impl Writer<'_> {
                     // The command buffer is the layer's, is being recorded, and is submitted only while what this returns lives;
                     // the program's barriers are around it, and what the program binds is bound again.
                     let into = RawCommandBuffer::recording(self.to);
-                    let recorded = list.record(&into).map_err(|error| error.to_string())?;
+                    let recorded = plans::record(list, &into).map_err(|error| error.to_string())?;
                     if !recorded.waits().is_empty() || recorded.dispatches() != 1 {
                         return Err("a group that is not one dispatch by itself".to_owned());
                     }
