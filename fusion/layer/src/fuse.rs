@@ -543,9 +543,3 @@ pub(crate) fn device_gone(device: &Arc<Device>) {
     fuser.trials.end(device);
     fuser.end();
 }
-
-/// Calls something with the engine kept from the program's queues.
-pub(crate) fn locked<T>(device: &Device, call: impl FnOnce() -> T) -> T {
-    let _lock = device.fuser.as_ref().ok().map(|fuser| lock(&fuser.lock));
-    call()
-}

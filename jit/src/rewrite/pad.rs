@@ -198,7 +198,7 @@ impl<'m> Masked<'m> {
         let needed: Vec<Value> = match f.values[value].def {
             Def::Const(_) => Vec::new(),
             Def::Inst(inst) => match &f.insts[inst].operation {
-                Operation::Pure { args, .. } => args.to_vec(),
+                Operation::Pure { args, .. } | Operation::Ext { args, pure: true, .. } => args.to_vec(),
                 Operation::Load { place, access }
                     if !access.is_volatile() && self.is_constant(f.places[*place].root) =>
                 {
@@ -272,6 +272,7 @@ impl<'m> Masked<'m> {
         let is_for_all = self.needed[result]
             || match &f.insts[inst].operation {
                 Operation::Pure { op, args, .. } => args.iter().all(has) && self.is_defined(*op, args),
+                Operation::Ext { args, pure: true, .. } => args.iter().all(has),
                 Operation::Load { place, access } => {
                     let place = &f.places[*place];
                     !access.is_volatile() && self.is_constant(place.root) && place.path.iter().all(has)

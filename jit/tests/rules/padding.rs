@@ -226,7 +226,7 @@ probes! {
                default: {{ x ^= 1u; }}
              }}
              z[r * p.x + lix] = x;"));
-        for of in ["wid.x", "p.y", "wid.x + p.z"] {
+        for of in ["wid.x", "p.y", "wid.x + p.z", "min(wid.x, p.y)"] {
             pair(&tree("16", 16), &sides(of)).check()
 .one().padded(&[(1, 4)]);
         }

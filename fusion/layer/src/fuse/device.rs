@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
-use vkfuse::{Buffer, Context, ContextOptions, RawDevice, RawHandles};
+use vkfuse::{Buffer, Context, ContextOptions, QueueLock, RawDevice, RawHandles};
 
 /// The version of Vulkan that instances are made with at least.
 const VERSION: u32 = vk::API_VERSION_1_3;
@@ -48,8 +48,13 @@ pub(crate) struct Fuser {
     pub(super) kept: Kept,
     /// Command buffers with nothing in them, each with a pool of its own, by family.
     pub(super) idle: Mutex<Vec<(u32, vk::CommandPool, vk::CommandBuffer)>>,
-    /// Keeps the engine from a queue while the program uses it.
-    pub(super) lock: Arc<Mutex<()>>,
+}
+
+/// Nothing of the engine's reaches a queue: it plans, builds and records. What it ran besides would do the program's work a second time.
+struct Silent;
+
+impl QueueLock for Silent {
+    fn locked(&self, _: &mut dyn FnMut()) {}
 }
 
 /// The program's application, of a version that has what is needed.
@@ -168,9 +173,8 @@ impl Fuser {
             device,
             create_info: info,
         };
-        let lock = Arc::<Mutex<()>>::default();
-        // SAFETY: the program's handles live until `device_gone`, which drops all that is made over them; the queue is locked.
-        let raw = RawDevice::new(&handles).queue_with_lock(with.family, 0, lock.clone());
+        // SAFETY: the program's handles live until `device_gone`, which drops all that is made over them; the engine never uses the queue.
+        let raw = RawDevice::new(&handles).queue_with_lock(with.family, 0, Arc::new(Silent));
         Ok(Fuser {
             raw,
             robust: core.robust_buffer_access == vk::TRUE || is_newer,
@@ -183,7 +187,6 @@ impl Fuser {
             imports: Mutex::default(),
             kept: Kept::default(),
             idle: Mutex::default(),
-            lock,
         })
     }
 

@@ -25,7 +25,7 @@ pub(super) unsafe extern "system" fn queue_submit(
     let count_buffers =
         || slice(submits, count).iter().map(|batch| u64::from(batch.command_buffer_count)).sum();
     if known.gate.is_closed() && fuse::passes(&known, count_buffers) {
-        return fuse::locked(&known, || next(queue, count, submits, fence));
+        return next(queue, count, submits, fence);
     }
     let (mut taken, mut stands) = (None, None);
     noted("vkQueueSubmit", || {
@@ -54,9 +54,9 @@ pub(super) unsafe extern "system" fn queue_submit(
             batch.command_buffer_count = buffers.len() as u32;
             batch.p_command_buffers = buffers.as_ptr();
         }
-        return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));
+        return next(queue, count, own.as_ptr(), fence);
     }
-    let Some(taken) = taken else { return fuse::locked(&known, || next(queue, count, submits, fence)) };
+    let Some(taken) = taken else { return next(queue, count, submits, fence) };
     let mut own = slice(submits, count).to_vec();
     for (batch, buffers) in own.iter_mut().zip(taken.buffers()) {
         batch.command_buffer_count = buffers.len() as u32;
@@ -78,7 +78,7 @@ pub(super) unsafe extern "system" fn queue_submit2(
     let count_buffers =
         || slice(submits, count).iter().map(|batch| u64::from(batch.command_buffer_info_count)).sum();
     if known.gate.is_closed() && fuse::passes(&known, count_buffers) {
-        return fuse::locked(&known, || next(queue, count, submits, fence));
+        return next(queue, count, submits, fence);
     }
     let (mut taken, mut stands) = (None, None);
     noted("vkQueueSubmit2", || {
@@ -116,9 +116,9 @@ pub(super) unsafe extern "system" fn queue_submit2(
             batch.command_buffer_info_count = infos.len() as u32;
             batch.p_command_buffer_infos = infos.as_ptr();
         }
-        return fuse::locked(&known, || next(queue, count, own.as_ptr(), fence));
+        return next(queue, count, own.as_ptr(), fence);
     }
-    let Some(taken) = taken else { return fuse::locked(&known, || next(queue, count, submits, fence)) };
+    let Some(taken) = taken else { return next(queue, count, submits, fence) };
     let mut own = slice(submits, count).to_vec();
     let infos: Vec<Vec<vk::CommandBufferSubmitInfo<'_>>> = own
         .iter()

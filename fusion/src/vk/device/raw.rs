@@ -83,7 +83,7 @@ struct RawQueue {
 
 /// Keeps two threads from using one Vulkan queue at the same time, which Vulkan forbids.
 pub trait QueueLock: Send + Sync {
-    /// Calls `submit` while no one else uses the queue. It has to be called exactly once.
+    /// Calls `submit` once, while no one else uses the queue. If it is not called, nothing is submitted, and the submission fails.
     fn locked(&self, submit: &mut dyn FnMut());
 }
 
