@@ -96,6 +96,9 @@ def run_list(vkfuse, file, cache, environment, *options):
     try:
         return json.loads(done.stdout), ""
     except ValueError:
+        # Some programs read past what they bind, where the buffer goes on: an error, unless such accesses are defined.
+        if "that are passed of buffer" in done.stderr and "--robust" not in options:
+            return run_list(vkfuse, file, cache, environment, *options, "--robust")
         return {}, done.stderr.strip()[-200:] or f"exit status {done.returncode}"
 
 
