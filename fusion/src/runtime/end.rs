@@ -192,7 +192,9 @@ impl ContextInner {
             }
             let Mode::Recording(mut list) = mem::take(&mut state.mode) else {
                 let last = state.completion.clone();
-                if let (End::Complete(_), Some(last)) = (end, &last)
+                // Where it was forced, and was not, the first time gave an error, and this one gives the event.
+                if let (End::Complete(properties), Some(last)) = (end, &last)
+                    && !properties.force
                     && last.is_of_completed()
                 {
                     tracing::warn!(

@@ -78,7 +78,7 @@ fn threads() -> Option<usize> {
 const STAGING: u64 = 16;
 
 /// Bytes of the heap when all that is remembered is full: an hour's run settles at 1.5 MB.
-const FULL: usize = 1_800_000;
+const FULL: usize = 2_200_000;
 
 /// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
 const PIPELINES: usize = 256;

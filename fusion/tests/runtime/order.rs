@@ -128,7 +128,7 @@ fn commands_that_do_not_fit_are_refused() {
         ),
         (
             rig.queue.update(floats.write(), &[1f32]),
-            &format!("buffer `floats`: 1 element (4 bytes) for {N} elements ({} bytes)", 4 * N),
+            &format!("buffer `floats`: it takes {N} elements ({} bytes), and got 1 element (4 bytes)", 4 * N),
         ),
         (
             rig.queue.fill(floats.write().range(0, 3), [1f32; 2]),

@@ -8,9 +8,8 @@ use smallvec::SmallVec;
 use super::Access;
 use crate::submission::identity::{ByNumber, MemoryId};
 
-/// How many memories there may be before those without pending work are dropped, at some 100 bytes each. Of a program that goes round more
-/// of them each would be dropped and found anew each time.
-const SWEEP_AT: usize = 4096;
+/// How many memories there may be before those without pending work are dropped.
+const SWEEP_AT: usize = 256;
 
 pub(super) type Accesses = SmallVec<[Access; 3]>;
 
