@@ -77,7 +77,7 @@ fn threads() -> Option<usize> {
 /// depends on how many transfers of any two threads happened to be under way at once.
 const STAGING: u64 = 16;
 
-/// Bytes of the heap when all that is remembered is full: an hour's run settles at 1.5 MB.
+/// Bytes of the heap when all that is remembered is full: an hour's run settles at 2 MB.
 const FULL: usize = 2_200_000;
 
 /// Pipelines kept in memory: few, so that the cache is full soon and evicts from then on.
