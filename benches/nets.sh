@@ -29,7 +29,7 @@ kept() { # kept NAME ELEMENTS
     printf '\n[buffers.%s]\ntype = "f32"\nlen = %s\n' "$1" "$2" >>"$file"
 }
 
-submit() { # submit KERNEL GROUPS PUSH BUFFER...   (spec: local size, if $local is set)
+submit() { # submit KERNEL GROUPS PUSH BUFFER...   (`-` where the kernel has no binding of that number)
     kernel=$(basename "$1" .spv | tr . _)
     case " $known " in
         *" $kernel "*) ;;

@@ -541,3 +541,31 @@ fn every_submission_is_made_under_the_programs_lock() {
     drop((x, out, queue, context));
     own.close(vec![], &[]);
 }
+
+/// A lock that is never had.
+struct Never;
+
+impl QueueLock for Never {
+    fn locked(&self, _: &mut dyn FnMut()) {}
+}
+
+/// The fusing layer rests on it: what the engine cancels or runs there would be the program's work a second time.
+#[test]
+fn nothing_runs_where_the_lock_is_never_had() {
+    let own = own!();
+    let (x, out) = (own.buffer(&counting(), USAGE), own.buffer(&[7; N as usize], USAGE));
+    let context = own.context_on(&own.raw.clone().queue_with_lock(own.family, 0, Arc::new(Never))).unwrap();
+    let queue = fusing(&context);
+    let (from, to) = (x.import(&context), out.import(&context));
+    let sum = context.scratch::<u32>(N as usize).unwrap();
+    // Outside of fusion mode, and a list that is cancelled.
+    assert!(chain(&queue, &from, &sum, &to).is_err(), "it was submitted");
+    let fusion = FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    chain(&queue, &from, &sum, &to).unwrap();
+    drop(fusion);
+    assert_eq!(context.stats().submits, 0);
+    assert_eq!(out.words(), [7; N as usize]);
+    drop((from, to, sum, queue, context));
+    own.close(vec![x, out], &[]);
+}

@@ -13,7 +13,7 @@
 //! - barriers are executed by all invocations of the larger work-group, or by none
 //!
 //! # Refuses
-//! - sub-group operations, images, addresses, atomic operations on what decides about a barrier, built-ins other than the ids and counts of a dispatch
+//! - sub-group operations, images, addresses, built-ins other than the ids and counts of a dispatch
 //! - barriers behind a condition that other invocations cannot compute
 
 use rspirv::dr::Operand;
@@ -145,11 +145,7 @@ impl<'m> Masked<'m> {
 
     /// Whether all invocations have to enter a construct: there is a barrier in it, or it may lead past one. `later` says whether there is a barrier behind it.
     fn is_common(&self, construct: Construct, later: bool) -> bool {
-        let f = self.f();
-        let regions = f.inside(construct);
-        let has_barrier =
-            regions.iter().flat_map(|&one| &f.regions[one].nodes).any(|node| is_barrier(f, node));
-        has_barrier || later && !f.always_ends(construct)
+        self.has_barrier(&[Node::Construct(construct)]) || later && !self.f().always_ends(construct)
     }
 
     /// Whether a barrier is executed in one of these nodes.
@@ -190,7 +186,8 @@ impl<'m> Masked<'m> {
 
     /// Notes that all invocations compute a value.
     fn need(&mut self, value: Value) -> Result<()> {
-        const UNKNOWN: &str = "a barrier behind a condition of single invocations";
+        const UNKNOWN: &str =
+            "a barrier behind a condition of more than constants, push constants and work-group ids";
         if std::mem::replace(&mut self.needed[value], true) {
             return Ok(());
         }
@@ -283,7 +280,7 @@ impl<'m> Masked<'m> {
         is_for_all
     }
 
-    /// Whether an operation has a result for all operands: a division has none by zero.
+    /// Whether an operation has a result for all operands. A division by zero has none, nor has that of the least integer by -1.
     fn is_defined(&self, op: Op, args: &[Value]) -> bool {
         if !matches!(op, Op::UDiv | Op::SDiv | Op::UMod | Op::SRem | Op::SMod) {
             return true;
@@ -307,9 +304,8 @@ impl<'m> Masked<'m> {
             }
         }
         let mut code = Builder::new(self.module, self.func);
-        let [inside, outside] = code.branch(self.active, Some(SelectionControl::NONE));
-        let selection = std::mem::take(&mut code.nodes);
-        let &[Node::Construct(construct)] = &selection[..] else { return Err("a selection") };
+        let sides @ [inside, outside] = [code.function().region(), code.function().region()];
+        let construct = code.select(self.active, sides, Some(SelectionControl::NONE));
         code.function().regions[inside].nodes = nodes;
         let f = code.f();
         let mut here: SecondaryMap<Value, u32> = SecondaryMap::of(&f.values);
@@ -347,7 +343,7 @@ impl<'m> Masked<'m> {
         for (region, args) in [(inside, kept), (outside, idle)] {
             f.regions[region].end = End::Exit { to: construct, args };
         }
-        done.extend(selection);
+        done.push(Node::Construct(construct));
         Ok(())
     }
 }

@@ -75,7 +75,7 @@ probes! {
                     .submit(&tree(first, n), GRID, &[0, 1], &PUSH)
                     .submit(&tree(second, m), GRID, &[1, 2], &PUSH)
                     .check()
-.one()
+                    .one()
                     .padded(&[(usize::from(n > m), 4)]);
                 if promote == Promote::Local {
                     checked.inside(1, Internalization::Local);
@@ -94,30 +94,12 @@ probes! {
             ("4, 4", 16, "16", 16),
         ] {
             let at = usize::from(n >= m);
-            pair(&tree(first, n), &tree(second, m)).check()
-.one().padded(&[(at, if at == 1 { m } else { n })]);
+            pair(&tree(first, n), &tree(second, m)).check().one().padded(&[(at, if at == 1 { m } else { n })]);
         }
     }
 
     fn ids_of_padded_kernels_are_those_of_their_own_work_groups() {
         let grid = [2, 3, 1];
-        let ids = |size: &str, wide: u32| {
-            kernel("a z", size, &format!(
-                "var<workgroup> s: array<u32, 16>;
-                 ---
-                 s[lix] = a[(gid.y * {wide}u + gid.x) % 60u] + lid.x * 3u + lid.y * 5u + nwg.x;
-                 workgroupBarrier();
-                 let i = (wid.y * nwg.x + wid.x) * 8u + lix;
-                 if (lix < 8u) {{ z[i] = s[7u - lix] + gid.x * 100u + gid.y; }}"
-            ))
-        };
-        for (first, second) in [("4, 4", "4, 2"), ("4, 2", "16"), ("8", "2, 4")] {
-            let checked = Lab::rewriting(64)
-                .submit(&ids(first, 8), grid, &[0, 1], &PUSH)
-                .submit(&ids(second, 8), grid, &[1, 2], &PUSH)
-                .check();
-            assert!(!checked.plan.report.rewrites.is_empty() || checked.plan.steps.len() == 2);
-        }
         let read = kernel("a z", "4, 2",
             "var<workgroup> s: array<u32, 8>;
              ---
@@ -136,7 +118,7 @@ probes! {
             .submit(&wide, grid, &[0, 1], &PUSH)
             .submit(&read, grid, &[1, 2], &PUSH)
             .check()
-.one()
+            .one()
             .padded(&[(1, 8)]);
     }
 
@@ -145,8 +127,7 @@ probes! {
             "let r = wid.x; var own = 0u;
              for (var k = 0u; k < p.x; k++) { own = own * 31u + a[r * p.x + k]; }
              z[r * 4u + lix] = own + lix;");
-        pair(&tree("16", 16), &sums).check()
-.one().padded(&[(1, 4)]);
+        pair(&tree("16", 16), &sums).check().one().padded(&[(1, 4)]);
     }
 
     fn three_sizes_become_the_largest() {
@@ -156,7 +137,7 @@ probes! {
             .submit(&tree("16", 16), GRID, &[1, 2], &PUSH)
             .submit(&tree("4", 4), GRID, &[2, 3], &PUSH)
             .check()
-.one()
+            .one()
             .padded(&[(0, 8), (2, 4)])
             .inside(1, Internalization::Local)
             .inside(2, Internalization::Local);
@@ -171,7 +152,7 @@ probes! {
             .submit(&early("16", 16), grid, &[0, 1], &PUSH)
             .submit(&early("4", 4), grid, &[1, 2], &PUSH)
             .check()
-.one()
+            .one()
             .padded(&[(1, 4)]);
     }
 
@@ -184,8 +165,7 @@ probes! {
              workgroupBarrier();
              if (lix != 0u) { return; }
              z[r] = s[0] * 8u + s[1] * 4u + s[2] * 2u + s[3];");
-        pair(&tree("16", 16), &last).check()
-.one().padded(&[(1, 4)]);
+        pair(&tree("16", 16), &last).check().one().padded(&[(1, 4)]);
     }
 
     fn values_and_variables_live_across_barriers() {
@@ -209,8 +189,7 @@ probes! {
                if (k >= 3u) { break; }
              }
              z[r * p.x + lix] = sum + own[2] + x;");
-        pair(&tree("16", 16), &kept).check()
-.one().padded(&[(1, 4)]);
+        pair(&tree("16", 16), &kept).check().one().padded(&[(1, 4)]);
     }
 
     fn barriers_on_one_side_of_a_branch_that_all_take() {
@@ -227,8 +206,7 @@ probes! {
              }}
              z[r * p.x + lix] = x;"));
         for of in ["wid.x", "p.y", "wid.x + p.z", "min(wid.x, p.y)"] {
-            pair(&tree("16", 16), &sides(of)).check()
-.one().padded(&[(1, 4)]);
+            pair(&tree("16", 16), &sides(of)).check().one().padded(&[(1, 4)]);
         }
     }
 
@@ -254,13 +232,16 @@ probes! {
         };
         let checked = few(0).check();
         assert_eq!(checked.apart(2), Some(&RewriteReason::Idle { own: 2, all: 16 }));
-        few(1 << 20).check()
-.one().padded(&[(1, 2)]);
+        few(1 << 20).check().one().padded(&[(1, 2)]);
         let mut forced = few(0);
         forced.options.force = true;
-        forced.check()
-.one().padded(&[(1, 2)]);
-        assert!(few(0).doubts().is_empty(), "{:?}", [Way::Forced]);
+        forced.check().one().padded(&[(1, 2)]);
+        // Autotuning may try it where the buffers are large enough to count.
+        let mut large = Lab::rewriting(1 << 20)
+            .submit(&tree("16", 16), GRID, &[0, 1], &PUSH)
+            .submit(&tree("2", 2), GRID, &[1, 2], &PUSH);
+        large.limits.overlapping_invocations = 0;
+        assert_eq!(large.doubts(), [Way::Forced]);
     }
 
     fn other_work_groups_stay_apart() {

@@ -27,7 +27,7 @@ use crate::plan::output::report::{Places, RewriteReport};
 use crate::reason::{Reason, RewriteReason};
 use crate::rewrite;
 
-/// Invocations of a work-group for each one that has something to do, up to which it does not idle much.
+/// A work-group with more invocations than this for each one that has something to do leaves too much of a device idle.
 const MOST_IDLE: u64 = 4;
 
 /// Tries to let the next submission join by padding; `Err(None)` if there is nothing to try. As [`across`](super::place::across).
