@@ -201,6 +201,7 @@ mutants! {
     AnyKernelIsFree: "a kernel with barriers or shared memory is placed as well",
     IdsAreNotVirtual: "a placed kernel reads the dispatch's group and local id for its own",
     VariablesKeepTheirValues: "what a local variable starts with is what the item before left in it",
+    OthersAreUnreachable: "the invocations that a padded work-group has in addition do not come to the end of code that the kernel's own leave",
     OthersAreActive: "the invocations that a padded work-group has in addition do what the kernel's own do",
     RoundsAreLonger: "the rounds of a placed row are an item more apart than its work-group is wide",
     RowsGoOn: "a placed grid that is wider than its rows does what is behind them",

@@ -245,7 +245,7 @@ impl Device {
         if let Err(what) = compare("fused and unfused", both, |a, b| a == b) {
             compare("fused and unfused", both, are_one)
                 .or_else(|_| self.are_open(case, both))
-                .map_err(|()| format!("{what}\n{:#?}", report.plan))?;
+                .map_err(|()| format!("{what}; {}\n{:#?}", judged(case, both), report.plan))?;
             self.other_nans.set(self.other_nans.get() + 1);
         }
         let one = report.dispatches == 1 && case.submissions.len() > 1;
@@ -374,6 +374,16 @@ fn are_one(a: u32, b: u32) -> bool {
     a == b || is_nan(a) && is_nan(b)
 }
 
+/// Which of a fused and an unfused run has the interpreter's words.
+fn judged(case: &Case, (fused, unfused): (&[Vec<u8>], &[Vec<u8>])) -> String {
+    let Ok((reference, _)) = run_unfused(case) else { return "the interpreter cannot run it".to_owned() };
+    let [fused, unfused] = [fused, unfused].map(|run| match compare("it", (run, &reference), are_one) {
+        Ok(()) => "right".to_owned(),
+        Err(what) => what,
+    });
+    format!("against the interpreter, fused: {fused}; unfused: {unfused}")
+}
+
 /// Compares all bytes; an empty buffer is one that was kept inside.
 fn compare(
     what: &str,
@@ -382,9 +392,15 @@ fn compare(
 ) -> Result<(), String> {
     for (number, (got, want)) in got.iter().zip(want).enumerate().filter(|(_, (got, _))| !got.is_empty()) {
         let (got, want) = (words(got), words(want));
-        if let Some(at) = got.iter().zip(&want).position(|(&a, &b)| !are_one(a, b)) {
+        let mut differing = (0..got.len().min(want.len())).filter(|&at| !are_one(got[at], want[at]));
+        if let Some(at) = differing.next() {
             let (got, want) = (got[at], want[at]);
-            return Err(format!("{what} differ: buffer {number}, word {at}: {got:#x} and {want:#x}"));
+            let others: Vec<usize> = differing.collect();
+            return Err(format!(
+                "{what} differ: buffer {number}, word {at}: {got:#x} and {want:#x}; {} others: {:?}",
+                others.len(),
+                &others[..others.len().min(16)]
+            ));
         }
     }
     Ok(())

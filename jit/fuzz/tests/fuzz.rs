@@ -1,6 +1,7 @@
 //! Random lists: fused and unfused agree, in every order the interpreter tries.
 
-use vkfuse_fuzz::wgsl::{Family, Generator, Legality, Tally, check, explain, smoke};
+use vkfuse_fuzz::wgsl::{Family, Generator, Legality, Tally, check, explain, limits, smoke};
+use vkfuse_jit::plan::{FuseOptions, Places, RewriteReport, plan};
 
 /// Combinations of shape, type and cover in a pool.
 const BENCHES: usize = 4;
@@ -39,4 +40,33 @@ fn random_lists_give_the_same_bytes_fused() {
     let share = |family| tally.of(Some(family), Some(Legality::Legal)).share_fused();
     assert!(share(Family::Elementwise) > 0.99, "legal elementwise lists that were not fused");
     assert!(share(Family::Tile) > 0.95, "legal tile lists that were not fused");
+}
+
+/// Several lists by turns, and lists on few buffers: kernels of one are next to those of another, with other work-groups.
+#[test]
+fn lists_by_turns_and_of_pools_give_the_same_bytes_fused() {
+    let (lists, first) = (number("VKFUSE_FUZZ_LISTS", 80), number("VKFUSE_FUZZ_SEED", 1000));
+    let (mut done, mut padded, mut wrong) = (0, 0, Vec::new());
+    for pool in 0..lists.div_ceil(40) {
+        let seed = (first + pool) as u64;
+        let generator = Generator::new(seed, BENCHES);
+        for list in 0..40.min(lists - pool * 40) {
+            let case = match list % 2 {
+                0 => Some(generator.by_turns(list, 2 + list % 3)),
+                _ => generator.of_pool(list),
+            };
+            let Some(case) = case else { continue };
+            if let Err(failure) = check(&case) {
+                let short = case.shrunk(&mut |case| check(case).is_err());
+                wrong.push(format!("{seed}:{list}: {failure}\n{}", short.describe()));
+            }
+            let planned = plan(&case.submissions, &FuseOptions::default(), &limits(&case));
+            let is_padded = |one: &RewriteReport| matches!(one.places, Places::Padded { .. });
+            padded += usize::from(planned.is_ok_and(|plan| plan.report.rewrites.iter().any(is_padded)));
+            done += 1;
+        }
+    }
+    println!("{done} lists, {padded} with padded work-groups, {} wrong", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(lists != 80 || padded > 0);
 }

@@ -11,6 +11,7 @@
 //! # Guarantees
 //! - invocation `i` of a work-group of the kernel does what invocation `i`, by local index, of the larger one does; others access no memory but push constants
 //! - barriers are executed by all invocations of the larger work-group, or by none
+//! - no invocation comes to an `OpUnreachable` that none of the kernel's comes to
 //!
 //! # Refuses
 //! - sub-group operations, images, addresses, built-ins other than the ids and counts of a dispatch
@@ -254,8 +255,17 @@ impl<'m> Masked<'m> {
                 }
             }
         }
+        let is_left = !own.is_empty() && self.f().regions[region].end == End::Unreachable;
         self.mask(&mut own, &mut done)?;
-        self.module.functions[self.func].regions[region].nodes = done;
+        let data = &mut self.module.functions[self.func].regions[region];
+        data.nodes = done;
+        // The kernel's invocations leave from inside of a selection. The others come to the end of the region.
+        if is_left && !mutant!(OthersAreUnreachable) {
+            if after {
+                return Err("a barrier behind code without an end");
+            }
+            data.end = End::Return(None);
+        }
         Ok(())
     }
 

@@ -168,6 +168,32 @@ probes! {
         pair(&tree("16", 16), &last).check().one().padded(&[(1, 4)]);
     }
 
+    fn other_invocations_end_where_all_of_the_kernels_leave() {
+        let start = "var<workgroup> s: array<u32, 4>;
+             ---
+             let r = wid.x; let e = r * p.x + lix;
+             s[lix] = a[e];
+             workgroupBarrier();
+             let x = s[3u - lix];";
+        for end in [
+            "if (x % 2u == 0u) { z[e] = x; return; } else { z[e] = x * 3u; return; }",
+            "switch (x % 3u) { case 0u: { z[e] = x; return; } case 1u: { z[e] = 7u; return; } default: { z[e] = x * 5u; return; } }",
+            "var k = x; loop { k = k * 3u + 1u; if (k % 4u == 1u) { z[e] = k; return; } k += k % 3u + 1u; if (k > 900000u) { k = 4u; } }",
+            "if (r % 2u == 0u) {
+               workgroupBarrier(); s[lix] = x * 9u; workgroupBarrier();
+               if (s[lix ^ 1u] % 2u == 0u) { z[e] = x; return; } else { z[e] = s[0]; return; }
+             } else { z[e] = x + 1u; return; }",
+            "switch (r % 3u) {
+               case 0u: { workgroupBarrier(); s[lix] = x * 9u; workgroupBarrier(); if (x > 5u) { z[e] = s[0]; return; } else { z[e] = s[3]; return; } }
+               case 1u: { if (lix > 1u) { z[e] = x; return; } else { z[e] = 1u; } }
+               default: { return; }
+             }",
+        ] {
+            let last = kernel("a z", "4", &format!("{start}\n{end}"));
+            pair(&tree("16", 16), &last).check().one().padded(&[(1, 4)]);
+        }
+    }
+
     fn values_and_variables_live_across_barriers() {
         let kept = kernel("a z", "4",
             "var<workgroup> s: array<u32, 4>;

@@ -10,9 +10,10 @@
 //! # Guarantees
 //! - whenever control comes to such a branch, it goes the way that is said here: the guards of the block and the other way contradict
 //!   each other
+//! - no branch leaves a loop
 //! - what lies on the other way is one block that does nothing but return, or go where both ways meet; or there is nothing on it
 
-use rspirv::dr::{Function, Operand};
+use rspirv::dr::{Block, Function, Operand};
 use rspirv::spirv::Op;
 
 use crate::analysis::KernelAnalysis;
@@ -111,7 +112,13 @@ fn is_empty_beside(function: &Function, cfg: &Cfg, guard: &Guard) -> bool {
     let sides = (block(merge.operands.first()), block(last.operands.get(1)), block(last.operands.get(2)));
     let (Some(meets), Some(on_true), Some(on_false)) = sides else { return false };
     let (taken, other) = if guard.holds { (on_true, on_false) } else { (on_false, on_true) };
-    if taken == other || taken != meets && !cfg.after(taken)[meets] {
+    // A test that leaves a loop stays, also in code that no invocation comes to: the loop is unrolled by it.
+    let ends_loop = |block: &Block| {
+        let merges = block.instructions.iter().filter(|inst| inst.class.opcode == Op::LoopMerge);
+        merges.filter_map(|inst| cfg.block_of_label(inst.operands.first()?.id_ref_any()?)).any(|end| end == other)
+    };
+    let leaves_loop = function.blocks.iter().any(ends_loop);
+    if taken == other || leaves_loop || taken != meets && !cfg.after(taken)[meets] {
         return false;
     }
     if other == meets {
