@@ -14,6 +14,7 @@ pub(crate) mod brute;
 pub(crate) mod build;
 mod bytes;
 pub(crate) mod cfg;
+mod choice;
 mod condition;
 mod counters;
 pub mod dependence;

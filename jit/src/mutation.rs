@@ -97,6 +97,8 @@ mutants! {
     CellsNeverChange: "what is read from memory counts as constant although the list writes it",
     AddressesWriteNoNumbers: "what the host wrote counts as there although a kernel of the list follows addresses",
     CellsAreOne: "what is read from one buffer counts as equal to what is read from another",
+    ArmsAreSwapped: "the arm of a selection is bounded by the condition of the other arm",
+    WrappedIsLess: "a word that may have wrapped below zero has not, if it is less than another",
     SelectTakesFirst: "a selection that is not decided takes its first value",
     ExtremumIsFirst: "the least or greatest of two values is the first",
     OneRoundLess: "loops go round once less than they do",

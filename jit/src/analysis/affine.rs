@@ -230,6 +230,11 @@ impl Ranges {
         self.0.iter().any(|&(_, low, high)| low > high)
     }
 
+    /// Says that an atom is at most `high`.
+    pub(crate) fn at_most(&mut self, atoms: &Atoms, id: AtomId, high: i128) {
+        self.tighten(atoms, id, None, Some(high));
+    }
+
     fn tighten(&mut self, atoms: &Atoms, id: AtomId, low: Option<i128>, high: Option<i128>) -> bool {
         let (mut a, mut b) = self.get(atoms, id);
         let before = (a, b);

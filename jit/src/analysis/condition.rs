@@ -77,6 +77,34 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether a comparison of unsigned words says that one of them has not wrapped below zero: it is less than the other one, and words
+    /// that have wrapped are above all numbers that this may be. Adds what follows, which is all of it.
+    fn has_not_wrapped(
+        &mut self,
+        atoms: &mut Atoms,
+        (op, truth): (CompareOp, bool),
+        width: u8,
+        (a, b): (NodeId, NodeId),
+        facts: &mut Vec<Affine>,
+    ) -> bool {
+        // `a < b` is false where `b <= a`.
+        let (op, a, b) = match (op, truth) {
+            (CompareOp::ULess | CompareOp::ULessEqual, true) => (op, a, b),
+            (CompareOp::ULess, false) => (CompareOp::ULessEqual, b, a),
+            (CompareOp::ULessEqual, false) => (CompareOp::ULess, b, a),
+            _ => return false,
+        };
+        let (a, b) = (self.value(atoms, a), self.value(atoms, b));
+        let Some(b) = as_unsigned(&b, width) else { return false };
+        let period = 1i128 << width;
+        let least = a.low.saturating_add(period);
+        let is_above = least > b.high || least == b.high && op == CompareOp::ULess;
+        let wraps = a.low >= 0 || a.high >= period || !is_above && !mutant!(WrappedIsLess);
+        let Some(negated) = a.form.scaled(-1).filter(|_| !wraps) else { return false };
+        facts.push(negated);
+        compared(op, true, &a, &b, facts)
+    }
+
     /// Adds what follows from `condition` being `truth`: forms that are at most zero. Returns whether
     /// the facts say everything the condition says.
     pub(super) fn assume(
@@ -133,9 +161,10 @@ impl Evaluator<'_> {
             }
             Node::Compare { op, width, a, b } => {
                 let known = facts.len();
-                let exact = self
-                    .operands(atoms, op, width, a, b)
-                    .is_some_and(|(a, b)| compared(op, truth, &a, &b, facts));
+                let exact = match self.operands(atoms, op, width, a, b) {
+                    Some((a, b)) => compared(op, truth, &a, &b, facts),
+                    None => self.has_not_wrapped(atoms, (op, truth), width, (a, b), facts),
+                };
                 // What is below the least of two is below both.
                 let (Some(x), Some(y)) = self.below(op, b).filter(|_| truth).unzip() else { return exact };
                 let mut all = true;

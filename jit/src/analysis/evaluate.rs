@@ -103,25 +103,33 @@ impl AccessForm {
 /// narrow the ranges of atoms. A form made in a context is right wherever its guards hold.
 pub(crate) struct Evaluator<'a> {
     pub(super) analysis: &'a KernelAnalysis,
-    env: &'a Environment<'a>,
+    pub(super) env: &'a Environment<'a>,
     /// Values where only the mapping's own facts hold.
     base: AHashMap<NodeId, Value>,
     base_ranges: Ranges,
     /// Values under the guards of the present context, and the ranges they rely on.
-    memo: AHashMap<NodeId, Value>,
+    pub(super) memo: AHashMap<NodeId, Value>,
     pub(super) ranges: Ranges,
     pub(super) context: Option<Context>,
+    pub(super) arms: Arms,
     /// Fewest and most rounds of loops that have been asked for outside of any context.
     pub(super) rounds: AHashMap<usize, (i128, i128)>,
+}
+
+/// How many arms of choices were looked at, and how deep the present one is nested.
+#[derive(Default)]
+pub(super) struct Arms {
+    pub(super) count: u32,
+    pub(super) depth: u32,
 }
 
 /// What the guards of an access say.
 #[derive(Clone)]
 pub(super) struct Context {
-    guards: Vec<Guard>,
-    facts: Vec<Affine>,
-    conditions: Vec<Affine>,
-    exact: bool,
+    pub(super) guards: Vec<Guard>,
+    pub(super) facts: Vec<Affine>,
+    pub(super) conditions: Vec<Affine>,
+    pub(super) exact: bool,
 }
 
 impl<'a> Evaluator<'a> {
@@ -136,6 +144,7 @@ impl<'a> Evaluator<'a> {
             base_ranges,
             memo: AHashMap::new(),
             context: None,
+            arms: Arms::default(),
             rounds: AHashMap::new(),
         }
     }
@@ -259,7 +268,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether one of these facts is false for all invocations, so that what it guards does not happen with these numbers.
-    fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
+    pub(super) fn is_excluded(&self, atoms: &Atoms, facts: &[Affine]) -> bool {
         facts.iter().any(|fact| {
             let (least, most) = fact.bounds(|id| self.ranges.get(atoms, id));
             least > 0 || mutant!(AnyNumberExcludes) && most > 0
@@ -458,7 +467,7 @@ impl<'a> Evaluator<'a> {
                     Some(true) => Some(self.value(atoms, a)),
                     Some(false) => Some(self.value(atoms, b)),
                     None if mutant!(SelectTakesFirst) => Some(self.value(atoms, a)),
-                    None => self.hull(atoms, node, &[a, b]),
+                    None => self.choice(atoms, node, condition, [a, b]),
                 };
             }
             Node::Counter { init, step, of, under, .. } => {
@@ -492,7 +501,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Equal forms stay; otherwise only the common range is known.
-    fn hull(&mut self, atoms: &mut Atoms, node: NodeId, inputs: &[NodeId]) -> Option<Value> {
+    pub(super) fn hull(&mut self, atoms: &mut Atoms, node: NodeId, inputs: &[NodeId]) -> Option<Value> {
         let values: Vec<Value> = inputs.iter().map(|&input| self.value(atoms, input)).collect();
         let first = values.first()?;
         if values.iter().all(|v| v.form == first.form) {

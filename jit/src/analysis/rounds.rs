@@ -163,6 +163,10 @@ impl Evaluator<'_> {
             self.rounds.insert(index, (least, most));
         }
         let round = self.round(*self.analysis.loops.get(index)?.tested.first()?);
+        // An arm's bound is not that of the loop, which is all that others ask the atom for.
+        if self.arms.depth > 0 && atoms.find(&round).is_none() {
+            return None;
+        }
         Some(atoms.intern(round, most))
     }
 

@@ -8,6 +8,7 @@
 #[macro_use]
 mod lab;
 
+mod arms;
 mod blocks;
 mod certain;
 mod dimensions;

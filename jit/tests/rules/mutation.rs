@@ -29,6 +29,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("splits", super::splits::ALL),
     ("indices", super::indices::ALL),
     ("guards", super::guards::ALL),
+    ("arms", super::arms::ALL),
     ("images", super::images::ALL),
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
