@@ -343,6 +343,7 @@ mutants! {
     AnyReadIsDefined: "a promotion is granted without showing that reads find what was written",
     AnyOrderCovers: "a write covers a read that comes before it",
     AnyRoundCovers: "a write in one round of a loop covers a read in another",
+    SumsAreLess: "a sum whose parts conditions bound counts as one less than it may be",
     AnyConditionCovers: "a conditional write covers a read under another condition",
     AnyGroupWriteCovers: "a conditional write of the work-group covers all of it",
     AnyBlockDominates: "within a kernel an earlier access has always happened",

@@ -217,7 +217,9 @@ pub enum Reason {
         /// Where its buffer is bound.
         at: SetBinding,
         /// The index, as text.
-        index: String,
+        index: Box<str>,
+        /// The last submission of the group that writes to the buffer before, but not certainly all that is read.
+        writer: Option<u32>,
     },
     /// Elements are shared between invocations, or between work-groups.
     #[error("elements are shared between {}", if *.between_groups { "work-groups" } else { "invocations" })]
@@ -633,11 +635,15 @@ impl Reason {
                 format!("{pair:#}")
             }
             Self::SharedElements { pair, .. } => format!("{self}: {pair:#}"),
-            Self::OldContents { submission, at, index } => {
-                format!(
-                    "{self}: submission {submission} reads binding {}.{} at byte {index}",
-                    at.set, at.binding
-                )
+            Self::OldContents { submission, at, index, writer } => {
+                let written = match writer {
+                    None => "which none of them writes".to_owned(),
+                    Some(writer) => {
+                        format!("which submission {writer} may not have written wherever that is read")
+                    }
+                };
+                let place = format!("binding {}.{} at byte {index}", at.set, at.binding);
+                format!("{self}: submission {submission} reads {place}, {written}")
             }
             Self::MayLeaveRange { submission, at } | Self::MayLeaveArray { submission, at } => {
                 format!("{self}: submission {submission} through binding {}.{}", at.set, at.binding)

@@ -59,6 +59,30 @@ probes! {
         }
     }
 
+    /// `y w + x < n` where `x < w` and `y < h`, by the numbers of the call, and not if `n` is less.
+    fn a_flat_guard_follows_from_those_of_a_grid() {
+        let flat = kernel("a z", "16", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u + 1u;");
+        let grid = |size: &str| kernel("a z", size,
+            "let x = gid.x; let y = gid.y; if (x >= p.x || y >= p.y) { return; } z[y * p.x + x] = a[y * p.x + x] ^ (x + 7u * y);");
+        for (size, across, down) in [("8, 8", 8, 8), ("4, 4", 4, 4), ("16, 2", 16, 2)] {
+            for (w, h, fewer) in [(20, 13, 0), (7, 9, 0), (7, 9, 1), (20, 13, 1), (20, 13, 20), (1, 9, 0)] {
+                let n: u32 = w * h;
+                let over = [u32::div_ceil(w, across), u32::div_ceil(h, down), 1];
+                let checked = Lab::rewriting(u64::from(n) + 64)
+                    .promote(1, Promote::Auto)
+                    .submit(&flat, [n.div_ceil(16), 1, 1], &[0, 1], &[n - fewer])
+                    .submit(&grid(size), over, &[1, 2], &[w, h])
+                    .check();
+                if fewer == 0 {
+                    checked.fused(0).inside(1, Internalization::Private);
+                } else {
+                    let why = checked.refused(1).detail();
+                    assert!(why.ends_with("which submission 0 may not have written wherever that is read"), "{why}");
+                }
+            }
+        }
+    }
+
     /// What an argument excludes does not happen, and another argument is another list.
     fn a_branch_that_an_argument_excludes_does_not_count() {
         let copy = kernel("a z", "8", "if (gid.x < p.x) { z[gid.x] = a[gid.x] + 1u; }");

@@ -34,15 +34,15 @@ pub(in crate::plan) fn leaves_array(atoms: &Atoms, form: &AccessForm) -> bool {
     !form.never && form.offset.terms.iter().any(|&(id, _)| matches!(atoms.get(id), Atom::Element { .. }))
 }
 
-/// The least value of a form where an access happens.
-pub(in crate::plan) fn least(atoms: &Atoms, form: &AccessForm, of: &Affine) -> i128 {
-    Bounds { ranges: &form.ranges, facts: &form.facts }.of(atoms, of).0
+/// The greatest value of a form where an access happens.
+pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
+    greatest(atoms, Bounds { ranges: &form.ranges, facts: &form.facts }, of, facts)
 }
 
-/// The greatest value of a form where an access happens. A fact is at most zero, so a form is at most what is left of it without any
+/// The greatest value of a form by what is known. A fact is at most zero, so a form is at most what is left of it without any
 /// multiple of the fact: of a sum, each part is bounded by what is known of that part.
-pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts: usize) -> i128 {
-    let mut most = Bounds { ranges: &form.ranges, facts: &form.facts }.of(atoms, of).1;
+pub(in crate::plan) fn greatest(atoms: &Atoms, known: Bounds<'_>, of: &Affine, facts: usize) -> i128 {
+    let mut most = known.of(atoms, of).1;
     if facts == 0 {
         return most;
     }
@@ -50,7 +50,7 @@ pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts
     for &(id, times) in of.terms.iter().filter(|term| term.1 > 0) {
         let Atom::Quotient(base, d) = atoms.get(id) else { continue };
         let (base, d) = (base.clone(), *d);
-        for fact in &form.facts {
+        for fact in known.facts {
             let bound = Affine { constant: 0, ..fact.clone() };
             let Some(others) = bound.plus(&base, -1) else { continue };
             let is_part = |&(id, c): &(_, i128)| c % d == 0 && of.coefficient(id) == times * (c / d);
@@ -60,10 +60,10 @@ pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts
             let mut sum = Affine::atom(id);
             others.terms.iter().for_each(|&(id, c)| sum.add_term(id, c / d));
             // base + d rest is at most this.
-            let greatest = (base.constant - fact.constant).div_euclid(d);
+            let sum_most = (base.constant - fact.constant).div_euclid(d);
             let Some(rest) = of.plus(&sum, -times) else { continue };
-            let part = greatest.checked_mul(times);
-            let both = part.and_then(|part| part.checked_add(self::most(atoms, form, &rest, facts - 1)));
+            let part = sum_most.checked_mul(times);
+            let both = part.and_then(|part| part.checked_add(self::greatest(atoms, known, &rest, facts - 1)));
             most = most.min(both.unwrap_or(i128::MAX));
         }
     }
@@ -80,12 +80,12 @@ pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts
         };
         // −times (base − base mod d)
         let base =
-            if times < 0 { self::most(atoms, form, &base, facts - 1) } else { least(atoms, form, &base) };
+            if times < 0 { self::greatest(atoms, known, &base, facts - 1) } else { known.of(atoms, &base).0 };
         let part = base.div_euclid(d).checked_mul(d).and_then(|multiple| multiple.checked_mul(-times));
-        let sum = part.and_then(|part| part.checked_add(self::most(atoms, form, &rest, facts - 1)));
+        let sum = part.and_then(|part| part.checked_add(self::greatest(atoms, known, &rest, facts - 1)));
         most = most.min(sum.unwrap_or(i128::MAX));
     }
-    for fact in &form.facts {
+    for fact in known.facts {
         let Some(&(lead, factor)) = fact.terms.first() else { continue };
         let own = of.coefficient(lead);
         let times = own.checked_div(factor).filter(|times| *times > 0 && times * factor == own);
@@ -93,7 +93,7 @@ pub(in crate::plan) fn most(atoms: &Atoms, form: &AccessForm, of: &Affine, facts
         if fact.terms.iter().all(|&(id, c)| c.checked_mul(times) == Some(of.coefficient(id)))
             && let Some(rest) = of.plus(fact, -times)
         {
-            most = most.min(self::most(atoms, form, &rest, facts - 1));
+            most = most.min(self::greatest(atoms, known, &rest, facts - 1));
         }
     }
     most

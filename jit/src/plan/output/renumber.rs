@@ -35,9 +35,13 @@ impl Positions<'_> {
             | Reason::UniformWritten(pair)
             | Reason::SampledWritten(pair)
             | Reason::SharedElements { pair, between_groups: _ } => self.pair(pair),
-            Reason::OldContents { submission, .. }
-            | Reason::MayLeaveRange { submission, .. }
-            | Reason::MayLeaveArray { submission, .. } => self.of(submission),
+            Reason::OldContents { submission, writer, .. } => {
+                self.of(submission);
+                *writer = writer.map(|at| self.order[at as usize] as u32);
+            }
+            Reason::MayLeaveRange { submission, .. } | Reason::MayLeaveArray { submission, .. } => {
+                self.of(submission)
+            }
             _ => {}
         }
     }

@@ -16,9 +16,10 @@ use smallvec::SmallVec;
 use crate::Reason;
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Ranges};
+use crate::analysis::affine::{Affine, Atom, AtomId, Atoms, Bounds, Ranges};
 use crate::analysis::expr::Node;
 use crate::plan::grouping::group::{Group, site};
+use crate::plan::grouping::in_range::{FACTS, greatest};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::options::{FuseOptions, Policy};
 use crate::plan::input::submission::{BufferId, Internalization, Submission};
@@ -57,9 +58,16 @@ pub(crate) fn check_covered(
             });
             if !covered {
                 let place = site(list, read.member, read.access);
+                let before = elements.iter().filter(|e| e.kind != AccessKind::Read && e.member < read.member);
+                let writer = before.map(|write| write.member).max().and_then(|last| u32::try_from(last).ok());
                 unproven.push((
                     read.member,
-                    Reason::OldContents { submission: read.member, at: place.at, index: place.index },
+                    Reason::OldContents {
+                        submission: read.member,
+                        at: place.at,
+                        index: place.index.into(),
+                        writer,
+                    },
                 ));
             }
         }
@@ -312,6 +320,7 @@ fn happens_with(
                 ranges
             })) <= 0
             || read.1.facts.iter().any(|known| follows(atoms, &read.0.form.ranges, known, fact))
+            || follow_together(atoms, &read.0.form.ranges, &read.1.facts, fact)
     };
     write.1.certain && write.1.conditions.iter().all(implied)
 }
@@ -330,6 +339,13 @@ fn follows(atoms: &Atoms, ranges: &Ranges, fact: &Affine, form: &Affine) -> bool
     let least = rest.bounds(|id| ranges.get(atoms, id)).0;
     let most = least.checked_neg().map(|most| most.div_euclid(times));
     most.and_then(|most| most.checked_add(form.constant)).is_some_and(|most| most <= 0)
+}
+
+/// Whether `form <= 0` follows from facts that each bound a part of it. For example `y w + x < n` follows from `x < w` and `y < h` where
+/// `h w <= n`.
+fn follow_together(atoms: &Atoms, ranges: &Ranges, facts: &[Affine], form: &Affine) -> bool {
+    let most = greatest(atoms, Bounds { ranges, facts }, form, FACTS);
+    most <= 0 || mutant!(SumsAreLess) && most == 1
 }
 
 /// Whether the work-group has filled the bytes, for every element of the group the read can mean: by
