@@ -9,6 +9,7 @@
 mod lab;
 
 mod arms;
+mod arms_random;
 mod blocks;
 mod certain;
 mod dimensions;

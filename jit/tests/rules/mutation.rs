@@ -30,6 +30,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("indices", super::indices::ALL),
     ("guards", super::guards::ALL),
     ("arms", super::arms::ALL),
+    ("arms_random", super::arms_random::ALL),
     ("images", super::images::ALL),
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
