@@ -85,8 +85,13 @@ fn by_work_groups(random: &mut Random, has_spare: bool) -> String {
     let store = format!("for (var k = lix; k < p.x; k += {step}u) {{ z[{to} * p.x + {at}] = own + k; }}");
     // All ways out may be returns.
     let _ = match random.below(4) {
-        0 => writeln!(body, "if (own % 2u == 0u) {{ {store} return; }} else {{ own *= 3u; {store} return; }}"),
-        1 => writeln!(body, "if (r % 2u == 0u) {{ {store} return; }} else {{ if (own % 3u != 0u) {{ {store} }} else {{ own = 5u; {store} return; }} }}"),
+        0 => {
+            writeln!(body, "if (own % 2u == 0u) {{ {store} return; }} else {{ own *= 3u; {store} return; }}")
+        }
+        1 => writeln!(
+            body,
+            "if (r % 2u == 0u) {{ {store} return; }} else {{ if (own % 3u != 0u) {{ {store} }} else {{ own = 5u; {store} return; }} }}"
+        ),
         _ => writeln!(body, "{store}"),
     };
     // One binary digit selects the neighbour: a work-group of six has none for its last two.

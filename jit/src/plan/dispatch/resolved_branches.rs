@@ -115,7 +115,9 @@ fn is_empty_beside(function: &Function, cfg: &Cfg, guard: &Guard) -> bool {
     // A test that leaves a loop stays, also in code that no invocation comes to: the loop is unrolled by it.
     let ends_loop = |block: &Block| {
         let merges = block.instructions.iter().filter(|inst| inst.class.opcode == Op::LoopMerge);
-        merges.filter_map(|inst| cfg.block_of_label(inst.operands.first()?.id_ref_any()?)).any(|end| end == other)
+        merges
+            .filter_map(|inst| cfg.block_of_label(inst.operands.first()?.id_ref_any()?))
+            .any(|end| end == other)
     };
     let leaves_loop = function.blocks.iter().any(ends_loop);
     if taken == other || leaves_loop || taken != meets && !cfg.after(taken)[meets] {
