@@ -23,9 +23,9 @@ pub(crate) use vkfuse_jit::{
     },
     plan::{
         Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,
-        ShapeLimits, SmallScalars, Step, Submission, TexelOverrun, ThreadCoarseningLimits, UnrollLimits,
-        doubts, has_work, loop_rounds, overrun, overwrites, plan, plan_unfused, read_up_to, repeated,
-        texel_overrun, written,
+        ShapeLimits, SmallScalars, Step, SubgroupLimits, Submission, TexelOverrun, ThreadCoarseningLimits,
+        UnrollLimits, doubts, has_work, loop_rounds, overrun, overwrites, plan, plan_unfused, read_up_to,
+        repeated, texel_overrun, written,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -87,6 +87,9 @@ pub struct Specialized {
     pub is_repeated: bool,
     /// Whether it was made of the normal form of the kernel that was submitted.
     pub is_rewritten: bool,
+    /// Size of the sub-groups that it rests on: its work-groups are full ones, and the invocation with local index `i` is lane `i mod size` of sub-group
+    /// `i / size`. Vulkan numbers invocations otherwise, so the fused kernel does (`rewrite/pad`).
+    pub lanes: Option<u32>,
     /// What may know that kernels made of it are valid.
     pub store: Option<Arc<dyn ArtifactStore>>,
 }
@@ -362,6 +365,7 @@ impl Kernel {
             elements: Elements::default(),
             is_repeated: false,
             is_rewritten: false,
+            lanes: None,
             store: self.inner.artifacts.clone(),
         }
     }
@@ -447,6 +451,7 @@ impl Specialized {
             elements: Elements::default(),
             is_repeated: self.is_repeated,
             is_rewritten: true,
+            lanes: self.lanes,
             store: self.store.clone(),
         }
     }

@@ -26,7 +26,8 @@ pub(crate) mod rewrites;
 pub use doubt::{Way, doubts};
 pub use grouping::cause::not_followed;
 pub use input::limits::{
-    BlockCoarseningLimits, Limits, ShapeLimits, SmallScalars, ThreadCoarseningLimits, UnrollLimits,
+    BlockCoarseningLimits, Limits, ShapeLimits, SmallScalars, SubgroupLimits, ThreadCoarseningLimits,
+    UnrollLimits,
 };
 pub use input::options::{FloatMode, FuseOptions, Policy};
 pub use input::submission::{

@@ -38,6 +38,7 @@ pub(crate) use definition::{Definition, Guarded};
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
+pub(crate) use pad::knows_subgroups;
 pub(crate) use rounds::looped::MOST_ROUNDS;
 pub(crate) use texel::Texels;
 pub(crate) use writer::words_at;
@@ -66,18 +67,23 @@ pub(crate) fn place(
 }
 
 /// A kernel with larger work-groups, in which the first invocations are its own and the others have nothing to do; made once for each size.
-pub(crate) fn pad(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Specialized>, RewriteReason> {
+pub(crate) fn pad(
+    kernel: &Specialized,
+    local: [u32; 3],
+    lanes: Option<u32>,
+) -> Result<Arc<Specialized>, RewriteReason> {
     if let Some(what) = pad::why_not_padded(kernel) {
         return Err(RewriteReason::NotPadded { what });
     }
     let make = || {
-        let module = pad::pad(kernel, local).map_err(|what| RewriteReason::NotPadded { what })?;
+        let module = pad::pad(kernel, local, lanes).map_err(|what| RewriteReason::NotPadded { what })?;
         let failed = |what: String| RewriteReason::Failed { what };
         let made = kernel.reshaped(exported(&module).map_err(failed)?, local);
         let made = made.map_err(|error| failed(error.to_string()))?;
-        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
+        let made = made.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
+        Ok(Arc::new(Specialized { lanes, ..made }))
     };
-    let key = local.iter().flat_map(|n| n.to_le_bytes());
+    let key = local.into_iter().chain([lanes.unwrap_or(0)]).flat_map(u32::to_le_bytes);
     kernel.variants.get(kernel.hash.into_iter().chain(*b"pad").chain(key).collect(), make)
 }
 

@@ -4,8 +4,8 @@ use vkfuse_cache::{Key, Part, PartKind};
 
 use crate::{
     jit::{
-        Accepted, BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, ThreadCoarseningLimits,
-        UnrollLimits,
+        Accepted, BlockCoarseningLimits, Limits, Origin, ShapeLimits, Step, SubgroupLimits,
+        ThreadCoarseningLimits, UnrollLimits,
     },
     options::environment,
     vk::Gpu,
@@ -139,6 +139,7 @@ fn device(limits: &Limits) -> Part {
         thread_coarsening,
         unroll,
         late_stores,
+        subgroups: SubgroupLimits { size: subgroup_size, together },
         max_subgroups,
         kept_result_bytes,
         // It decides what is fused with what, and each fused list is a recipe of its own.
@@ -191,6 +192,8 @@ fn device(limits: &Limits) -> Part {
         .u32("shape: lanes left", *lanes)
         .u32("shape: conditions", conditions.unwrap_or(u32::MAX))
         .u32("late stores", *late_stores)
+        .u32("sub-group size", *subgroup_size)
+        .bool("sub-groups: together", *together)
         .u32("sub-groups", *max_subgroups)
         .u32("kept bytes of results", *kept_result_bytes)
         .u32("side by side: work-groups", *work_groups)
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 39] = [
+        let changes: [fn(&mut Limits); 41] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -256,6 +259,8 @@ mod tests {
             |l| l.unroll.at_once += 1,
             |l| l.unroll.private_bytes += 4,
             |l| l.late_stores += 1,
+            |l| l.subgroups.size = 32,
+            |l| l.subgroups.together = true,
             |l| l.max_subgroups -= 1,
             |l| l.kept_result_bytes += 4,
             |l| l.robust = !l.robust,

@@ -1,7 +1,7 @@
 //! From what is known of a device to the limits of plans.
 
 use crate::{
-    jit::{Limits, SmallScalars, ThreadCoarseningLimits},
+    jit::{Limits, SmallScalars, SubgroupLimits, ThreadCoarseningLimits},
     options::tuning::Tuning,
     vk::DeviceProfile,
 };
@@ -44,6 +44,10 @@ impl DeviceProfile {
             },
             unroll: tuning.loops(vendor.unroll),
             late_stores: tuning.sunk_stores.unwrap_or(vendor.late_stores),
+            subgroups: SubgroupLimits {
+                size: if self.full_subgroups && self.subgroup_basic { self.subgroup_size } else { 0 },
+                together: self.uniform_subgroups || vendor.masks,
+            },
             max_subgroups: self.max_subgroups,
             max_broadcast_bytes: vendor.max_broadcast_bytes,
             cached_bytes: Limits::default().cached_bytes,

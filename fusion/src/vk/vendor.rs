@@ -52,6 +52,9 @@ pub(crate) struct Vendor {
     pub(crate) overlapping_invocations: u64,
     /// Whether halves are best without `DenormPreserve`: see `float_controls`.
     pub(crate) plain_halves: bool,
+    /// Whether a sub-group is one vector of the processor's, whose mask follows the structure of the code: invocations that take the same branch
+    /// are together in it and behind it, though the driver does not have `VK_KHR_shader_subgroup_uniform_control_flow`.
+    pub(crate) masks: bool,
     /// Rounds after which loops end, given what the driver says of its version.
     pub(crate) max_loop_rounds: fn(&str) -> Option<u64>,
 }
@@ -89,6 +92,7 @@ const GPU: Vendor = Vendor {
     max_broadcast_bytes: Some(16 << 20),
     overlapping_invocations: 1 << 16,
     plain_halves: false,
+    masks: false,
     max_loop_rounds: |_| None,
 };
 
@@ -149,7 +153,7 @@ const ROWS: &[(&[DriverId], Option<u32>, Vendor)] = &[
     (
         &[DriverId::MesaLLVMpipe],
         None,
-        Vendor { name: "llvmpipe", max_loop_rounds: mesa::max_loop_rounds, ..PROCESSOR },
+        Vendor { name: "llvmpipe", masks: true, max_loop_rounds: mesa::max_loop_rounds, ..PROCESSOR },
     ),
 ];
 

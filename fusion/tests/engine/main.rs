@@ -38,6 +38,7 @@ mod numbers;
 mod order;
 mod overlaps;
 mod overruns;
+mod padded_subgroups;
 mod push_buffers;
 mod real_forms;
 mod rename;

@@ -1,6 +1,8 @@
 //! What devices can do that lists are planned for without one.
 
-use vkfuse_jit::plan::{BlockCoarseningLimits, Limits, ShapeLimits, ThreadCoarseningLimits, UnrollLimits};
+use vkfuse_jit::plan::{
+    BlockCoarseningLimits, Limits, ShapeLimits, SubgroupLimits, ThreadCoarseningLimits, UnrollLimits,
+};
 
 /// A desktop device.
 pub fn desktop() -> Limits {
@@ -54,6 +56,8 @@ pub fn gpu() -> Limits {
         unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
         late_stores: 16,
         overlapping_invocations: 1 << 16,
+        // Those that the interpreter has.
+        subgroups: SubgroupLimits { size: 8, together: true },
         ..desktop()
     }
 }

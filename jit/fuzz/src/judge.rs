@@ -7,8 +7,8 @@ use vkfuse_interp::{AccessKind, Order, Program, Trace};
 use vkfuse_jit::kernel::BindingKind;
 use vkfuse_jit::plan::{
     BlockCoarseningLimits, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote,
-    ShapeLimits, Step, Submission, ThreadCoarseningLimits, UnrollLimits, closed, overwrites, plan,
-    plan_unfused, with_settled_numbers,
+    ShapeLimits, Step, SubgroupLimits, Submission, ThreadCoarseningLimits, UnrollLimits, closed, overwrites,
+    plan, plan_unfused, with_settled_numbers,
 };
 
 use crate::again;
@@ -141,6 +141,9 @@ pub(crate) fn limits(list: &List) -> Limits {
             lanes: 1,
             conditions: None,
         },
+        // Those of the interpreter, or unknown ones.
+        subgroups: SubgroupLimits { size: [8, 0, 8][list.shape as usize % 3], together: true },
+        overlapping_invocations: 1 << 16,
         kept_result_bytes: [0, 16, 64][list.shape as usize / 3 % 3],
         block_coarsening: BlockCoarseningLimits {
             work_groups,

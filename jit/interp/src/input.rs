@@ -11,6 +11,8 @@ pub(super) struct Position {
     /// Linear index in the work-group.
     pub(super) local: u32,
     pub(super) subgroup_size: u32,
+    /// Whether local ids go through the sub-groups in another order than lanes do: Vulkan does not say which invocation is which lane.
+    pub(super) scattered: bool,
 }
 
 /// The coordinates of a linear index, x fastest.
@@ -22,7 +24,18 @@ pub(super) fn unfold(linear: u32, size: [u32; 3]) -> [u32; 3] {
 impl Position {
     /// Local invocation id.
     pub(super) fn local_id(&self) -> [u32; 3] {
-        unfold(self.local, self.local_size)
+        unfold(self.local_index(), self.local_size)
+    }
+
+    /// Local invocation index.
+    fn local_index(&self) -> u32 {
+        let all = self.local_size.iter().product::<u32>();
+        // A factor that has none in common with it gives each invocation another index.
+        let factor = [5, 7, 11, 13].into_iter().find(|factor| !all.is_multiple_of(*factor));
+        match factor {
+            Some(factor) if self.scattered => (u64::from(self.local) * factor as u64 % u64::from(all)) as u32,
+            _ => self.local,
+        }
     }
 
     /// Global invocation id.
@@ -46,7 +59,7 @@ impl Position {
             BuiltIn::WorkgroupId => triple(self.group),
             BuiltIn::NumWorkgroups => triple(self.groups),
             BuiltIn::WorkgroupSize => triple(self.local_size),
-            BuiltIn::LocalInvocationIndex => scalar(self.local),
+            BuiltIn::LocalInvocationIndex => scalar(self.local_index()),
             BuiltIn::SubgroupSize => scalar(self.subgroup_size),
             BuiltIn::SubgroupLocalInvocationId => scalar(self.lane()),
             BuiltIn::SubgroupId => scalar(self.local / self.subgroup_size),

@@ -127,6 +127,7 @@ impl<'a> Machine<'a> {
             local_size: self.program.local_size,
             local: 0,
             subgroup_size: self.options.subgroup_size,
+            scattered: self.program.subgroup_size.is_some(),
         };
         self.world.begin_group(linear);
         for local in 0..self.size {

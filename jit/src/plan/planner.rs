@@ -282,6 +282,8 @@ impl Planner<'_> {
             group.as_ref().and_then(|group| overlap::boundary(&self.list, group, self.options, self.limits));
         if let Some(boundary) = boundary
             && !self.plan.report.is_rewritten(boundary..self.list.len())
+            // A kernel that rests on sub-groups does not run alone.
+            && self.list[start..boundary].iter().all(|one| one.kernel.lanes.is_none())
             && let Some(part) = growth::grow_to(self.problem(), start..boundary, &self.plan.report.buffers)
         {
             (group, rejection, tried) = (Some(part), Some(Reason::Overlaps.into()), None);

@@ -1,7 +1,7 @@
 //! The ids of an item in the place of those of the invocation that does it.
 //!
 //! # Requires
-//! - a kernel whose only built-ins are [`VIRTUAL`]
+//! - a kernel whose built-ins are [`VIRTUAL`], or are not asked for an item
 //!
 //! # Guarantees
 //! - each load of a built-in finds the item's
@@ -18,6 +18,9 @@ use super::writer::Result;
 use crate::ir::entity::{Func, Global, Region, SecondaryMap, Value};
 use crate::ir::{Builder, Module, Node, Operation, Root};
 
+/// Numbers of sub-groups that are known where a kernel that has them is written anew.
+const COUNTS: [BuiltIn; 2] = [BuiltIn::SubgroupSize, BuiltIn::NumSubgroups];
+
 /// The built-ins of a kernel, and what each is for the item: its components.
 pub(super) struct BuiltIns {
     all: Vec<(BuiltIn, Global)>,
@@ -27,7 +30,9 @@ pub(super) struct BuiltIns {
 impl BuiltIns {
     pub(super) fn of(module: &Module) -> Self {
         let of = |global: Global| match module.decoration(global, Decoration::BuiltIn) {
-            Some([Operand::BuiltIn(builtin)]) if VIRTUAL.contains(builtin) => Some((*builtin, global)),
+            Some([Operand::BuiltIn(builtin)]) if VIRTUAL.contains(builtin) || COUNTS.contains(builtin) => {
+                Some((*builtin, global))
+            }
             _ => None,
         };
         Self { all: module.declared().filter_map(of).collect(), parts: Vec::new() }

@@ -5,8 +5,12 @@
 //! constants and the number of the work-group, in front of the selections. So is what else follows from these and from the ids of an invocation, as indices do:
 //! that is cheaper than results of a selection, and the analysis follows it.
 //!
+//! Sub-groups are as they were if those of the larger work-group are full, follow each other by local index, and the kernel's own invocations are whole
+//! ones: then those behind have nothing to do, and no operation is shared. Their size and number are constants.
+//!
 //! # Requires
 //! - a kernel in normal form, and a work-group with room for its invocations
+//! - for kernels with sub-group operations, work-groups of full sub-groups that are numbered so (`emit::passes::subgroup_ids`), and stay together in branches
 //!
 //! # Guarantees
 //! - invocation `i` of a work-group of the kernel does what invocation `i`, by local index, of the larger one does; others access no memory but push constants
@@ -14,11 +18,12 @@
 //! - no invocation comes to an `OpUnreachable` that none of the kernel's comes to
 //!
 //! # Refuses
-//! - sub-group operations, images, addresses, built-ins other than the ids and counts of a dispatch
+//! - images, addresses, built-ins other than the ids and counts of a dispatch and those of sub-groups
+//! - sub-group operations where nothing is known of the sub-groups
 //! - barriers behind a condition that other invocations cannot compute
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Decoration, Op, SelectionControl, StorageClass};
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
 use super::built_ins::BuiltIns;
@@ -26,6 +31,7 @@ use super::free::VIRTUAL;
 use super::order::line_of;
 use super::wrap::copied;
 use super::writer::Result;
+use crate::frontend::defs::Defs;
 use crate::ir::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Value};
 use crate::ir::{
     Builder, ConstData, ConstKind, ConstructKind, Def, End, Function, Module, Node, Operation, Root,
@@ -36,11 +42,11 @@ use crate::kernel::Specialized;
 /// What keeps a kernel from having larger work-groups, if anything does that is known without its code.
 pub(crate) fn why_not_padded(kernel: &Specialized) -> Option<&'static str> {
     let interface = &kernel.interface;
-    let is_known = |builtin: &BuiltIn| VIRTUAL.contains(builtin) || *builtin == BuiltIn::NumWorkgroups;
+    let is_known = |builtin: &BuiltIn| {
+        VIRTUAL.contains(builtin) || *builtin == BuiltIn::NumWorkgroups || is_of_subgroups(*builtin)
+    };
     if kernel.normal.is_err() {
         Some("no normal form")
-    } else if interface.has_subgroup_ops {
-        Some("sub-group operations")
     } else if interface.uses_device_addresses {
         Some("device addresses")
     } else if interface.has_images() {
@@ -52,8 +58,24 @@ pub(crate) fn why_not_padded(kernel: &Specialized) -> Option<&'static str> {
     }
 }
 
-/// The kernel with work-groups of this local size.
-pub(super) fn pad(kernel: &Specialized, local: [u32; 3]) -> Result<Module> {
+/// Whether it matters to a kernel which invocations are a sub-group.
+pub(crate) fn knows_subgroups(kernel: &Specialized) -> bool {
+    let waits = || {
+        let Ok(normal) = &kernel.normal else { return true };
+        let defs = Defs::new(&normal.module);
+        let mut barriers =
+            normal.module.all_inst_iter().filter(|inst| inst.class.opcode == Op::ControlBarrier);
+        let scope = |inst: &Instruction| inst.operands.first().and_then(Operand::id_ref_any);
+        barriers.any(|inst| scope(inst).and_then(|id| defs.constant(id)) != Some(Scope::Workgroup as u64))
+    };
+    kernel.interface.has_subgroup_ops || kernel.interface.has_barrier && waits()
+}
+
+/// The kernel with work-groups of this local size; `lanes` is the size of its sub-groups, if it knows of these.
+pub(super) fn pad(kernel: &Specialized, local: [u32; 3], lanes: Option<u32>) -> Result<Module> {
+    if lanes.is_none() && knows_subgroups(kernel) {
+        return Err("sub-group operations");
+    }
     let (mut module, func) = copied(kernel)?;
     let own = kernel.interface.local_size;
     let [count, room] = [own, local].map(|size| size.iter().product::<u32>());
@@ -91,6 +113,13 @@ pub(super) fn pad(kernel: &Specialized, local: [u32; 3]) -> Result<Module> {
     ids.set(BuiltIn::LocalInvocationId, inside);
     ids.set(BuiltIn::LocalInvocationIndex, [index, zero, zero]);
     ids.set(BuiltIn::GlobalInvocationId, global);
+    if let Some(size) = lanes {
+        let [size, several] = [size, count.div_ceil(size)].map(|number| code.word(number));
+        ids.set(BuiltIn::SubgroupSize, [size, zero, zero]);
+        if !mutant!(IdleSubgroupsCount) {
+            ids.set(BuiltIn::NumSubgroups, [several, zero, zero]);
+        }
+    }
     let limit = code.word(count);
     let active = code.test(Op::ULessThan, index, limit);
     let head = std::mem::take(&mut code.nodes);
@@ -358,9 +387,26 @@ impl<'m> Masked<'m> {
     }
 }
 
+/// Whether a node is a barrier at which all invocations wait. Sub-groups do what a work-group of them does, or nothing, so theirs are operations as others.
 fn is_barrier(f: &Function, node: &Node) -> bool {
     let Node::Inst(inst) = *node else { return false };
-    matches!(f.insts[inst].operation, Operation::Barrier { execution: Some(_), .. })
+    matches!(f.insts[inst].operation, Operation::Barrier { execution: Some(scope), .. } if scope != Scope::Subgroup)
+}
+
+fn is_of_subgroups(builtin: BuiltIn) -> bool {
+    use BuiltIn as Is;
+    matches!(
+        builtin,
+        Is::SubgroupSize
+            | Is::NumSubgroups
+            | Is::SubgroupId
+            | Is::SubgroupLocalInvocationId
+            | Is::SubgroupEqMask
+            | Is::SubgroupGeMask
+            | Is::SubgroupGtMask
+            | Is::SubgroupLeMask
+            | Is::SubgroupLtMask
+    )
 }
 
 /// Whether a value of a type may be a result of a construct, and be null.

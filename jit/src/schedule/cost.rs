@@ -33,7 +33,7 @@ pub(crate) struct Cost {
 impl Schedule {
     /// What it costs a group that asks for this; the planner counts the accesses.
     pub(crate) fn cost(&self, demands: Demands, slow_accesses: usize) -> Cost {
-        let wait = demands.barriers && self.full_subgroups.is_none();
+        let wait = demands.barriers && (self.full_subgroups.is_none() || self.is_by_subgroups());
         Cost {
             as_grouped: self.domain != Domain::LinearItems,
             waiting: if wait { self.work_group().iter().product() } else { 0 },

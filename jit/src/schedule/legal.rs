@@ -12,7 +12,8 @@
 //! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
 //! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |
 //! | sub-group | members without operations or ids of sub-groups, unless every invocation does the work of one local id that it had | other digits make other sub-groups |
-//! | sub-group | lanes are what thread coarsening leaves of a work-group | barriers become the sub-group's where it does |
+//! | sub-group | lanes are what thread coarsening leaves of a work-group, or local ids are numbered by sub-groups and nothing else | barriers become the sub-group's where it does |
+//! | sub-group | local ids are numbered by sub-groups where a member rests on that | it was padded, and its own invocations are whole sub-groups |
 //! | sub-group | a work-group is a sub-group of another one only if it has lanes | its barriers have to be the sub-group's |
 //! | lane | as many as the full sub-group has | the work-group is one sub-group, and each lane has one of its local ids |
 //! | serial | exactly where vectors are peeled, in work-groups with an invocation for each item behind the last vector | these items are those of the first invocations |
@@ -41,6 +42,8 @@ pub(crate) struct Demands {
     pub(crate) barriers: bool,
     /// Some member has operations or ids of sub-groups.
     pub(crate) subgroups: bool,
+    /// Size of sub-groups that a member's local indices follow.
+    pub(crate) lanes: Option<u32>,
     /// Some push constants are in a uniform buffer.
     pub(crate) push_buffer: bool,
     /// Some accesses take the elements of several items at once.
@@ -53,6 +56,7 @@ impl Demands {
         Self {
             barriers: between || kernels.iter().any(|kernel| kernel.interface.has_barrier),
             subgroups: kernels.iter().any(|kernel| kernel.interface.has_subgroup_ops),
+            lanes: kernels.iter().find_map(|kernel| kernel.lanes),
             push_buffer,
             vectors: false,
         }
@@ -81,6 +85,10 @@ pub(crate) enum Illegal {
     KnownSubgroups,
     #[error("sub-group: lanes of a work-group that has all its invocations")]
     LanesOfAll,
+    #[error("sub-group: other digits beside local ids that are numbered by sub-groups")]
+    OthersBesideSubgroups,
+    #[error("sub-group: a member rests on sub-groups of {size}")]
+    NotNumbered { size: u32 },
     #[error("sub-group: a work-group that has no lanes is a sub-group")]
     NoSubgroup,
     #[error("lane: {lanes} of {size}")]
@@ -155,6 +163,16 @@ impl Schedule {
         let is_line = self.domain.keeps_work_groups() && self.local[1..] == [1, 1];
         if has_lanes && !is_line {
             return Err(Illegal::NoLineOfLanes);
+        }
+        if let Some(size) = demands.lanes
+            && (!self.is_by_subgroups() || self.full_subgroups != Some(size))
+        {
+            return Err(Illegal::NotNumbered { size });
+        }
+        if self.is_by_subgroups() {
+            let of_invocation = |split: &Split| split.level.is_of_invocation();
+            let is_alone = !self.splits.iter().any(of_invocation) && self.packing().is_none();
+            return if is_alone && has_lanes { Ok(()) } else { Err(Illegal::OthersBesideSubgroups) };
         }
         let other = |split: &Split| split.axis == Axis::Local && !matches!(split.level, Level::WorkGroup(_));
         let is_other = self.splits.iter().any(other) && (has_lanes || !mutant!(SubgroupsStay));

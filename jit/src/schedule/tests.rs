@@ -37,6 +37,7 @@ fn all() -> Vec<(Schedule, &'static str)> {
         (line(256), "x: grid | 256 invocations"),
         (line(1), "x: grid"),
         (grid.clone(), "x: grid | 16 invocations; y: grid | 16 invocations"),
+        (line(64).by_subgroups(32), "x: grid | 2 sub-groups / 32 lanes"),
         (
             Schedule::new(Domain::LinearGroups, [64, 1, 1], true),
             "x: grid | 64 invocations, linear work-groups",
@@ -235,6 +236,7 @@ fn legal_schedules_are_bijections() {
         Box::new(|one| one.coarsen_threads(4)),
         Box::new(|one| one.in_subgroup(2)),
         Box::new(|one| one.in_subgroup(4)),
+        Box::new(|one| one.by_subgroups(2)),
         Box::new(|one| one.pack(Packing { groups: 2, total: None })),
         Box::new(|one| one.pack(Packing { groups: 2, total: Some(0) })),
         Box::new(|one| one.superwords(APART)),
@@ -384,6 +386,19 @@ fn each_clause_can_fail() {
         assert_eq!(apart.legal(wide), Err(Illegal::ApartInVector), "{apart}");
     }
     assert_eq!(items(64).coarsen_items(VECTORS).legal(wide), Ok(()));
+    let padded = Demands { lanes: Some(32), ..subgroups };
+    assert_eq!(line(64).by_subgroups(32).legal(padded), Ok(()));
+    for other in [line(64), line(64).by_subgroups(16), items(64)] {
+        assert_eq!(other.legal(padded), Err(Illegal::NotNumbered { size: 32 }));
+    }
+    for other in [
+        line(64).by_subgroups(32).coarsen_blocks(blocks(0, None)),
+        line(64).by_subgroups(32).pack(packing(None)),
+    ] {
+        assert_eq!(other.legal(demands), Err(Illegal::OthersBesideSubgroups));
+    }
+    assert_eq!(square.clone().by_subgroups(8).legal(demands), Err(Illegal::NoLineOfLanes));
+    assert_eq!(line(60).by_subgroups(32).legal(demands), Err(Illegal::Size { dim: 0, made: 32, size: 60 }));
     let buffer = Demands { push_buffer: true, ..demands };
     assert_eq!(square.superwords(ROWS).legal(buffer), Err(Illegal::SuperwordWithBuffer));
     assert_eq!(items(64).coarsen_items(VECTORS).legal(buffer), Ok(()));

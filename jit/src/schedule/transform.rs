@@ -55,6 +55,14 @@ impl Schedule {
         self
     }
 
+    /// Local ids are those of the lanes of one full sub-group of this size after the other.
+    pub(crate) fn by_subgroups(mut self, size: u32) -> Self {
+        let several = self.local[0].checked_div(size).unwrap_or(0);
+        self.set_local(0, &[Level::Subgroup(several), Level::Lane(size)]);
+        self.full_subgroups = Some(size);
+        self
+    }
+
     /// A sub-group per work-group, or for several that each of its lanes does.
     pub(crate) fn pack(mut self, how: Packing) -> Self {
         let grid = self.splits.partition_point(|split| split.level == Level::Grid && split.dim == 0);

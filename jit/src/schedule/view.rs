@@ -127,6 +127,11 @@ impl Schedule {
         })
     }
 
+    /// Whether local indices are numbered by sub-groups and lanes.
+    pub(crate) fn is_by_subgroups(&self) -> bool {
+        self.digits(Axis::Local, 0).any(|level| matches!(level, Level::Subgroup(_)))
+    }
+
     /// A sub-group per work-group.
     pub(crate) fn packing(&self) -> Option<Packing> {
         self.splits.iter().find_map(|split| match (split.axis, split.level) {

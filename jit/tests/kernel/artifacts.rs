@@ -61,6 +61,7 @@ fn assert_same(what: &str, made: &Specialized, kept: &Specialized) {
         zeros: _,
         closed: _,
         is_repeated: _,
+        lanes: _,
         elements: _,
         is_rewritten: _,
         store: _,

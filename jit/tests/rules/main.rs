@@ -39,6 +39,7 @@ mod overlaps;
 mod packed;
 mod padding;
 mod padding_random;
+mod padding_subgroups;
 mod placed_blocks;
 mod placed_blocks_random;
 mod placed_elements;

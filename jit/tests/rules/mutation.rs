@@ -58,6 +58,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("packed", super::packed::ALL),
     ("padding", super::padding::ALL),
     ("padding_random", super::padding_random::ALL),
+    ("padding_subgroups", super::padding_subgroups::ALL),
     ("placed_blocks", super::placed_blocks::ALL),
     ("placed_blocks_random", super::placed_blocks_random::ALL),
     ("placed_grids", super::placed_grids::ALL),

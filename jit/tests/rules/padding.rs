@@ -11,14 +11,14 @@ const LENGTH: u32 = 24;
 impl Checked {
     /// Demands one dispatch.
     #[track_caller]
-    fn one(self) -> Self {
+    pub(crate) fn one(self) -> Self {
         assert_eq!(self.plan.steps.len(), 1, "{:#?}", self.plan.report);
         self
     }
 
     /// Demands that these submissions are padded, and have this many invocations of their own in a work-group.
     #[track_caller]
-    fn padded(self, expected: &[(usize, u32)]) -> Self {
+    pub(crate) fn padded(self, expected: &[(usize, u32)]) -> Self {
         let found = self.plan.report.rewrites.iter().map(|one| match one.places {
             Places::Padded { invocations } => (one.submission, invocations),
             places => panic!("{places:?}"),

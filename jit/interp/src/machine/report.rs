@@ -27,6 +27,7 @@ impl World<'_> {
             local_size: self.program.local_size,
             local: invocation % self.size,
             subgroup_size: self.subgroup_size,
+            scattered: self.program.subgroup_size.is_some(),
         }
     }
 

@@ -1,15 +1,16 @@
 //! Sub-group index remapping: ids that follow from the sub-group and the number of an invocation in it.
 //!
-//! The kernel's work-groups are one sub-group each. Vulkan does not say which invocation is which lane, and shuffles rest on it; nor which
-//! invocations make up a sub-group, where several work-groups are in one. So the fused kernel numbers its invocations itself, in one of two ways:
+//! Vulkan does not say which invocation is which lane, and shuffles of kernels whose work-groups are one sub-group each rest on it; nor which
+//! invocations make up a sub-group, where several work-groups are in one, or where those of a padded kernel have to be whole sub-groups
+//! ([`rewrite::pad`](crate::rewrite)). So the fused kernel numbers its invocations itself, in one of two ways:
 //!
-//! - invocation `l` is lane `l` of the one sub-group of its work-group
+//! - invocation `l` is lane `l mod S` of sub-group `l / S` of its work-group
 //! - `W` of the kernel's work-groups are in one: sub-group `s` of work-group `w` is work-group `W w + s`, and its lanes are the invocations. A device
 //!   starts work-groups one after another, and small ones end before the next ones have started.
 //!
 //! # Requires
-//! - a work-group of one dimension, `S` wide, run in full sub-groups of `S`; nothing in the members but local and global ids tells one
-//!   invocation of a work-group from another
+//! - a work-group of one dimension, `S` wide, or of whole sub-groups where it is padded, run in full sub-groups of `S`; but there, nothing in the
+//!   members but local and global ids tells one invocation of a work-group from another
 //! - for several in one: barriers that are the sub-group's; a number of work-groups along `x` that is a multiple of `W`, or a slot with that number
 //!
 //! # Guarantees
@@ -27,7 +28,8 @@ use crate::ir::entity::{Func, Global, Type, Value};
 use crate::ir::{Builder, End, Function, GlobalData, Module, Node, Operation, Root, TypeKind};
 use crate::plan::recipe::Recipe;
 
-/// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one.
+/// Makes ids of those of sub-groups. Work-groups that are one sub-group each need that for shuffles, or where several are in one, and padded ones where they are of
+/// several.
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
     let local = module.local_size().map(|local| local[0]);
@@ -36,7 +38,8 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
     };
     let packed = recipe.schedule.packing();
     let shuffles = module.capabilities.contains(&Capability::GroupNonUniformShuffle);
-    if packed.is_none() && !shuffles {
+    let is_numbered = recipe.schedule.is_by_subgroups() && !mutant!(LocalIndicesAreLanes);
+    if packed.is_none() && !shuffles && !is_numbered {
         return Ok(());
     }
     if let Some(how) = packed.filter(|_| !mutant!(SlicesAreOne)) {

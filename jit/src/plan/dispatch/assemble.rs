@@ -251,10 +251,11 @@ struct Parts<'a> {
     kinds: &'static [Propose],
 }
 
-/// How sub-groups come together before a member with sub-group operations that comes behind others.
+/// How sub-groups come together before a member with sub-group operations that comes behind others, or in one that not all of them have work for.
 fn converges(kernels: &[Arc<Specialized>], limits: &Limits) -> Option<Converges> {
     let behind = kernels.get(1..).unwrap_or_default();
-    let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops);
+    let is_needed = behind.iter().any(|kernel| kernel.interface.has_subgroup_ops)
+        || kernels.iter().any(|kernel| kernel.lanes.is_some());
     let how = if limits.thread_coarsening.uniform { Converges::Asked } else { Converges::AtMerges };
     is_needed.then_some(how)
 }

@@ -53,7 +53,11 @@ impl<'a> Finished<'a> {
 impl Context<'_> {
     /// The group's work as it was submitted.
     pub(crate) fn as_submitted(&self) -> Schedule {
-        self.finished.group.layout.as_submitted()
+        let schedule = self.finished.group.layout.as_submitted();
+        match self.finished.demands.lanes {
+            Some(size) => schedule.by_subgroups(size),
+            None => schedule,
+        }
     }
 
     /// Whether there is room for one more number behind these push constants. A buffer that is needed anyway takes it, too.

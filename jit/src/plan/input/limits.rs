@@ -38,6 +38,8 @@ pub struct Limits {
     pub unroll: UnrollLimits,
     /// Stores that may wait for loads behind them, where a driver would keep these in order; 0 and 1: none does.
     pub late_stores: u32,
+    /// What is known of sub-groups.
+    pub subgroups: SubgroupLimits,
     /// Most sub-groups of a work-group whose pipeline asks for their size.
     pub max_subgroups: u32,
     /// Bytes a kernel's buffers may have for it to be fused where a work-group hands it single elements through memory, or for it to be
@@ -77,6 +79,7 @@ impl Default for Limits {
             thread_coarsening: ThreadCoarseningLimits::default(),
             unroll: UnrollLimits::default(),
             late_stores: 0,
+            subgroups: SubgroupLimits::default(),
             max_subgroups: u32::MAX,
             max_broadcast_bytes: None,
             cached_bytes: 4 << 20,
@@ -108,6 +111,15 @@ pub struct ShapeLimits {
     pub lanes: u32,
     /// Most conditions of all its items, where these take scarce registers.
     pub conditions: Option<u32>,
+}
+
+/// What is known of a device's sub-groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct SubgroupLimits {
+    /// Invocations of a sub-group, if pipelines can ask for full ones of this size, which kernels have that do not ask; 0 if not.
+    pub size: u32,
+    /// Invocations of a sub-group that take the same branch stay together there and behind it, also where other sub-groups take another one.
+    pub together: bool,
 }
 
 /// What a device gains from block coarsening.

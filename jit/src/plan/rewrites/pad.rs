@@ -15,12 +15,14 @@
 //! - submissions that read nothing which the group writes
 //! - members that were placed on the elements of another
 //! - work-groups with many idle invocations, where the member alone would use more of the device
+//! - members with sub-group operations, unless theirs are whole sub-groups of a known size, which stay together beside idle ones
 
 use super::epilogue::overlap;
 use super::idle;
 use super::place::grow;
 use super::proposal::{Known, Placed};
 use crate::plan::grouping::group::{Group, Rejection};
+use crate::plan::input::limits::SubgroupLimits;
 use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::Submission;
 use crate::plan::output::report::{Places, RewriteReport};
@@ -64,7 +66,8 @@ pub(in crate::plan) fn across(
             return Err(None);
         }
         pays(problem, one, local)?;
-        padded[at].kernel = rewrite::pad(&one.kernel, local)?;
+        let lanes = lanes(problem, one, local).map_err(|what| RewriteReason::NotPadded { what })?;
+        padded[at].kernel = rewrite::pad(&one.kernel, local, lanes)?;
         let own = invocations(size(at));
         rewrites.push(RewriteReport {
             submission: at,
@@ -94,6 +97,30 @@ fn hands_on(first: &Submission, second: &Submission) -> bool {
 
 fn invocations(local: [u32; 3]) -> u64 {
     local.iter().map(|&size| u64::from(size)).product()
+}
+
+/// Size of the sub-groups that a submission's kernel needs in work-groups of this size, if it does, or what keeps it from these.
+fn lanes(problem: Problem<'_>, one: &Submission, local: [u32; 3]) -> Result<Option<u32>, &'static str> {
+    let SubgroupLimits { size, together } = problem.limits.subgroups;
+    let (own, all) = (invocations(one.kernel.interface.local_size), invocations(local));
+    let is_whole = |number: u64| number.is_multiple_of(u64::from(size));
+    if !rewrite::knows_subgroups(&one.kernel) {
+        Ok(None)
+    } else if size == 0 {
+        Err("sub-group operations, and the device has no full sub-groups of a known size")
+    } else if !together && !mutant!(SubgroupsPart) {
+        Err("sub-group operations, and sub-groups may part on the device where work-groups do")
+    } else if !is_whole(own) && !mutant!(SubgroupsAreWhole) {
+        Err("sub-group operations, and work-groups that are no whole sub-groups")
+    } else if local[1..] != [1, 1] || !is_whole(all) {
+        Err("sub-group operations, and the larger work-groups are no lines of whole sub-groups")
+    } else if all / u64::from(size) > u64::from(problem.limits.max_subgroups) {
+        Err(
+            "sub-group operations, and the larger work-groups more sub-groups than the device lets ask for their size",
+        )
+    } else {
+        Ok(Some(size))
+    }
 }
 
 /// Whether a submission does not become slower with idle invocations: there are few of them, or all work-groups fit onto the device side by side.
