@@ -392,8 +392,10 @@ impl Planner<'_> {
             }
             // What it would cost says more than why nothing else is possible.
             (_, Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
-            (Err(Some(RewriteReason::Rejected(reason))), rows) => {
-                Err(tried.or(rows).or(Some(RewriteReason::Rejected(reason))))
+            // What still parts them says more than that one of them is no definition.
+            (Err(Some(rejected @ RewriteReason::Rejected(_))), rows) => {
+                let is_more = |other: &RewriteReason| !matches!(other, RewriteReason::NoDefinition { .. });
+                Err(tried.or(rows).filter(is_more).or(Some(rejected)))
             }
             (Err(padded), rows) => Err(padded.or(tried).or(rows)),
         }
