@@ -64,7 +64,7 @@ impl Queue {
     pub(crate) fn new(context: &Arc<ContextInner>, lane: u32, options: &QueueOptions) -> Queue {
         let mut schedule = context.lock();
         let id = QueueId(schedule.number());
-        let queue = Arc::new(QueueCell::new(id, lane, options.profiling));
+        let queue = Arc::new(QueueCell::new(id, lane, options.profiling || context.profiling));
         schedule.queues.push(queue.clone());
         let origin = Arc::new(Origin { context: context.clone(), queue });
         Queue { inner: Arc::new(QueueInner { origin, fusion: options.fusion }) }

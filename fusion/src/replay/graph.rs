@@ -7,7 +7,7 @@
 //! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
 //! no other's.
 
-use std::sync::Arc;
+use std::{borrow::Borrow, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -30,6 +30,11 @@ use crate::{
     },
     vk::{CommandTemplate, Pushes, Resource, Resources},
 };
+
+/// What fills a slot: a buffer, or a reference to one.
+pub(crate) trait Fills: Borrow<Arc<BufferInner>> {}
+
+impl<B: Borrow<Arc<BufferInner>>> Fills for B {}
 
 /// How often an address in each buffer of a list was exposed.
 pub(crate) type Escapes = SmallVec<[u64; 8]>;
@@ -106,8 +111,8 @@ fn slot_of(buffers: &Buffers, buffer: &BufferInner) -> u32 {
 }
 
 /// How often an address in each of these was exposed.
-pub(crate) fn escapes(buffers: &Buffers) -> impl Iterator<Item = u64> + '_ {
-    buffers.iter().map(|buffer| buffer.shared.escapes())
+pub(crate) fn escapes(buffers: &[impl Fills]) -> impl Iterator<Item = u64> {
+    buffers.iter().map(|buffer| buffer.borrow().shared.escapes())
 }
 
 impl Nodes {
@@ -165,26 +170,26 @@ impl Nodes {
     }
 
     /// What a submission touches, on buffers.
-    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
         let Node { entry, slots, .. } = &self.all[at];
-        let memory = |slot: &u32| on[*slot as usize].shared.id;
+        let memory = |slot: &u32| on[*slot as usize].borrow().shared.id;
         entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
 
     /// What all of them touch, on buffers.
-    pub(crate) fn all_touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
+    pub(crate) fn all_touches<'a>(&'a self, buffers: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
         (0..self.len()).flat_map(|at| self.touches(at, buffers))
     }
 
     /// Whether all submissions find something readable.
-    pub(crate) fn all_readable(&self, buffers: &Buffers) -> bool {
+    pub(crate) fn all_readable(&self, buffers: &[impl Fills]) -> bool {
         (0..self.len()).all(|at| self.readable(at, buffers))
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
-    pub(crate) fn readable(&self, at: usize, buffers: &Buffers) -> bool {
-        self.all[at].reads.iter().all(|read| read.is_readable(&buffers[read.slot as usize]))
+    pub(crate) fn readable(&self, at: usize, buffers: &[impl Fills]) -> bool {
+        self.all[at].reads.iter().all(|read| read.is_readable(buffers[read.slot as usize].borrow()))
     }
 }
 
@@ -298,15 +303,15 @@ impl Graph {
     }
 
     /// Whether no address in buffers was exposed since it was planned.
-    pub(crate) fn is_as_exposed(&self, buffers: &Buffers) -> bool {
+    pub(crate) fn is_as_exposed(&self, buffers: &[impl Fills]) -> bool {
         escapes(buffers).eq(self.escapes.iter().copied())
     }
 
     /// Whether buffers hold the numbers that it was planned with.
     #[inline]
-    pub(crate) fn finds_its_numbers(&self, buffers: &Buffers, deps: &Dependencies) -> bool {
+    pub(crate) fn finds_its_numbers(&self, buffers: &[impl Fills], deps: &Dependencies) -> bool {
         self.numbers.iter().all(|(slot, start, numbers)| {
-            let bytes = deps.holds(&buffers[*slot as usize].shared, *start);
+            let bytes = deps.holds(&buffers[*slot as usize].borrow().shared, *start);
             bytes.is_some_and(|bytes| numbers.are_in(bytes))
         })
     }
@@ -320,14 +325,14 @@ impl Graph {
     /// always can where the program executes the recorded commands, at a time of its own.
     pub(crate) fn memories(
         &self,
-        buffers: &Buffers,
+        buffers: &[impl Fills],
         deps: &mut Dependencies,
         for_caller: bool,
     ) -> Result<Resources, Error> {
         let mut memories = Resources::new();
         // A loop, and not `collect`, which is a call for each of them here.
         for (slot, all) in &self.bound {
-            let buffer = &buffers[*slot as usize];
+            let buffer = buffers[*slot as usize].borrow();
             memories.push(if *all && !for_caller && buffer.texture.is_none() {
                 Resource::Buffer(buffer.unfilled()?.clone())
             } else {
@@ -338,30 +343,30 @@ impl Graph {
     }
 
     /// What it touches, on buffers.
-    pub(crate) fn touches<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Touch> + 'a {
-        let memory = |slot: u32| buffers[slot as usize].shared.id;
+    pub(crate) fn touches<'a>(&'a self, buffers: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
+        let memory = |slot: u32| buffers[slot as usize].borrow().shared.id;
         self.touches.iter().map(move |(slot, touch)| Touch { memory: memory(*slot), ..*touch })
     }
 
     /// Notes that what is certainly written as a whole needs no zeros any more.
-    pub(super) fn filled(&self, buffers: &Buffers) {
+    pub(super) fn filled(&self, buffers: &[impl Fills]) {
         let all = self.bound.iter().filter(|(_, all)| *all);
-        all.for_each(|(slot, _)| buffers[*slot as usize].filled());
+        all.for_each(|(slot, _)| buffers[*slot as usize].borrow().filled());
     }
 
     /// Does to contents what a launch does.
-    pub(super) fn take_effect(&self, buffers: &Buffers) {
+    pub(super) fn take_effect(&self, buffers: &[impl Fills]) {
         let apply = |(slot, span, inside): &(u32, Span, bool)| {
-            buffers[*slot as usize].takes_effect(*span, *inside);
+            buffers[*slot as usize].borrow().takes_effect(*span, *inside);
         };
         self.effects.iter().for_each(apply);
     }
 
     /// What is reported of a launch.
-    pub(super) fn summary(&self, buffers: &Buffers) -> Summary {
-        let is = || buffers.iter().map(|buffer| buffer.shared.id.planned()).collect();
-        let named = |(slot, buffer): (usize, &Arc<BufferInner>)| Some((slot, buffer.given_name()?));
-        let named = || buffers.iter().enumerate().filter_map(named).collect();
+    pub(super) fn summary(&self, buffers: &[impl Fills]) -> Summary {
+        let is = || buffers.iter().map(|buffer| buffer.borrow().shared.id.planned()).collect();
+        let name = |slot: usize| Some((slot, buffers[slot].borrow().given_name()?));
+        let named = || (0..buffers.len()).filter_map(name).collect();
         let report = self.report.clone().map(|of| Reported::Of(Elsewhere { of, is: is(), named: named() }));
         Summary { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
     }

@@ -14,31 +14,31 @@ use std::sync::{
 
 use super::{
     exec::{ExecState, GraphExec},
-    graph::Graph,
+    graph::{Fills, Graph},
 };
 use crate::{
     error::Error,
     report::list::{Reported, Summary},
     submission::{
+        buffer::BufferInner,
         dependencies::{Dependencies, Stage},
         device::Device,
-        signature::Buffers,
     },
     vk::{Barrier, Played, Pushes, Submitted},
 };
 
 /// A graph that is to be launched.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Launch<'a> {
+#[derive(Debug)]
+pub(crate) struct Launch<'a, B = Arc<BufferInner>> {
     pub(crate) graph: &'a Graph,
-    pub(crate) buffers: &'a Buffers,
+    pub(crate) buffers: &'a [B],
     /// Push constants of its dispatches, where they are others than those of graph and executable.
     pub(crate) pushes: Option<&'a Pushes>,
     /// What is known of it on these buffers, if anything is.
     pub(crate) exec: Option<&'a Arc<GraphExec>>,
 }
 
-impl Launch<'_> {
+impl<B: Fills> Launch<'_, B> {
     /// Whether buffers are as it was planned for and hold what it reads, after this many changes of contents.
     #[inline]
     pub(crate) fn is_as_planned(&self, changes: u64) -> bool {
@@ -141,24 +141,27 @@ impl Launch<'_> {
 
     /// Applies the effects of a launch to contents, unless they are in force; returns the summary of the launch.
     #[inline]
-    pub(crate) fn come_into_force<'s>(&self, device: &Device, state: &'s mut ExecState) -> &'s Arc<Summary> {
+    pub(crate) fn come_into_force(&self, device: &Device, state: &mut ExecState) -> Arc<Summary> {
         let &Launch { graph, buffers, exec, .. } = self;
         let before = device.contents.load(Acquire);
-        if exec.is_none_or(|exec| !exec.is_in_force(before)) {
-            graph.take_effect(buffers);
-            let summary = graph.summary(buffers);
-            if !state.summary.as_ref().is_some_and(|known| is_same(known, &summary)) {
-                state.summary = Some(Arc::new(summary));
-            }
-            let as_planned = || graph.views.iter().zip(buffers).all(|(view, buffer)| view.is_of(buffer));
-            if let Some(exec) = exec
-                && device.contents.load(Acquire) == before
-                && as_planned()
+        let is_in_force = exec.is_some_and(|exec| exec.is_in_force(before));
+        if is_in_force && let Some(summary) = &state.summary {
+            return summary.clone();
+        }
+        graph.take_effect(buffers);
+        let summary = graph.summary(buffers);
+        let known = state.summary.take().filter(|known| is_same(known, &summary));
+        let summary = known.unwrap_or_else(|| Arc::new(summary));
+        if let Some(exec) = exec {
+            state.summary = Some(summary.clone());
+            let mut views = graph.views.iter().zip(buffers);
+            if device.contents.load(Acquire) == before
+                && views.all(|(view, buffer)| view.is_of(buffer.borrow()))
             {
                 exec.epoch.store(before, Release);
             }
         }
-        state.summary.get_or_insert_with(|| Arc::new(graph.summary(buffers)))
+        summary
     }
 }
 

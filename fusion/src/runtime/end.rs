@@ -306,7 +306,6 @@ impl ContextInner {
         keep: Keep<'_>,
     ) -> Result<(), Error> {
         let Prepared { pieces, report, forced, planned, by_numbers, turn, verify: _ } = prepared;
-        let is_profiled = queue.profiling || self.profiling;
         let done = if list.entries.is_empty() {
             Done::Nothing
         } else {
@@ -331,11 +330,11 @@ impl ContextInner {
                     Ran { entries: &entries, effects, readies: &readies, report, flow },
                 );
             }
-            let profile = is_profiled || turn.is_some();
+            let profile = queue.profiling || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
             if let Some(turn) = turn {
                 self.autotune.ran(turn, &submitted);
-                submitted.profile.take_if(|_| !is_profiled);
+                submitted.profile.take_if(|_| !queue.profiling);
             }
             effects.iter().for_each(Effect::apply);
             Done::Gpu(submitted)

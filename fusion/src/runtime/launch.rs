@@ -7,7 +7,7 @@ use super::{context::ContextInner, queues::QueueCell, schedule::Schedule};
 use crate::{
     replay::{
         exec::{ExecState, GraphExec},
-        graph::Graph,
+        graph::{Fills, Graph},
         launch::Launch,
     },
     report::list::Summary,
@@ -31,7 +31,7 @@ impl ContextInner {
         &self,
         schedule: &mut Schedule,
         queue: &QueueCell,
-        launch: &Launch<'_>,
+        launch: &Launch<'_, impl Fills>,
         may_repeat: bool,
     ) -> Option<(Submitted, Arc<Summary>)> {
         let repeating = launch.exec.filter(|exec| {
@@ -54,10 +54,10 @@ impl ContextInner {
                 &mut once
             }
         };
-        let profile = queue.profiling || self.profiling;
         // What fails here fails again when it is planned, and is dealt with there.
-        let submitted = launch.submit(&self.device, &mut schedule.deps, queue.lane, state, profile).ok()?;
-        let summary = launch.come_into_force(&self.device, state).clone();
+        let submitted =
+            launch.submit(&self.device, &mut schedule.deps, queue.lane, state, queue.profiling).ok()?;
+        let summary = launch.come_into_force(&self.device, state);
         if let Some(exec) = repeating.filter(|_| submitted.profile.is_none())
             && state.allow(&launch.graph.tally, &queue.past, submitted.point)
         {

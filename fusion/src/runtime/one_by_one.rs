@@ -78,7 +78,7 @@ impl ContextInner {
         if let Some((_, error)) = failed.iter().find(|(place, _)| after(place)) {
             return Err(Error::Earlier(error.clone()));
         }
-        let (waits, profile) = (&entry.after.points, queue.profiling || self.profiling);
+        let (waits, profile) = (&entry.after.points, queue.profiling);
         let alone = entry.runs().then(|| self.plain_piece(entry, float)).transpose()?;
         let (piece, report) = alone.unzip();
         let mut schedule = self.lock();

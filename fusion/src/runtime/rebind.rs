@@ -10,9 +10,10 @@
 //! # Refuses
 //! - whatever would break one of these, with the names of the buffers
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
+use vulkano::format::Format;
 
 use crate::{
     error::{Error, FusionError},
@@ -20,6 +21,9 @@ use crate::{
     runtime::context::ContextInner,
     submission::{buffer::BufferInner, pushed::Pushed, signature::Buffers},
 };
+
+/// The buffers of a list, those that stay and those that come.
+pub(crate) type Exchanged<'a> = SmallVec<[&'a Arc<BufferInner>; 8]>;
 
 /// What is to be different.
 #[derive(Debug, Clone, Default)]
@@ -30,39 +34,57 @@ pub(crate) struct Changes<'a> {
     pub(crate) pushes: Vec<(usize, SmallVec<[u8; 32]>, Pushed)>,
 }
 
-/// The buffers of a list after changes, and whether everything else stays as it is: none over the user's memory, which has
-/// bytes in common with others and starts anywhere, was replaced or is a replacement.
-pub(crate) fn exchange(
+/// The buffers of a list after changes, except for what sees others through a format; and whether everything else stays as it
+/// is: none over the user's memory, which has bytes in common with others and starts anywhere, was replaced or is a replacement.
+pub(crate) fn exchange<'a>(
     context: &ContextInner,
-    (nodes, buffers): (&Nodes, &Buffers),
-    changes: &Changes<'_>,
-) -> Result<(Buffers, bool), Error> {
-    let (mut with, mut is_simple) = (buffers.clone(), true);
+    (nodes, buffers): (&Nodes, &'a Buffers),
+    changes: &Changes<'a>,
+) -> Result<(Exchanged<'a>, bool), Error> {
+    let (mut with, mut is_simple) = (buffers.iter().collect::<Exchanged<'_>>(), true);
     for (number, (old, new)) in changes.buffers.iter().enumerate() {
         if changes.buffers[..number].iter().any(|(other, _)| Arc::ptr_eq(other, old)) {
             return refuse(format!("buffer `{}` is replaced twice", old.name()));
         }
-        let place = place(buffers, old);
+        // By their places: those that it is not need not be looked at.
+        let place = buffers.iter().position(|known| Arc::ptr_eq(known, old));
         check_fit(context, (nodes, place), old, new)?;
-        let is_alone = old.stands_alone() || new.stands_alone();
-        // What sees the old one through a format sees the new one through it.
-        let views = buffers.iter().enumerate().take_while(|_| is_alone);
-        let views = views.filter_map(|(number, buffer)| Some((number, buffer.view()?)));
-        let mut is_viewed = false;
-        for (number, (_, format, range)) in views.filter(|(_, (of, ..))| of.handle == old.handle) {
-            with[number] = new.texels(&mut context.lock().deps, format, range)?;
-            is_viewed = true;
-        }
         match place {
-            Some(place) => with[place] = (*new).clone(),
-            None if is_viewed => {}
+            Some(place) => with[place] = new,
+            None if views(buffers, old).next().is_some() => {}
             None => return refuse(format!("buffer `{}` is not in the list", old.name())),
         }
-        is_simple &= !is_alone;
+        is_simple &= !(old.stands_alone() || new.stands_alone());
     }
     let is_once = |new: &Arc<BufferInner>| with.iter().filter(|one| Arc::ptr_eq(one, new)).nth(1).is_none();
     is_simple &= changes.buffers.iter().all(|(_, new)| is_once(new));
     Ok((with, is_simple))
+}
+
+/// The buffers of a list after changes, which exchange these.
+pub(crate) fn exchanged(
+    context: &ContextInner,
+    buffers: &Buffers,
+    (changes, with): (&Changes<'_>, &Exchanged<'_>),
+) -> Result<Buffers, Error> {
+    let mut with: Buffers = with.iter().copied().cloned().collect();
+    // What sees the old one through a format sees the new one through it.
+    for (old, new) in &changes.buffers {
+        for (slot, format, range) in views(buffers, old) {
+            with[slot] = new.texels(&mut context.lock().deps, format, range)?;
+        }
+    }
+    Ok(with)
+}
+
+/// What sees a buffer through a format, by slot.
+fn views<'a>(
+    buffers: &'a Buffers,
+    of: &'a BufferInner,
+) -> impl Iterator<Item = (usize, Format, Range<u64>)> + 'a {
+    let views = buffers.iter().enumerate().filter_map(|(slot, buffer)| Some((slot, buffer.view()?)));
+    let views = views.filter(|(_, (viewed, ..))| viewed.handle == of.handle);
+    views.map(|(slot, (_, format, range))| (slot, format, range))
 }
 
 /// Whether one buffer fits in the place of another.
@@ -91,12 +113,6 @@ fn check_fit(
         ));
     }
     Ok(())
-}
-
-/// The number of a buffer.
-fn place(buffers: &Buffers, buffer: &Arc<BufferInner>) -> Option<usize> {
-    // By their places: those that it is not need not be looked at.
-    buffers.iter().position(|known| Arc::ptr_eq(known, buffer))
 }
 
 /// Whether buffers have bytes in common as those had that they replace.

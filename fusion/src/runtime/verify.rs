@@ -82,7 +82,7 @@ impl ContextInner {
         let submitted = {
             let mut schedule = self.lock();
             let readies = self.ready(&mut schedule, plain.pieces, &list.entries)?;
-            self.commit(&mut schedule, queue, readies, &[], queue.profiling || self.profiling)?
+            self.commit(&mut schedule, queue, readies, &[], queue.profiling)?
         };
         let compared = ran.and_then(|(copies, point)| {
             let points = [point, submitted.point];

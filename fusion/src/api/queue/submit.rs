@@ -148,7 +148,7 @@ impl Queue {
             }
             readable(&entry, None)?;
             entry.after = settled.after;
-            let profile = self.inner.profiling || context.profiling;
+            let profile = self.inner.profiling;
             if !entry.runs() {
                 let waits = &entry.after.points;
                 let submitted = context.commit(&mut schedule, &self.inner, Readies::new(), waits, profile)?;
