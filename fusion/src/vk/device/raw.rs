@@ -201,6 +201,15 @@ impl Gpu {
         if raw.device.is_null() {
             return null("device");
         }
+        // A function that is missing ends the program when it is called.
+        for name in [c"vkEnumeratePhysicalDevices", c"vkGetPhysicalDeviceProperties2", c"vkGetDeviceProcAddr"] {
+            // SAFETY: a function of the loader or of one with its contract, and a valid instance (`RawDevice::new`).
+            let found = unsafe { (raw.get_instance_proc_addr)(raw.instance, name.as_ptr()) };
+            if found.is_none() {
+                let reason = format!("it has no {}", name.to_string_lossy());
+                return Err(DeviceError::NoLoader { reason });
+            }
+        }
         let library =
             VulkanLibrary::with_loader(loader::Borrowed::new(raw.get_instance_proc_addr, raw.kept.clone()))
                 .map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
