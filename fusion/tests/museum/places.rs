@@ -110,4 +110,18 @@ exhibits! {
         e.expect(out, (0..256).map(|i| all[i / 16 * 16 + 15 - i % 16] * (1 + 20 + 300 + 4000)));
         e
     }
+
+    fn padded_work_groups_that_return_everywhere() -> Fused(1); {
+        let mut e = Exhibit::of("all_return");
+        let (a, b, out) = (e.numbers("a", 2048), e.poisoned("b", 2048), e.poisoned("out", 512));
+        e.run("write", 64, &[(0, a), (1, b)], &[]);
+        e.run("read", 64, &[(1, b), (2, out)], &[]);
+        let all: Vec<u32> = numbers(2048).collect();
+        let row = |g: usize, l: usize| 7 * all[32 * g + 31 - l];
+        e.expect(b, (0..2048).map(|i| row(i / 32, i % 32)));
+        let part = |g: usize, l: usize| 3 * row(g, l) + row(g, l + 8);
+        let own = (0..512).map(|i| part(i / 8, 7 - i % 8));
+        e.expect(out, own.map(|own| if own % 2 == 0 { own } else { 5 * own + 1 }));
+        e
+    }
 }
