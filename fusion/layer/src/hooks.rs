@@ -18,6 +18,18 @@ use queue::*;
 use sets::*;
 use std::ffi::{CStr, c_void};
 
+/// Types of functions: those of `ash`, and of extensions that it does not know.
+mod types {
+    use std::ffi::c_void;
+
+    pub(crate) use ash::vk::*;
+
+    /// Takes `VkConvertCooperativeVectorMatrixInfoNV`, of which nothing is looked at.
+    #[allow(non_camel_case_types)]
+    pub(crate) type PFN_vkCmdConvertCooperativeVectorMatrixNV =
+        unsafe extern "system" fn(CommandBuffer, u32, *const c_void);
+}
+
 /// Functions that the layer that fuses leaves to the next one.
 const CAPTURED: [&CStr; 19] = [
     c"vkSetDebugUtilsObjectNameEXT",
@@ -48,7 +60,7 @@ const FUSED: [&CStr; 1] = [c"vkEndCommandBuffer"];
 macro_rules! intercepted {
     ($($hook:ident: $kind:ident, $($name:literal)|+;)*) => {
         /// The functions of the next layer.
-        pub(crate) struct Next { $(pub(crate) $hook: Option<vk::$kind>,)* }
+        pub(crate) struct Next { $(pub(crate) $hook: Option<types::$kind>,)* }
 
         impl Next {
             /// No function.
@@ -62,7 +74,7 @@ macro_rules! intercepted {
                 };
                 // SAFETY: the function has the type of its name, and null is none.
                 Next { $($hook: unsafe {
-                    std::mem::transmute::<*const c_void, Option<vk::$kind>>(find(&[$($name),+]))
+                    std::mem::transmute::<*const c_void, Option<types::$kind>>(find(&[$($name),+]))
                 },)* }
             }
         }
@@ -73,7 +85,7 @@ macro_rules! intercepted {
             if others.contains(&name) {
                 return None;
             }
-            $(if $(name == $name)||+ { return void!($hook, vk::$kind); })*
+            $(if $(name == $name)||+ { return void!($hook, types::$kind); })*
             None
         }
     };
@@ -190,6 +202,8 @@ intercepted! {
     cmd_trace_rays: PFN_vkCmdTraceRaysKHR, c"vkCmdTraceRaysKHR";
     cmd_begin_conditional_rendering: PFN_vkCmdBeginConditionalRenderingEXT,
         c"vkCmdBeginConditionalRenderingEXT";
+    cmd_convert_cooperative_vector_matrix: PFN_vkCmdConvertCooperativeVectorMatrixNV,
+        c"vkCmdConvertCooperativeVectorMatrixNV";
 
     queue_submit: PFN_vkQueueSubmit, c"vkQueueSubmit";
     queue_submit2: PFN_vkQueueSubmit2, c"vkQueueSubmit2" | c"vkQueueSubmit2KHR";

@@ -332,14 +332,25 @@ mod tests {
         // Commands of these would be lost, and what the last one writes into sets would not be seen.
         for name in [
             "VK_AMD_buffer_marker",
-            "VK_NV_cooperative_vector",
             "VK_NV_device_generated_commands",
             "VK_KHR_video_queue",
             "VK_VALVE_descriptor_set_host_mapping",
         ] {
             assert!(!EXTENSIONS.contains(name));
         }
-        assert!(EXTENSIONS.contains("VK_KHR_push_descriptor"));
+        // What ncnn and ggml switch on where a driver has it.
+        for name in [
+            "VK_EXT_descriptor_indexing",
+            "VK_EXT_memory_budget",
+            "VK_EXT_robustness2",
+            "VK_KHR_cooperative_matrix",
+            "VK_KHR_push_descriptor",
+            "VK_KHR_shader_bfloat16",
+            "VK_NV_cooperative_matrix2",
+            "VK_NV_cooperative_vector",
+        ] {
+            assert!(EXTENSIONS.contains(name), "{name}");
+        }
     }
 
     #[test]

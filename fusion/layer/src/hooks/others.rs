@@ -10,7 +10,7 @@ use crate::gate;
 use crate::recording::{Label, Op};
 use crate::sink::{self, noted};
 use ash::vk;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 
 macro_rules! others {
     ($($writes:ident $name:literal $hook:ident($($arg:ident: $kind:ty),*);)*) => {
@@ -141,5 +141,8 @@ others! {
     );
     WRITES "vkCmdBeginConditionalRenderingEXT" cmd_begin_conditional_rendering(
         info: *const vk::ConditionalRenderingBeginInfoEXT<'_>
+    );
+    WRITES "vkCmdConvertCooperativeVectorMatrixNV" cmd_convert_cooperative_vector_matrix(
+        count: u32, infos: *const c_void
     );
 }
