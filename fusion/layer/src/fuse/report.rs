@@ -20,6 +20,9 @@ struct Counts {
     /// Lists that were planned, and those in which something is fused.
     planned: u64,
     fused: u64,
+    /// Command buffers that were timed both ways, and nanoseconds on the device: the program's, and the layer's.
+    timed: u64,
+    on_device: [f64; 2],
     reasons: BTreeMap<String, u64>,
 }
 
@@ -81,6 +84,15 @@ pub(super) fn planned(is_fused: bool, reasons: &[String]) {
     });
 }
 
+/// A command buffer was timed both ways: nanoseconds on the device.
+pub(super) fn timed(program: f64, layer: f64) {
+    count(|counts| {
+        counts.timed += 1;
+        counts.on_device[0] += program;
+        counts.on_device[1] += layer;
+    });
+}
+
 /// Something else that was not done.
 pub(super) fn noted(reason: String) {
     count(|counts| *counts.reasons.entry(reason).or_default() += 1);
@@ -90,7 +102,7 @@ pub(super) fn noted(reason: String) {
 pub(super) fn print() {
     let counts = lock(&COUNTS);
     let none = Counts::default();
-    let Counts { submitted, replaced, before, after, planned, fused, reasons } =
+    let Counts { submitted, replaced, before, after, planned, fused, timed, on_device, reasons } =
         counts.as_ref().unwrap_or(&none);
     let passed = PASSED.load(Ordering::Relaxed);
     let submitted = submitted + passed;
@@ -98,6 +110,13 @@ pub(super) fn print() {
         "vkfuse: {replaced} of {submitted} command buffers replaced, {before} dispatches as {after}; \
          {fused} of {planned} lists fused\n"
     );
+    if *timed > 0 {
+        let [program, layer] = on_device.map(|time| time / 1000.0);
+        let _ = writeln!(
+            text,
+            "vkfuse: {timed} were timed both ways: {program:.1} us on the device as recorded, {layer:.1} us replaced"
+        );
+    }
     let unseen = "command buffer: not looked at, for it would gain nothing".to_owned();
     let mut ranked: Vec<(&String, &u64)> = reasons.iter().collect();
     ranked.extend((passed > 0).then_some((&unseen, &passed)));

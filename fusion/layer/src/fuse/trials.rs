@@ -4,6 +4,7 @@
 //! Timestamps stand around the command buffer in its batch. The processor's time for following its commands, finding buffers and writing
 //! commands again counts as time of the layer's. Nothing waits: times are read with later submissions.
 
+use super::report;
 use crate::chain::Device;
 use crate::sink::lock;
 use ash::vk;
@@ -35,6 +36,8 @@ pub(super) enum Side {
 pub(super) struct Trial {
     /// Nanoseconds, of the program's and of the layer's.
     times: [Vec<f64>; 2],
+    /// Those of them that are the device's.
+    on_device: [Vec<f64>; 2],
     /// Turns that began.
     begun: [usize; 2],
     decided: Option<Side>,
@@ -67,17 +70,19 @@ impl Trial {
         Duration::from_nanos(self.saved.max(0.0) as u64)
     }
 
-    /// Whether that decides it.
-    fn add(&mut self, side: Side, time: f64) -> bool {
+    /// Adds what a side took on the device, and what the processor did for it. If that decides it, returns what the device takes for each side.
+    fn add(&mut self, side: Side, on_device: f64, more: f64) -> Option<[f64; 2]> {
         let was_open = self.decided.is_none();
-        self.times[side as usize].push(time);
+        self.on_device[side as usize].push(on_device);
+        self.times[side as usize].push(on_device + more);
         if self.times.iter().all(|times| times.len() >= TURNS) {
             // The first of each warms up.
             let [program, layer] = self.times.each_ref().map(|times| median(&times[1..]));
             self.saved = program - layer;
             self.decided = Some(if self.saved > GAIN * program { Side::Layer } else { Side::Program });
         }
-        was_open && self.decided.is_some()
+        (was_open && self.decided.is_some())
+            .then(|| self.on_device.each_ref().map(|times| median(&times[1..])))
     }
 }
 
@@ -165,8 +170,10 @@ impl Trials {
             let Pending { mut timer, trial, side, more } = pending.swap_remove(place);
             timer.last = times;
             let ticks = times[1].saturating_sub(times[0]) as f64;
-            if lock(&trial).add(side, ticks * f64::from(period) + COLD * more.as_nanos() as f64) {
+            let decided = lock(&trial).add(side, ticks * f64::from(period), COLD * more.as_nanos() as f64);
+            if let Some([program, layer]) = decided {
                 self.open.fetch_sub(1, Ordering::Relaxed);
+                report::timed(program, layer);
             }
             lock(&self.idle).push(timer);
         }
@@ -253,7 +260,7 @@ mod tests {
             assert!(is_timed);
             // The first turn of each is slow.
             let first = if trial.times[side as usize].is_empty() { 1000.0 } else { 0.0 };
-            let _ = trial.add(side, first + if side == Side::Layer { layer } else { program });
+            let _ = trial.add(side, first + if side == Side::Layer { layer } else { program }, 0.0);
         }
         (trial.decided, trial.begun)
     }

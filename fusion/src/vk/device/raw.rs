@@ -202,7 +202,8 @@ impl Gpu {
             return null("device");
         }
         // A function that is missing ends the program when it is called.
-        for name in [c"vkEnumeratePhysicalDevices", c"vkGetPhysicalDeviceProperties2", c"vkGetDeviceProcAddr"] {
+        for name in [c"vkEnumeratePhysicalDevices", c"vkGetPhysicalDeviceProperties2", c"vkGetDeviceProcAddr"]
+        {
             // SAFETY: a function of the loader or of one with its contract, and a valid instance (`RawDevice::new`).
             let found = unsafe { (raw.get_instance_proc_addr)(raw.instance, name.as_ptr()) };
             if found.is_none() {
