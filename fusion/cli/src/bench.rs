@@ -9,8 +9,10 @@ use crate::interrupt;
 use crate::pipeline::check;
 use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
-use crate::report::json::{Choice, FORMAT, Group, Run, Split, Times};
-use crate::report::{Table, is_any_fused, print_choice, print_groups, print_json, print_splits, print_times};
+use crate::report::json::{Choice, FORMAT, Group, Rewrite, Run, Split, Times};
+use crate::report::{
+    Table, is_any_fused, print_choice, print_groups, print_json, print_rewrites, print_splits, print_times,
+};
 use crate::run::{labels, medians, micros};
 use crate::session::{self, Session};
 use crate::stop::{Status, Stop};
@@ -74,6 +76,9 @@ pub(crate) struct Bench {
     /// Bytes of all buffers that stay in memory: what the fused list moves at the least.
     pub(crate) bytes: u64,
     pub(crate) groups: Vec<Group>,
+    /// For people: `run --json` has them.
+    #[serde(skip)]
+    rewrites: Vec<Rewrite>,
     pub(crate) splits: Vec<Split>,
     pub(crate) choice: Option<Choice>,
     pub(crate) time_us: Times,
@@ -198,6 +203,7 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     writeln!(out, "{}, {} submissions, medians of {} runs", bench.title(), labels.len(), bench.iters)?;
     writeln!(out, "{} ({})\n", bench.device, bench.driver)?;
     print_groups(out, &bench.groups, labels)?;
+    print_rewrites(out, &bench.rewrites, labels)?;
     print_splits(out, &bench.splits, labels)?;
     print_choice(out, bench.choice.as_ref())?;
     print_times(out, &bench.time_us, is_any_fused(&bench.groups))?;
@@ -238,6 +244,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
         elements: pipeline.buffers.iter().map(|b| b.len).max().unwrap_or(0),
         bytes: moved(&pipeline, &[]),
         groups: Vec::new(),
+        rewrites: Vec::new(),
         splits: Vec::new(),
         choice: None,
         time_us: Times::default(),
@@ -274,7 +281,8 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
                 lost = first.collect();
             }
             is_decided = gathered.choice.as_ref().is_none_or(|choice| choice.decided);
-            (bench.groups, bench.splits, bench.choice) = (gathered.groups, gathered.splits, gathered.choice);
+            (bench.groups, bench.rewrites) = (gathered.groups, gathered.rewrites);
+            (bench.splits, bench.choice) = (gathered.splits, gathered.choice);
             report = Some(fused_report.clone());
             first.get_or_insert_with(|| {
                 bench.cold_wall_us = micros(fused.wall);

@@ -6,7 +6,7 @@ use crate::args::PlanArgs;
 use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline};
 use crate::report::json::FORMAT;
-use crate::report::{Table, print_groups, print_json, print_splits};
+use crate::report::{Table, print_groups, print_json, print_rewrites, print_splits};
 use crate::run::labels;
 use crate::session::{self, driver};
 use crate::stop::{Status, Stop};
@@ -140,6 +140,7 @@ fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<
     }
     writeln!(out, "  {}\n", report.list.outcome)?;
     print_groups(out, &report.list.groups, labels)?;
+    print_rewrites(out, &report.list.rewrites, labels)?;
     print_splits(out, &report.list.splits, labels)?;
     let mut table = Table::new(&[
         "code",

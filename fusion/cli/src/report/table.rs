@@ -1,6 +1,6 @@
 //! The report for people: what was fused, promoted and split, why, and the times.
 
-use super::json::{Choice, Group, Output, Report, Split, Times};
+use super::json::{Choice, Group, Output, Report, Rewrite, Split, Times};
 use std::io::{self, Write};
 
 /// Rows of text whose columns line up.
@@ -53,29 +53,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
         writeln!(out, "  {outcome}\n")?;
     }
     print_groups(out, &report.groups, labels)?;
-    let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
-    let mut inlined = Table::new(&["recomputes", "submission", "what it costs"]);
-    let mut epilogues = Table::new(&["stores", "epilogue", "where"]);
-    for one in &report.rewrites {
-        if let Some(value) = &one.value {
-            writeln!(out, "  `{}`: {}\n", value.buffer.as_deref().unwrap_or("a buffer"), one.detail)?;
-            continue;
-        }
-        let table = match one.kind {
-            "place" => &mut rewrites,
-            "epilogue" => &mut epilogues,
-            _ => &mut inlined,
-        };
-        match (one.partner, one.kernel) {
-            (Some(partner), Some(kernel)) => {
-                table.row([label(labels, partner), label(labels, kernel), one.detail.clone()]);
-            }
-            _ => writeln!(out, "  done {}\n", one.detail)?,
-        }
-    }
-    rewrites.print(out)?;
-    inlined.print(out)?;
-    epilogues.print(out)?;
+    print_rewrites(out, &report.rewrites, labels)?;
     print_splits(out, &report.splits, labels)?;
     let mut changed = Table::new(&["runs alone, changed", "what was changed"]);
     for one in &report.changed {
@@ -137,6 +115,33 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
         outputs.row([name.clone(), equal.to_owned(), head.collect::<Vec<_>>().join(" "), difference(output)]);
     }
     outputs.print(out)
+}
+
+/// Prints what was done to kernels so that they could be fused: placed on the items of others, recomputed, done where others store.
+pub(crate) fn print_rewrites(out: &mut dyn Write, list: &[Rewrite], labels: &[String]) -> io::Result<()> {
+    let mut rewrites = Table::new(&["runs in the order of", "submission", "items"]);
+    let mut inlined = Table::new(&["recomputes", "submission", "what it costs"]);
+    let mut epilogues = Table::new(&["stores", "epilogue", "where"]);
+    for one in list {
+        if let Some(value) = &one.value {
+            writeln!(out, "  `{}`: {}\n", value.buffer.as_deref().unwrap_or("a buffer"), one.detail)?;
+            continue;
+        }
+        let table = match one.kind {
+            "place" => &mut rewrites,
+            "epilogue" => &mut epilogues,
+            _ => &mut inlined,
+        };
+        match (one.partner, one.kernel) {
+            (Some(partner), Some(kernel)) => {
+                table.row([label(labels, partner), label(labels, kernel), one.detail.clone()]);
+            }
+            _ => writeln!(out, "  done {}\n", one.detail)?,
+        }
+    }
+    rewrites.print(out)?;
+    inlined.print(out)?;
+    epilogues.print(out)
 }
 
 /// Prints the dispatches.

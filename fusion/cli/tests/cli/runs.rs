@@ -47,6 +47,19 @@ fn chain_becomes_one_kernel_with_private_temporaries() {
 }
 
 #[test]
+fn all_commands_say_what_is_recomputed() {
+    if !has_device() {
+        return;
+    }
+    let file = example("images.toml");
+    for command in [&["run"][..], &["plan"], &["bench", "--iters", "2"]] {
+        let done = vkfuse(&[command, &[&file, "--no-cache"]].concat());
+        assert_eq!(done.status, 0, "{command:?}: {}", done.stderr);
+        assert!(done.stdout.contains("recomputes"), "{command:?}: {}", done.stdout);
+    }
+}
+
+#[test]
 fn every_example_gives_equal_outputs() {
     if !has_device() {
         return;
