@@ -24,7 +24,7 @@ mod types {
 
     pub(crate) use ash::vk::*;
 
-    /// Takes `VkConvertCooperativeVectorMatrixInfoNV`, of which nothing is looked at.
+    /// Takes `VkConvertCooperativeVectorMatrixInfoNV`, whose fields are not looked at.
     #[allow(non_camel_case_types)]
     pub(crate) type PFN_vkCmdConvertCooperativeVectorMatrixNV =
         unsafe extern "system" fn(CommandBuffer, u32, *const c_void);
