@@ -648,7 +648,9 @@ impl Reason {
             Self::MayLeaveRange { submission, at } | Self::MayLeaveArray { submission, at } => {
                 format!("{self}: submission {submission} through binding {}.{}", at.set, at.binding)
             }
-            Self::LocalSize { have, want } => format!("{self}: {have:?} and {want:?}"),
+            Self::LocalSize { have, want } => {
+                format!("{self}: the group so far has {have:?}, and the next kernel {want:?}")
+            }
             _ => self.to_string(),
         }
     }
