@@ -54,6 +54,7 @@ pub(crate) use normal::{fold_returns, fold_selections, single_returns};
 pub use pipeline::{AfterPass, Pass, observe_passes};
 pub use plain::Plain;
 pub use reason::KernelReason;
+pub(crate) use reflect::is_subgroup_builtin;
 pub use reflect::{Binding, BindingKind, DescriptorArray, Interface, PushLayout, TextureKind};
 pub use set_binding::SetBinding;
 pub use spec::{SharedConstant, SpecConstant, SpecValue};

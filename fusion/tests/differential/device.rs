@@ -377,11 +377,12 @@ fn are_one(a: u32, b: u32) -> bool {
 /// Which of a fused and an unfused run has the interpreter's words.
 fn judged(case: &Case, (fused, unfused): (&[Vec<u8>], &[Vec<u8>])) -> String {
     let Ok((reference, _)) = run_unfused(case) else { return "the interpreter cannot run it".to_owned() };
-    let [fused, unfused] = [fused, unfused].map(|run| match compare("it", (run, &reference), are_one) {
-        Ok(()) => "right".to_owned(),
-        Err(what) => what,
+    let runs = [("fused and interpreted", fused), ("unfused and interpreted", unfused)];
+    let found = runs.map(|(what, run)| match compare(what, (run, &reference), are_one) {
+        Ok(()) => format!("{what} are equal"),
+        Err(difference) => difference,
     });
-    format!("against the interpreter, fused: {fused}; unfused: {unfused}")
+    found.join("; ")
 }
 
 /// Compares all bytes; an empty buffer is one that was kept inside.

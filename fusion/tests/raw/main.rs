@@ -226,6 +226,30 @@ fn null_and_foreign_handles_are_refused() {
     own.close(vec![], &[]);
 }
 
+/// A loader without any function.
+unsafe extern "system" fn nothing(_: vk::Instance, _: *const std::ffi::c_char) -> vk::PFN_vkVoidFunction {
+    None
+}
+
+#[test]
+fn functions_that_are_missing_are_named() {
+    let own = own!();
+    // SAFETY: the handles are valid, and nothing is called through them.
+    let raw = unsafe {
+        vkfuse::RawDevice::new(&vkfuse::RawHandles {
+            get_instance_proc_addr: nothing,
+            api_version: vk::API_VERSION_1_3,
+            instance: own.instance.handle(),
+            physical_device: own.physical,
+            device: own.device.handle(),
+            create_info: &vk::DeviceCreateInfo::default(),
+        })
+    };
+    let error = refused(&own, &raw);
+    assert!(matches!(&error, DeviceError::Call { call: "vkEnumeratePhysicalDevices", .. }), "{error}");
+    own.close(vec![], &[]);
+}
+
 #[test]
 fn buffers_that_do_not_fit_are_refused() {
     let own = own!();

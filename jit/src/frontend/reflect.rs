@@ -528,7 +528,8 @@ impl Used {
     }
 }
 
-fn is_subgroup_builtin(builtin: BuiltIn) -> bool {
+/// Whether a built-in is of a sub-group.
+pub(crate) fn is_subgroup_builtin(builtin: BuiltIn) -> bool {
     matches!(
         builtin,
         BuiltIn::SubgroupSize

@@ -31,7 +31,7 @@ use super::free::VIRTUAL;
 use super::order::line_of;
 use super::wrap::copied;
 use super::writer::Result;
-use crate::frontend::defs::Defs;
+use crate::frontend::{defs::Defs, is_subgroup_builtin};
 use crate::ir::entity::{Construct, Func, Inst, Place, Region, SecondaryMap, Value};
 use crate::ir::{
     Builder, ConstData, ConstKind, ConstructKind, Def, End, Function, Module, Node, Operation, Root,
@@ -43,7 +43,7 @@ use crate::kernel::Specialized;
 pub(crate) fn why_not_padded(kernel: &Specialized) -> Option<&'static str> {
     let interface = &kernel.interface;
     let is_known = |builtin: &BuiltIn| {
-        VIRTUAL.contains(builtin) || *builtin == BuiltIn::NumWorkgroups || is_of_subgroups(*builtin)
+        VIRTUAL.contains(builtin) || *builtin == BuiltIn::NumWorkgroups || is_subgroup_builtin(*builtin)
     };
     if kernel.normal.is_err() {
         Some("no normal form")
@@ -391,22 +391,6 @@ impl<'m> Masked<'m> {
 fn is_barrier(f: &Function, node: &Node) -> bool {
     let Node::Inst(inst) = *node else { return false };
     matches!(f.insts[inst].operation, Operation::Barrier { execution: Some(scope), .. } if scope != Scope::Subgroup)
-}
-
-fn is_of_subgroups(builtin: BuiltIn) -> bool {
-    use BuiltIn as Is;
-    matches!(
-        builtin,
-        Is::SubgroupSize
-            | Is::NumSubgroups
-            | Is::SubgroupId
-            | Is::SubgroupLocalInvocationId
-            | Is::SubgroupEqMask
-            | Is::SubgroupGeMask
-            | Is::SubgroupGtMask
-            | Is::SubgroupLeMask
-            | Is::SubgroupLtMask
-    )
 }
 
 /// Whether a value of a type may be a result of a construct, and be null.

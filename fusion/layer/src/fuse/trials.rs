@@ -273,6 +273,19 @@ mod tests {
     }
 
     #[test]
+    fn what_the_device_took_is_without_the_processors_time() {
+        let mut trial = Trial::default();
+        let mut turn = || {
+            let (side, _) = trial.turn();
+            let [on_device, more] = if side == Side::Layer { [8.0, 5.0] } else { [10.0, 0.0] };
+            trial.add(side, on_device, more)
+        };
+        let decided: Vec<_> = (0..2 * TURNS).filter_map(|_| turn()).collect();
+        assert_eq!(decided, [[10.0, 8.0]]);
+        assert!(trial.is_lost(), "with the processor's time the layer's is slower");
+    }
+
+    #[test]
     fn times_that_never_come_end_it() {
         let mut trial = Trial::default();
         let sides: Vec<Side> = (0..100).map(|_| trial.turn().0).collect();

@@ -207,8 +207,8 @@ impl Gpu {
             // SAFETY: a function of the loader or of one with its contract, and a valid instance (`RawDevice::new`).
             let found = unsafe { (raw.get_instance_proc_addr)(raw.instance, name.as_ptr()) };
             if found.is_none() {
-                let reason = format!("it has no {}", name.to_string_lossy());
-                return Err(DeviceError::NoLoader { reason });
+                let name = name.to_str().unwrap_or("a function");
+                return Err(DeviceError::call(name, &"`get_instance_proc_addr` has no such function"));
             }
         }
         let library =

@@ -10,7 +10,7 @@
 //! # Guarantees
 //! - whenever control comes to such a branch, it goes the way that is said here: the guards of the block and the other way contradict
 //!   each other
-//! - no branch leaves a loop
+//! - no branch that leads to the end of a loop is among them
 //! - what lies on the other way is one block that does nothing but return, or go where both ways meet; or there is nothing on it
 
 use rspirv::dr::{Block, Function, Operand};
@@ -112,7 +112,7 @@ fn is_empty_beside(function: &Function, cfg: &Cfg, guard: &Guard) -> bool {
     let sides = (block(merge.operands.first()), block(last.operands.get(1)), block(last.operands.get(2)));
     let (Some(meets), Some(on_true), Some(on_false)) = sides else { return false };
     let (taken, other) = if guard.holds { (on_true, on_false) } else { (on_false, on_true) };
-    // A test that leaves a loop stays, also in code that no invocation comes to: the loop is unrolled by it.
+    // The test of a loop stays, also in code that no invocation comes to: unrolling looks for it.
     let ends_loop = |block: &Block| {
         let merges = block.instructions.iter().filter(|inst| inst.class.opcode == Op::LoopMerge);
         merges
