@@ -26,6 +26,7 @@
 //! | … down to one sub-group | `x: grid \| n unrolled / S lanes` | exact |
 //! | sub-group per work-group | `x: grid / w sub-groups \| n unrolled / S lanes` | exact, masked |
 //! | … or for several | `x: grid / w sub-groups / r unrolled \| n unrolled / S lanes` | exact, masked |
+//! | … or several in its lanes | `x: grid / w sub-groups / k lanes / r unrolled \| n unrolled / S/k lanes` | exact, masked |
 //! | superword, strided along a line | `x: grid \| n unrolled / L/n invocations` | guarded |
 //! | superword, rows below each other | `y: grid \| L/n invocations / n unrolled` | guarded |
 //! | superword, in vectors | `x: grid \| L/4 invocations / vec4` | guarded |

@@ -44,6 +44,7 @@ fn limits() -> Limits {
             shuffles: true,
             packed: 4,
             side_by_side: 4,
+            lane_elements: 0,
             uniform: true,
         },
         unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },

@@ -170,6 +170,7 @@ fn device(limits: &Limits) -> Part {
         shuffles,
         packed,
         side_by_side,
+        lane_elements,
         uniform,
     } = thread_coarsening;
     let UnrollLimits { rounds, at_once, private_bytes: kept_private } = unroll;
@@ -208,6 +209,7 @@ fn device(limits: &Limits) -> Part {
         .bool("narrow: shuffles", *shuffles)
         .u32("narrow: packed", *packed)
         .u32("narrow: side by side", *side_by_side)
+        .u32("narrow: lane elements", *lane_elements)
         .bool("narrow: uniform", *uniform)
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 41] = [
+        let changes: [fn(&mut Limits); 42] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -254,6 +256,7 @@ mod tests {
             |l| l.thread_coarsening.shuffles = !l.thread_coarsening.shuffles,
             |l| l.thread_coarsening.packed += 2,
             |l| l.thread_coarsening.side_by_side += 2,
+            |l| l.thread_coarsening.lane_elements += 2,
             |l| l.thread_coarsening.uniform = !l.thread_coarsening.uniform,
             |l| l.unroll.rounds += 1,
             |l| l.unroll.at_once += 1,

@@ -38,6 +38,11 @@ impl DeviceProfile {
                 } else {
                     1
                 }),
+                lane_elements: tuning.lane_elements.unwrap_or(if shuffles {
+                    vendor.lane_elements
+                } else {
+                    0
+                }),
                 shuffles,
                 uniform: self.uniform_subgroups,
                 ..tuning.narrow(vendor.threads(self.subgroup_size))

@@ -102,6 +102,8 @@ parameters! {
     least_work_groups: u32, "least-work-groups";
     /// Number of work-groups of a single sub-group that are packed into one work-group; 1 is none.
     packed: u32, "packed";
+    /// Number of elements of a short row that each lane processes where several rows share a sub-group; 0 gives each row a sub-group of its own.
+    lane_elements: u32, "lane-elements";
     /// Whether the shared memory of work-groups of a single sub-group is promoted to registers and shuffles. This requires a device with shuffles
     /// and full sub-groups of a known size.
     shuffles: bool, "shuffles";

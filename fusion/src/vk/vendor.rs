@@ -39,6 +39,8 @@ pub(crate) struct Vendor {
     pub(crate) packed: u32,
     /// [`ThreadCoarseningLimits::side_by_side`], where it shuffles.
     pub(crate) side_by_side: u32,
+    /// [`ThreadCoarseningLimits::lane_elements`], where it shuffles.
+    pub(crate) lane_elements: u32,
     /// Which loops of fused kernels are unrolled.
     pub(crate) unroll: UnrollLimits,
     /// [`Limits::late_stores`](crate::jit::Limits::late_stores): as many as rounds of a long loop stand one after another.
@@ -86,6 +88,7 @@ const GPU: Vendor = Vendor {
     shuffles: false,
     packed: 1,
     side_by_side: 1,
+    lane_elements: 0,
     unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
     late_stores: 16,
     kept_result_bytes: 512,
@@ -143,6 +146,7 @@ const ROWS: &[(&[DriverId], Option<u32>, Vendor)] = &[
             shuffles: true,
             packed: 4,
             side_by_side: 4,
+            lane_elements: 8,
             plain_halves: true,
             ..GPU
         },

@@ -73,6 +73,7 @@ pub fn nvidia() -> Limits {
         shuffles: true,
         packed: 4,
         side_by_side: 4,
+        lane_elements: 8,
         uniform: true,
     };
     Limits { thread_coarsening, max_subgroups: 32, ..gpu() }

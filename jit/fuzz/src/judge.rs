@@ -111,6 +111,7 @@ const NARROW: [ThreadCoarseningLimits; 8] = {
             shuffles: true,
             packed: 4,
             side_by_side: if invocations == 4 { 1 } else { 4 },
+            lane_elements: if invocations == 4 { 0 } else { 2 },
             uniform: true,
         }
     }

@@ -150,12 +150,13 @@ impl<'a> Group<'a> {
         }
         let accesses = members.iter().map(accesses).collect();
         let mut group = Self { step, groups: step.groups, recipe, members, accesses };
-        // Each sub-group of a work-group is one of these; there are no more.
+        // Each sub-group of a work-group is one of these, or equal parts of its lanes are; there are no more.
         if let Some(how) = recipe.schedule.packing() {
-            group.groups[0] = match how.total {
+            let subgroups = match how.total {
                 Some(total) => group.pushed(total),
                 None => step.groups[0].saturating_mul(how.groups),
             };
+            group.groups[0] = subgroups.saturating_mul(recipe.schedule.groups_in_lanes());
         }
         if let Some(how) = recipe.schedule.block_coarsening() {
             let axis = usize::from(how.axis);

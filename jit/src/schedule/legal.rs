@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | grid | items by number keep the grid as it is | they have no work-groups of members that could be coarsened or packed |
 //! | grid | one digit under the grid, in one dimension | the number that the tail compares is that of one dimension |
-//! | grid | … or work-groups side by side in lanes, with several sub-groups in one work-group; no remainder | sub-groups that do nothing are whole ones |
+//! | grid | … or several sub-groups in one work-group, whose lanes are work-groups, or do several side by side, or both; no remainder | sub-groups that do nothing are whole ones |
 //! | work-group | the digits of a local axis make up its size | else some local ids would have no invocation, or several |
 //! | work-group | only lines have fewer invocations by unroll-and-jam | invocations are taken from `x` alone |
 //! | sub-group | work-groups of members, and lines | lanes number the invocations of `x`; items by number have no local ids |
@@ -15,7 +15,8 @@
 //! | sub-group | lanes are what thread coarsening leaves of a work-group, or local ids are numbered by sub-groups and nothing else | barriers become the sub-group's where it does |
 //! | sub-group | local ids are numbered by sub-groups where a member rests on that | it was padded, and its own invocations are whole sub-groups |
 //! | sub-group | a work-group is a sub-group of another one only if it has lanes | its barriers have to be the sub-group's |
-//! | lane | as many as the full sub-group has | the work-group is one sub-group, and each lane has one of its local ids |
+//! | lane | as many as the full sub-group has | a work-group is one sub-group, or an equal part of its lanes, and each lane has one local id |
+//! | lane | work-groups side by side in a sub-group are powers of two | which of them a lane is of are its upper bits |
 //! | serial | exactly where vectors are peeled, in work-groups with an invocation for each item behind the last vector | these items are those of the first invocations |
 //! | unrolled | one digit has copies | unroll-and-jam, straight lines and superword code are each written from the functions of the members |
 //! | unrolled | … or work-groups side by side, whose invocations become lanes | the second is written from the functions of the first |
@@ -93,6 +94,8 @@ pub(crate) enum Illegal {
     NoSubgroup,
     #[error("lane: {lanes} of {size}")]
     Lanes { lanes: u32, size: u32 },
+    #[error("lane: {0} work-groups in a sub-group")]
+    GroupsInLanes(u32),
     #[error("serial: vectors in a loop without a peeled tail, or the other way round")]
     Loop,
     #[error("serial: {invocations} invocations for {items} items behind the last vector")]
@@ -137,7 +140,17 @@ impl Schedule {
             [] | [_] => true,
             [first, second] => {
                 first.dim == second.dim
-                    && matches!((first.level, second.level), (Level::Subgroup(_), Level::Unrolled(_)))
+                    && matches!(
+                        (first.level, second.level),
+                        (Level::Subgroup(_), Level::Lane(_) | Level::Unrolled(_))
+                    )
+            }
+            [first, second, third] => {
+                [second.dim, third.dim] == [first.dim; 2]
+                    && matches!(
+                        (first.level, second.level, third.level),
+                        (Level::Subgroup(_), Level::Lane(_), Level::Unrolled(_))
+                    )
             }
             _ => false,
         };
@@ -186,8 +199,16 @@ impl Schedule {
     }
 
     fn lanes(&self) -> Result<(), Illegal> {
-        let Some(size) = self.full_subgroups else { return Ok(()) };
+        let groups = self.groups_in_lanes();
+        let has_rest = self.digits(Axis::Local, 0).any(|level| matches!(level, Level::Lane(_)));
+        let is_whole = groups == 1 || self.packing().is_some() && has_rest;
+        let Some(size) = self.full_subgroups.filter(|_| is_whole) else {
+            return if groups == 1 { Ok(()) } else { Err(Illegal::GroupsInLanes(groups)) };
+        };
         let lanes = self.product(|split| matches!(split.level, Level::Lane(_)));
+        if !groups.is_power_of_two() || !size.is_power_of_two() && groups > 1 {
+            return Err(Illegal::GroupsInLanes(groups));
+        }
         let is_one = lanes == size || mutant!(LeftAreOneSubgroup);
         if is_one { Ok(()) } else { Err(Illegal::Lanes { lanes, size }) }
     }

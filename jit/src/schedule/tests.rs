@@ -82,6 +82,19 @@ fn all() -> Vec<(Schedule, &'static str)> {
                 .pack(packing(Some(3))),
             "x: grid / 4 sub-groups / 8 unrolled | 8 unrolled / 32 lanes, tail masked",
         ),
+        (
+            line(256).coarsen_threads(16).in_subgroup(32).share_lanes(2).pack(packing(Some(3))),
+            "x: grid / 4 sub-groups / 2 lanes | 16 unrolled / 16 lanes, tail masked",
+        ),
+        (
+            line(256)
+                .coarsen_threads(8)
+                .in_subgroup(32)
+                .share_lanes(4)
+                .coarsen_blocks(blocks(0, None))
+                .pack(packing(None)),
+            "x: grid / 4 sub-groups / 4 lanes / 8 unrolled | 32 unrolled / 8 lanes",
+        ),
         (line(256).superwords(APART), "x: grid | 2 unrolled / 128 invocations, tail guarded"),
         (
             grid.clone().superwords(ROWS),
@@ -172,7 +185,11 @@ fn done(schedule: &Schedule, groups: [u32; 3]) -> Vec<Work> {
                         Level::Grid => group[dim],
                         Level::WorkGroup(_) => local[dim],
                         Level::Subgroup(_) => index / lanes,
-                        Level::Lane(_) => index % lanes,
+                        // Work-groups of a sub-group are its upper lanes.
+                        Level::Lane(_) if split.axis == Axis::Group => {
+                            index % lanes / (lanes / schedule.groups_in_lanes())
+                        }
+                        Level::Lane(n) => index % lanes % n,
                         Level::Serial(n) | Level::Unrolled(n) | Level::Vector(n) => {
                             let digit = rest % n;
                             rest /= n;
@@ -222,7 +239,8 @@ fn legal_schedules_are_bijections() {
         sizes.flat_map(move |&size| [true, false].map(|line| Schedule::new(domain, size, line)))
     });
     let lanes = [2, 4].map(|left| line(8).coarsen_threads(left).in_subgroup(left));
-    let bases = bases.chain(lanes);
+    let shared = [2, 4].map(|left| line(8).coarsen_threads(left).in_subgroup(2 * left).share_lanes(2));
+    let bases = bases.chain(lanes).chain(shared);
     let two = |tail| ItemCoarsening { items: 2, tail, ..STRIDED };
     let ways: Vec<Box<dyn Fn(Schedule) -> Schedule>> = vec![
         Box::new(move |one| one.coarsen_items(two(Tail::Guarded))),
@@ -237,6 +255,7 @@ fn legal_schedules_are_bijections() {
         Box::new(|one| one.in_subgroup(2)),
         Box::new(|one| one.in_subgroup(4)),
         Box::new(|one| one.by_subgroups(2)),
+        Box::new(|one| one.share_lanes(2)),
         Box::new(|one| one.pack(Packing { groups: 2, total: None })),
         Box::new(|one| one.pack(Packing { groups: 2, total: Some(0) })),
         Box::new(|one| one.superwords(APART)),
@@ -256,7 +275,8 @@ fn legal_schedules_are_bijections() {
     for schedule in legal.filter(|one| seen.insert((*one).clone())) {
         let has_end = matches!(schedule.tail, Tail::Remainder(_) | Tail::Masked(_));
         // Sub-groups do nothing or all of their work-groups.
-        let side_by_side = schedule.packing().and(schedule.block_coarsening()).map_or(1, |how| how.groups);
+        let unrolled = schedule.packing().and(schedule.block_coarsening()).map_or(1, |how| how.groups);
+        let side_by_side = unrolled * schedule.groups_in_lanes();
         for most in [[4, 6, 1], [2, 3, 2], [5, 4, 1]] {
             let groups = if schedule.is_line() { [most[0], 1, 1] } else { most };
             let counts = schedule.dispatch(groups);
@@ -332,6 +352,9 @@ fn passes_read_what_was_asked_for() {
 fn each_clause_can_fail() {
     let demands = Demands::default();
     let square = Schedule::new(Domain::Grid, [8, 8, 1], false);
+    let shared = |groups, left| {
+        line(256).coarsen_threads(left).in_subgroup(32).share_lanes(groups).pack(packing(None))
+    };
     let refused = [
         (items(64).coarsen_blocks(blocks(0, None)), Illegal::GroupsOfItems),
         (items(64).pack(packing(None)), Illegal::GroupsOfItems),
@@ -352,6 +375,12 @@ fn each_clause_can_fail() {
         (line(32).pack(packing(None)), Illegal::NoSubgroup),
         (line(256).coarsen_threads(128).in_subgroup(32), Illegal::Lanes { lanes: 128, size: 32 }),
         (line(256).coarsen_threads(16).in_subgroup(32), Illegal::Lanes { lanes: 16, size: 32 }),
+        (line(256).coarsen_threads(16).in_subgroup(32).share_lanes(2), Illegal::GroupsInLanes(2)),
+        (line(256).coarsen_threads(16).share_lanes(2), Illegal::GroupsInLanes(2)),
+        (shared(2, 8), Illegal::Lanes { lanes: 16, size: 32 }),
+        (shared(3, 16), Illegal::GroupsInLanes(3)),
+        (shared(2, 16).coarsen_blocks(blocks(1, None)), Illegal::GroupsTwice),
+        (shared(2, 16).coarsen_blocks(blocks(0, Some(1))), Illegal::CopiesOfCopies),
         (items(64).coarsen_items(ItemCoarsening { tail: Tail::Peeled, ..VECTORS }), Illegal::Loop),
         (items(64).coarsen_items(ItemCoarsening { tail: Tail::Guarded, ..PEELED }), Illegal::Loop),
         (items(2).coarsen_items(PEELED), Illegal::TooFewToPeel { invocations: 2, items: 3 }),
@@ -426,8 +455,11 @@ fn each_term_can_decide() {
     let threads = line(256).coarsen_threads(32);
     let lanes = threads.clone().in_subgroup(32);
     let several = lanes.clone().coarsen_blocks(blocks(0, None));
+    let halves = line(256).coarsen_threads(16).in_subgroup(32).share_lanes(2);
     let with = [
+        halves.clone().coarsen_blocks(blocks(0, None)).pack(packing(None)),
         several.clone().pack(packing(None)),
+        halves.pack(packing(None)),
         several,
         lanes.clone().pack(packing(None)),
         lanes,

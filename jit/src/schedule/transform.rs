@@ -55,6 +55,12 @@ impl Schedule {
         self
     }
 
+    /// Several work-groups are the lanes of one sub-group, each as many as thread coarsening left of it.
+    pub(crate) fn share_lanes(mut self, groups: u32) -> Self {
+        self.split_grid(0, Level::Lane(groups));
+        self
+    }
+
     /// Local ids are those of the lanes of one full sub-group of this size after the other.
     pub(crate) fn by_subgroups(mut self, size: u32) -> Self {
         let several = self.local[0].checked_div(size).unwrap_or(0);

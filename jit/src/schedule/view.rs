@@ -132,6 +132,11 @@ impl Schedule {
         self.digits(Axis::Local, 0).any(|level| matches!(level, Level::Subgroup(_)))
     }
 
+    /// Work-groups that are lanes of one sub-group, side by side.
+    pub(crate) fn groups_in_lanes(&self) -> u32 {
+        self.product(|split| split.axis == Axis::Group && matches!(split.level, Level::Lane(_)))
+    }
+
     /// A sub-group per work-group.
     pub(crate) fn packing(&self) -> Option<Packing> {
         self.splits.iter().find_map(|split| match (split.axis, split.level) {

@@ -6,11 +6,12 @@ use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl;
 use super::lab::{Checked, Lab, kernel};
-use super::rows::{Random, exchange, reduce, softmax, with_flat, with_part, with_rows};
+use super::rows::{Random, exchange, reduce, softmax, spread, with_flat, with_part, with_rows};
 
 trait Packed {
     fn packed(self, left: u32, most: u32, shuffles: bool) -> Self;
     fn side_by_side(self, most: u32) -> Self;
+    fn in_lanes(self, elements: u32) -> Self;
     fn written_out(self) -> Self;
 }
 
@@ -26,6 +27,7 @@ impl Packed for Lab {
             shuffles,
             packed: most,
             side_by_side: 1,
+            lane_elements: 0,
             uniform: true,
         };
         self
@@ -34,6 +36,12 @@ impl Packed for Lab {
     /// Each of these does at most this many work-groups of the kernels side by side.
     fn side_by_side(mut self, most: u32) -> Self {
         self.limits.thread_coarsening.side_by_side = most;
+        self
+    }
+
+    /// Lanes of a sub-group have this many elements of a work-group, so that the others are of other work-groups.
+    fn in_lanes(mut self, elements: u32) -> Self {
+        self.limits.thread_coarsening.lane_elements = elements;
         self
     }
 
@@ -69,6 +77,18 @@ impl Checked {
         let group = &self.plan.report.groups[0];
         let wanted = (several * side_by_side, [left * several, 1, 1]);
         assert_eq!((group.work_groups, group.work_group), wanted, "{group:#?}");
+        self
+    }
+
+    /// Demands one dispatch in which a work-group has this many sub-groups of `lanes`, each of which does the work of `each`.
+    #[track_caller]
+    fn each_of_lanes(self, subgroups: u32, each: u32, lanes: u32) -> Self {
+        let group = &self.plan.report.groups[0];
+        assert_eq!(
+            (group.work_groups, group.work_group),
+            (subgroups * each, [lanes * subgroups, 1, 1]),
+            "{group:#?}"
+        );
         self
     }
 }
@@ -123,6 +143,107 @@ probes! {
             lab.limits.thread_coarsening.least = least;
             lab.check().each_of(several, each, 4);
         }
+    }
+
+    /// Work-groups are equal parts of the lanes of a sub-group, if sub-groups have as many each.
+    fn work_groups_are_lanes_of_one_sub_group() {
+        for (lanes, elements, in_lanes) in [(4, 4, 2), (8, 2, 2), (8, 4, 4), (4, 8, 4)] {
+            for (subgroups, several, each) in [(4, 4, 1), (2, 2, 1), (3, 4, 1), (5, 4, 1), (8, 2, 4), (12, 4, 2)] {
+                for w in [8, 16] {
+                    for promote in [Promote::None, Promote::Auto] {
+                        let rows = subgroups * in_lanes;
+                        let list = softmax(rows, w, promote).packed(lanes, 4, true).in_lanes(elements);
+                        let wanted = if subgroups < 4 { 2 } else { 4 };
+                        list.check().each_of_lanes(wanted, in_lanes, lanes);
+                        let list = softmax(rows, w, promote).written_out().packed(lanes, 4, true);
+                        let checked = list.in_lanes(elements).side_by_side(each).check();
+                        if each > 1 {
+                            checked.each_of_lanes(several, in_lanes * each, lanes);
+                        }
+                    }
+                }
+            }
+        }
+        // A row of few elements has fewer lanes; one lane has all of it.
+        for (w, in_lanes) in [(3, 4), (4, 4), (5, 2), (8, 2)] {
+            let list = softmax(16, w, Promote::Auto).written_out().packed(4, 4, true).in_lanes(4);
+            list.check().each_of_lanes(4, in_lanes, 4);
+        }
+        // Sub-groups with a part of a work-group, and shared memory that stays where it is.
+        softmax(7, 16, Promote::Auto).packed(4, 4, true).in_lanes(4).check().of(4, 4);
+        softmax(8, 16, Promote::Auto).packed(4, 4, false).in_lanes(4).check().of(4, 4);
+        softmax(8, 16, Promote::Auto).packed(4, 1, true).in_lanes(4).check().of(1, 4);
+    }
+
+    /// A step of a tree over elements behind the end of a row changes nothing from the second time on.
+    fn steps_behind_the_end_of_a_row_are_left_out() {
+        let tree = |first: &str, both: &str| {
+            let body = format!(
+                "var<workgroup> part: array<u32, 8>;---
+                 var own = {first};
+                 for (var c = lid.x; c < p.x; c += 8u) {{ own += a[wid.x * p.x + c]; }}
+                 part[lid.x] = own;
+                 workgroupBarrier();
+                 for (var step = 4u; step > 0u; step /= 2u) {{
+                     if (lid.x < step) {{ let x = part[lid.x]; let y = part[lid.x + step]; part[lid.x] = {both}; }}
+                     workgroupBarrier();
+                 }}
+                 if (lid.x == 0u) {{ z[wid.x] = part[0]; }}"
+            );
+            kernel("a z", "8", &body)
+        };
+        let check = |first: &str, both: &str, op: Op| {
+            let list = |w| {
+                let lab = Lab::new(8 * 8).submit(&tree(first, both), [8, 1, 1], &[0, 1], &[w]);
+                lab.submit(&spread("a[at] + b[wid.x]"), [8, 1, 1], &[0, 1, 2], &[w]).written_out()
+            };
+            for w in [1, 2, 5, 8] {
+                for (lanes, elements) in [(1, 8), (2, 8), (2, 4), (4, 4)] {
+                    list(w).packed(lanes, 4, true).in_lanes(elements).check();
+                }
+            }
+            let checked = list(1).packed(2, 1, true).check();
+            let words = checked.plan.steps[0].build().expect("the module stands");
+            let module = rspirv::dr::load_words(words).expect("a module");
+            module.all_inst_iter().filter(|inst| inst.class.opcode == op).count()
+        };
+        // A zero is nothing, and so is what the greater of two already is; two ones are two.
+        for (both, others, op) in [
+            (("0u", "x + y"), [("1u", "x + y"), ("7u", "y + x")], Op::IAdd),
+            (("3u", "select(x, y, x < y)"), [("3u", "select(x, y, x < y + 1u)"), ("0u", "select(x, y + 1u, x < y)")], Op::Select),
+        ] {
+            let count = check(both.0, both.1, op);
+            for (first, other) in others {
+                assert!(count < check(first, other, op), "{both:?} {count}, {first} {other}");
+            }
+        }
+        // The register was stored to since.
+        for rest in ["part[lid.x] = 5u; part[lid.x] = x + y;", "part[lid.x] = x + y; part[lid.x] = 5u;"] {
+            let body = format!(
+                "part[lid.x] = 0u; workgroupBarrier();
+                 if (lid.x < 4u) {{ let x = part[lid.x]; let y = part[lid.x + 4u]; {rest} }}
+                 workgroupBarrier(); z[gid.x] = part[lid.x] + a[gid.x];"
+            );
+            sharing(&body).written_out().packed(4, 2, true).check();
+        }
+    }
+
+    /// Work-groups of one sub-group come to the same barriers.
+    fn work_groups_that_part_are_no_lanes_of_one_sub_group() {
+        for body in [
+            "part[lid.x] = a[gid.x]; workgroupBarrier(); if (wid.x < p.x) { part[lid.x] += part[lid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x]; }",
+            "part[lid.x] = a[gid.x]; if (a[wid.x] % 2u == 0u) { workgroupBarrier(); let v = part[lid.x ^ 1u]; workgroupBarrier(); part[lid.x] = v * 3u; workgroupBarrier(); z[gid.x] = part[lid.x ^ 2u]; }",
+            "part[lid.x] = 1u; for (var k = 0u; k < a[wid.x] % 5u + 1u; k++) { workgroupBarrier(); let v = part[(lid.x + 1u) & 7u]; workgroupBarrier(); part[lid.x] += v + k; } workgroupBarrier(); z[gid.x] = part[7u - lid.x];",
+        ] {
+            let group = |elements| {
+                let checked = sharing(body).packed(4, 2, true).in_lanes(elements).check();
+                let group = &checked.plan.report.groups[0];
+                (group.work_groups, group.work_group)
+            };
+            assert_eq!(group(4), group(0), "{body}");
+        }
+        let all = sharing("part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[7u - lid.x];");
+        all.packed(4, 2, true).in_lanes(4).check().each_of_lanes(2, 2, 4);
     }
 
     /// Rows in which some invocations have no element, or one fewer, where no barriers of a tree wait for them.
@@ -235,6 +356,10 @@ probes! {
                 lab.packed(4, 4, shuffles).check().of(several, 4);
             }
         }
+        for (groups, several) in [([8, 2, 1], 4), ([6, 1, 1], 2), ([4, 3, 1], 2), ([10, 1, 1], 4)] {
+            let lab = Lab::new(256).submit(&text, groups, &[0, 2], &[]).submit(&flat, groups, &[2, 3], &[]);
+            lab.packed(4, 4, true).in_lanes(4).check().each_of_lanes(several, 2, 4);
+        }
     }
 
     /// A tree has no shared memory left, and no barrier but its first.
@@ -291,6 +416,8 @@ probes! {
                 for rounds in [false, true] {
                     let lab = if rounds { sharing(body).written_out() } else { sharing(body) };
                     lab.packed(left, 2, true).check();
+                    let lab = if rounds { sharing(body).written_out() } else { sharing(body) };
+                    lab.packed(left, 2, true).in_lanes(8).check();
                 }
             }
         }

@@ -86,6 +86,7 @@ pub fn limits(case: &Case) -> Limits {
             shuffles: !(turn / 9).is_multiple_of(4),
             packed: [4, 0, 2, 8, 1][turn / 5 % 5],
             side_by_side: [1, 4, 2][turn / 2 % 3],
+            lane_elements: [0, 2, 4, 1][turn / 6 % 4],
             uniform: turn % 4 < 3,
         },
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],

@@ -2,10 +2,12 @@
 //!
 //! Invocation `l` of `S` keeps elements `l, l + S, l + 2 S, …` of a variable in registers. A load of an element that another invocation keeps is a
 //! shuffle of the sub-group. So a tree over 256 words, by 32 invocations, is three steps in registers and five shuffles,
-//! with the same sums of the same two operands as in shared memory.
+//! with the same sums of the same two operands as in shared memory. Where the lanes are several work-groups, `S` is the number of lanes of
+//! each, and shuffles stay among them.
 //!
 //! # Requires
-//! - a kernel whose work-groups are one full sub-group of `S`, and whose local ids are made those of lanes afterwards ([`super::subgroup_ids`])
+//! - a kernel whose work-groups are one full sub-group, or equal parts of its lanes, and whose local ids are made those of lanes afterwards
+//!   ([`super::subgroup_ids`])
 //!
 //! # Guarantees
 //! - each element has its one register; a load of it finds what was stored last before the last barrier, or by the invocation itself
@@ -18,6 +20,7 @@
 
 mod accesses;
 mod flow;
+mod idle;
 
 use std::rc::Rc;
 
@@ -34,6 +37,7 @@ use crate::ir::{
 use crate::plan::recipe::Recipe;
 use accesses::{SharedAccess, accesses};
 use flow::Flow;
+use idle::RegisterAccess;
 
 /// Most registers that a variable takes of an invocation.
 const MOST: u32 = 32;
@@ -43,8 +47,9 @@ const MOST: u32 = 32;
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
     let is_coarsened = module.local_size() != Some(recipe.schedule.local_size());
-    let size = recipe.schedule.full_subgroups().filter(|_| is_coarsened);
-    let (Some(size), Some(entry)) = (size, entry) else { return Ok(()) };
+    let lanes = recipe.schedule.full_subgroups().filter(|_| is_coarsened);
+    let (Some(lanes), Some(entry)) = (lanes, entry) else { return Ok(()) };
+    let size = lanes / recipe.schedule.groups_in_lanes();
     if has_layouts(module) {
         return Ok(());
     }
@@ -69,14 +74,23 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
             kept.insert(global, scalars);
         }
     }
-    let edits = flows.iter().zip(&all).map(|((func, flow), all)| (*func, edits(flow, all, &kept, size)));
+    let edits = flows.iter().zip(&all).map(|((func, flow), all)| {
+        let mut edits = edits(flow, all, &kept, size);
+        // A function that is called may store as well.
+        if flow.calls.is_empty() {
+            let accesses = edits.iter().filter_map(Edit::register);
+            let idle = idle::stores(module, flow.f, accesses, zero);
+            edits.iter_mut().filter(|edit| idle.contains(&edit.inst)).for_each(|edit| edit.how = None);
+        }
+        (*func, edits)
+    });
     let edits: Vec<(Func, Vec<Edit>)> = edits.collect();
     let all_stay = orders_more(module) && !mutant!(BarriersAreAlone);
     let mut kept: Vec<(Global, Scalars)> = kept.into_iter().collect();
     kept.sort_unstable_by_key(|one| one.0);
     let registers = kept.iter().map(|(global, scalars)| (*global, registers(module, scalars))).collect();
     for (func, edits) in edits {
-        Writer { module, func, registers: &registers, size, zero }.write(edits);
+        Writer { module, func, registers: &registers, size, is_part: size < lanes, zero }.write(edits);
         if !all_stay {
             drop_barriers(module, func);
         }
@@ -218,8 +232,17 @@ struct Edit {
     at: Position,
     inst: Inst,
     variable: Global,
-    /// Nothing: it is a store of what is there from the beginning.
+    /// Nothing: it is a store of what is there.
     how: Option<(How, Taken)>,
+}
+
+impl Edit {
+    /// The register that it accesses.
+    fn register(&self) -> Option<RegisterAccess> {
+        let (how, _) = self.how?;
+        let (register, is_own) = ((self.variable, how.register), how.from == From::Own);
+        Some(RegisterAccess { at: self.at, inst: self.inst, register, is_own })
+    }
 }
 
 /// What becomes of the accesses of a function to variables that are kept in registers.
@@ -246,6 +269,8 @@ struct Writer<'a> {
     func: Func,
     registers: &'a AHashMap<Global, Vec<Global>>,
     size: u32,
+    /// The sub-group has lanes of other work-groups.
+    is_part: bool,
     zero: Option<Slot>,
 }
 
@@ -279,10 +304,10 @@ impl Writer<'_> {
                     if let Some(&known) = known.get(&key) {
                         Operation::copy(known)
                     } else {
-                        let size = self.size;
+                        let (size, is_part) = (self.size, self.is_part && !mutant!(ShufflesCross));
                         let mut code = self.code();
                         let value = code.load(register, &[]);
-                        let shuffle = shuffle(&mut code, value, how.from, size);
+                        let shuffle = shuffle(&mut code, value, how.from, (size, is_part));
                         let mut nodes = code.nodes;
                         if taken != Taken::Here {
                             known.insert(key, result);
@@ -345,20 +370,26 @@ impl Writer<'_> {
     }
 }
 
-/// A shuffle: takes the value of a register of another invocation.
-fn shuffle(code: &mut Builder<'_>, value: Value, from: From, size: u32) -> Operation {
+/// A shuffle: takes the value of a register of another invocation, of the `size` lanes that are a work-group; `is_part`: the sub-group has
+/// others.
+fn shuffle(code: &mut Builder<'_>, value: Value, from: From, (size, is_part): (u32, bool)) -> Operation {
     let number = code.module.u32();
+    let own = |code: &mut Builder<'_>| code.input(BuiltIn::SubgroupLocalInvocationId, number);
     let lane = match from {
-        From::Lane(lane) => code.word(lane),
-        From::Own | From::Behind(0) => code.input(BuiltIn::SubgroupLocalInvocationId, number),
+        From::Own | From::Behind(0) => own(code),
+        From::Lane(lane) => {
+            let lane = code.word(lane);
+            of_part(code, lane, size, is_part)
+        }
         From::Behind(count) => {
-            let own = code.input(BuiltIn::SubgroupLocalInvocationId, number);
+            let own = own(code);
             let (count, mask) = (code.word(count), code.word(size - 1));
             let sum = code.pure(Op::IAdd, number, &[own, count], &[]);
-            code.pure(Op::BitwiseAnd, number, &[sum, mask], &[])
+            let lane = code.pure(Op::BitwiseAnd, number, &[sum, mask], &[]);
+            of_part(code, lane, size, is_part)
         }
         From::Flipped(bits) => {
-            let own = code.input(BuiltIn::SubgroupLocalInvocationId, number);
+            let own = own(code);
             let bits = code.word(bits);
             code.pure(Op::BitwiseXor, number, &[own, bits], &[])
         }
@@ -366,6 +397,18 @@ fn shuffle(code: &mut Builder<'_>, value: Value, from: From, size: u32) -> Opera
     let scope = code.word(Scope::Subgroup as u32);
     let operands = vec![Arg::Scope(scope), Arg::Value(value), Arg::Value(lane)];
     Operation::Other { op: Op::GroupNonUniformShuffle, operands }
+}
+
+/// The lane of the sub-group that is a lane of the invocation's own work-group.
+fn of_part(code: &mut Builder<'_>, lane: Value, size: u32, is_part: bool) -> Value {
+    if !is_part {
+        return lane;
+    }
+    let number = code.module.u32();
+    let own = code.input(BuiltIn::SubgroupLocalInvocationId, number);
+    let mask = code.word(!(size - 1));
+    let first = code.pure(Op::BitwiseAnd, number, &[own, mask], &[]);
+    code.pure(Op::BitwiseOr, number, &[first, lane], &[])
 }
 
 /// Whether these semantics are about shared memory alone.

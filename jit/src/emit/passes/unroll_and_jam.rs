@@ -86,7 +86,8 @@ fn threads(module: &mut Module, recipe: &Recipe, several: u32) -> Result<(), Jit
     };
     let mut jam = Jam::new(module, recipe, Several::Invocations { left }, several, known)?;
     let main = jam.version(entry, Version::Together)?;
-    if schedule.full_subgroups().is_some_and(|size| left == size || mutant!(LeftAreOneSubgroup)) {
+    let lanes = left * schedule.groups_in_lanes();
+    if schedule.full_subgroups().is_some_and(|size| lanes == size || mutant!(LeftAreOneSubgroup)) {
         weaken(module);
     }
     module.set_local_size([left, y, z]);
@@ -95,7 +96,7 @@ fn threads(module: &mut Module, recipe: &Recipe, several: u32) -> Result<(), Jit
     Ok(())
 }
 
-/// Makes all barriers those of a sub-group.
+/// Makes all barriers those of a sub-group, whose lanes are one work-group or several that come to the same barriers.
 fn weaken(module: &mut Module) {
     module.capability(Capability::GroupNonUniform);
     for func in module.defined.clone() {

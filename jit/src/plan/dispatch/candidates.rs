@@ -69,28 +69,48 @@ fn cheapest(finished: &Finished<'_>, candidates: Vec<Candidate>) -> Option<Candi
 /// Thread coarsening of work-groups: several of them in one, each a sub-group, or several in each sub-group; work-groups of one sub-group; work-groups of
 /// fewer invocations.
 fn thread_coarsening(context: &Context<'_>) -> Result<Vec<Candidate>, AloneReason> {
-    let Some(threads) = thread_coarsening::choose(context) else { return Ok(Vec::new()) };
-    let Finished { float, limits, .. } = context.finished;
-    let size = Some(limits.thread_coarsening.subgroup).filter(|&size| size > 1);
+    let facts = context.finished.limits.thread_coarsening;
+    let in_lanes = thread_coarsening::in_lanes(context).into_iter().find_map(|(groups, left)| {
+        let threads = thread_coarsening::choose(context, left)?;
+        let lanes = threads.schedule.clone().in_subgroup(facts.subgroup).share_lanes(groups);
+        let several = thread_coarsening::side_by_side(context, &threads, groups);
+        packed(context, &shuffled(context, side_by_side(lanes, several)))
+    });
+    let mut candidates: Vec<Candidate> = in_lanes.into_iter().collect();
+    let Some(threads) = thread_coarsening::choose(context, facts.invocations) else { return Ok(candidates) };
+    let size = Some(facts.subgroup).filter(|&size| size > 1);
     let lanes = size.map(|size| threads.schedule.clone().in_subgroup(size));
-    let mut candidates = Vec::new();
     let lanes = lanes.filter(|lanes| context.finished.allows(lanes));
     let several = lanes.as_ref().and_then(|lanes| {
-        let groups = thread_coarsening::side_by_side(context, &threads)?;
-        Some(lanes.clone().coarsen_blocks(BlockCoarsening { groups, axis: 0, total: None }))
+        let groups = thread_coarsening::side_by_side(context, &threads, 1)?;
+        Some(side_by_side(lanes.clone(), Some(groups)))
     });
     for lanes in [several, lanes].into_iter().flatten() {
-        let mut push = context.push.clone();
-        let shuffles = limits.thread_coarsening.shuffles;
-        // No compiler saw through what went through shared memory.
-        let is_hidden = shuffles && float == FloatMode::Strict && !mutant!(NothingIsHidden);
-        let zero = is_hidden.then(|| push.add_zero());
-        let alone = Candidate { shuffles, zero, push: Some(push), ..Candidate::of_group(context, lanes) };
+        let alone = shuffled(context, lanes);
         candidates.extend(packed(context, &alone));
         candidates.push(alone);
     }
     candidates.push(Candidate::of_group(context, threads.schedule));
     Ok(candidates)
+}
+
+/// Each sub-group does several work-groups side by side, or several times as many as its lanes are.
+fn side_by_side(lanes: Schedule, several: Option<u32>) -> Schedule {
+    match several {
+        Some(groups) => lanes.coarsen_blocks(BlockCoarsening { groups, axis: 0, total: None }),
+        None => lanes,
+    }
+}
+
+/// Work-groups that are lanes of sub-groups, with their shared memory in registers.
+fn shuffled(context: &Context<'_>, lanes: Schedule) -> Candidate {
+    let Finished { float, limits, .. } = context.finished;
+    let mut push = context.push.clone();
+    let shuffles = limits.thread_coarsening.shuffles;
+    // No compiler saw through what went through shared memory.
+    let is_hidden = shuffles && float == FloatMode::Strict && !mutant!(NothingIsHidden);
+    let zero = is_hidden.then(|| push.add_zero());
+    Candidate { shuffles, zero, push: Some(push), ..Candidate::of_group(context, lanes) }
 }
 
 /// A sub-group per work-group.

@@ -47,10 +47,10 @@ fn is_done_by_some(how: &Unroll) -> bool {
     matches!(how, Unroll::Whole { sure: 0, most: 1, .. })
 }
 
-/// The longest row of a member that is shorter than its work-groups of `invocations`, by the numbers of the call.
+/// The longest row of a member that is no longer than its work-groups of `invocations`, by the numbers of the call.
 pub(crate) fn short_row(submission: &Submission, loops: &[Unroll], invocations: u32) -> Option<u32> {
     let numbers = planned(submission).map(|(_, number)| number);
-    let rows = numbers.filter(|number| (1..invocations).contains(number));
+    let rows = numbers.filter(|number| (1..=invocations).contains(number));
     if loops.iter().any(is_done_by_some) { rows.max() } else { None }
 }
 

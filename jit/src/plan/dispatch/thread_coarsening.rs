@@ -32,23 +32,26 @@ pub(crate) struct CoarsenedThreads {
     pub(crate) schedule: Schedule,
     /// Invocations that one does.
     pub(crate) several: u32,
+    /// Those of them that have an element of a short row.
+    live: u32,
     /// Bytes of private variables of all of these, and of what their loads have in flight.
     private: u64,
 }
 
-/// The schedule in which work-groups have fewer invocations, each doing the work of several, if that gains anything.
-pub(crate) fn choose(context: &Context<'_>) -> Option<CoarsenedThreads> {
+/// The schedule in which work-groups have this many invocations left, each doing the work of several, if that gains anything.
+pub(crate) fn choose(context: &Context<'_>, left: u32) -> Option<CoarsenedThreads> {
     let Context { finished, kept, unrolled, resolved, barriers, .. } = *context;
     let Finished { group, granted, limits, .. } = finished;
     let (facts, members) = (limits.thread_coarsening, finished.members());
     let shape = group.layout.shape;
     let size = shape.local[0];
-    let several = size.checked_div(facts.invocations)?;
+    let several = size.checked_div(left)?;
+    let live = short_row(context).map_or(several, |row| several.min(row.div_ceil(left)));
     let work_groups = shape.groups.iter().map(|&n| u64::from(n)).product::<u64>();
     if !(2..=MOST).contains(&several) || work_groups < u64::from(facts.least) {
         return None;
     }
-    let schedule = context.as_submitted().coarsen_threads(facts.invocations);
+    let schedule = context.as_submitted().coarsen_threads(left);
     if !finished.allows(&schedule) {
         return None;
     }
@@ -77,35 +80,77 @@ pub(crate) fn choose(context: &Context<'_>) -> Option<CoarsenedThreads> {
         waits |= own;
     }
     let private = block_coarsening::registers(granted) + kept.iter().map(|one| one.bytes).sum::<u64>();
-    let private = private.max(loaded) * u64::from(several);
+    let private = private.max(loaded) * u64::from(live);
     let fits = private <= u64::from(facts.private_bytes)
         && limits.max_loop_rounds.is_none_or(|limit| block_coarsening::fits(group, several, limit));
-    (waits && group.trusted.is_empty() && fits).then_some(CoarsenedThreads { schedule, several, private })
+    (waits && group.trusted.is_empty() && fits).then_some(CoarsenedThreads {
+        schedule,
+        several,
+        live,
+        private,
+    })
+}
+
+/// The longest row of the group that is no longer than its work-groups.
+fn short_row(context: &Context<'_>) -> Option<u32> {
+    let Context { finished, unrolled, .. } = *context;
+    let size = finished.group.layout.shape.local[0];
+    let loops = (0..).map(|number: usize| unrolled.get(number).map_or(&[][..], Vec::as_slice));
+    let rows = finished.members().iter().zip(loops);
+    rows.filter_map(|(member, loops)| push_ranges::short_row(member, loops, size)).max()
+}
+
+/// How many work-groups are the lanes of one sub-group, from the most, and how many lanes each is: those of short rows, whose trees have fewer steps
+/// then, and these serve several of them. Measured (`docs/journal.md`).
+pub(crate) fn in_lanes(context: &Context<'_>) -> Vec<(u32, u32)> {
+    let Finished { group, limits, .. } = context.finished;
+    let facts = limits.thread_coarsening;
+    let groups = group.layout.shape.groups;
+    let all = groups.iter().map(|&n| u64::from(n)).product::<u64>();
+    let is_one = facts.subgroup.is_power_of_two() && facts.subgroup == facts.invocations;
+    let row = short_row(context).or(facts.any_loops.then_some(group.layout.shape.local[0]));
+    let (Some(row), true) = (row, is_one && facts.shuffles && facts.packed > 1 && facts.lane_elements > 0)
+    else {
+        return Vec::new();
+    };
+    let least = row.div_ceil(facts.lane_elements).next_power_of_two();
+    let parts = (0..facts.subgroup.ilog2()).map(|bits| 1 << bits).filter(|&left| left >= least);
+    let ways = parts.map(|left| (facts.subgroup / left, left)).filter(|&(several, _)| {
+        (groups[0].is_multiple_of(several) || mutant!(SubgroupsCover))
+            && all / u64::from(several) >= u64::from(facts.least)
+    });
+    let ways: Vec<(u32, u32)> = ways.collect();
+    if ways.is_empty() || !block_coarsening::waits_together(context).is_ok_and(|waits| waits) {
+        return Vec::new();
+    }
+    ways
 }
 
 /// Most elements of a row for each lane of a sub-group that does several of them: those of longer ones are enough to have in flight.
 const FEW: u32 = 2;
 
-/// How many work-groups a sub-group does side by side, if that is more than one. Trees of short rows wait for each step, and what is loaded for one row
+/// Most elements of short rows that a lane has of all that a sub-group does, where that does several in its lanes.
+const IN_FLIGHT: u32 = 8;
+
+/// How many work-groups a sub-group does side by side, or times as many as its lanes are, if that is more than one. Trees of short rows wait for each step, and what is loaded for one row
 /// is too little to have in flight. Measured (`docs/journal.md`).
-pub(crate) fn side_by_side(context: &Context<'_>, threads: &CoarsenedThreads) -> Option<u32> {
-    let Context { finished, unrolled, .. } = *context;
+pub(crate) fn side_by_side(context: &Context<'_>, threads: &CoarsenedThreads, in_lanes: u32) -> Option<u32> {
+    let finished = context.finished;
     let Finished { group, limits, .. } = finished;
     let facts = limits.thread_coarsening;
-    let size = group.layout.shape.local[0];
-    let loops = (0..).map(|number: usize| unrolled.get(number).map_or(&[][..], Vec::as_slice));
-    let rows = { finished.members().iter().zip(loops) }
-        .filter_map(|(member, loops)| push_ranges::short_row(member, loops, size));
-    let are_short = rows.max().is_some_and(|row| row.div_ceil(facts.invocations) <= FEW);
+    let are_short = short_row(context).is_some_and(|row| row.div_ceil(facts.invocations) <= FEW);
     if !facts.any_loops && (!are_short || gathers(&finished)) {
         return None;
     }
     let groups = group.layout.shape.groups;
     let all = groups.iter().map(|&n| u64::from(n)).product::<u64>();
     let fits = |&several: &u32| {
-        (groups[0].is_multiple_of(several) || mutant!(SubgroupsCover))
-            && all / u64::from(several) >= u64::from(facts.least)
-            && threads.several * several <= MOST
+        let together = several * in_lanes;
+        let is_little = facts.any_loops || in_lanes == 1 || threads.live * several <= IN_FLIGHT;
+        (groups[0].is_multiple_of(together) || mutant!(SubgroupsCover))
+            && all / u64::from(together) >= u64::from(facts.least)
+            && is_little
+            && threads.live * several <= MOST
             && threads.private * u64::from(several) <= u64::from(facts.private_bytes)
             && limits.max_loop_rounds.is_none_or(|limit| {
                 block_coarsening::fits(group, threads.several.saturating_mul(several), limit)

@@ -156,6 +156,8 @@ pub struct ThreadCoarseningLimits {
     pub packed: u32,
     /// Most work-groups that such a sub-group does side by side; 0 and 1: each does one.
     pub side_by_side: u32,
+    /// Elements of a short row for each lane, where the lanes of a sub-group are several work-groups; 0: they are one.
+    pub lane_elements: u32,
     /// Invocations of a sub-group that take the same way stay together (`VK_KHR_shader_subgroup_uniform_control_flow`), so some sub-groups may have
     /// nothing to do: the number of work-groups need not be a multiple of `packed`.
     pub uniform: bool,
