@@ -25,7 +25,6 @@ use std::sync::{
 
 use smallvec::SmallVec;
 
-use super::graph::Graph;
 use crate::{
     report::{list::Summary, outcome::Outcome, stats::Stats},
     submission::{
@@ -120,10 +119,28 @@ impl Past {
 }
 
 impl ExecState {
-    /// The reusable command buffer that starts with a barrier.
+    /// The reusable command buffer that starts with a barrier for kernels, or with none.
     #[inline]
-    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+    fn reusable(&self, waits: bool) -> Option<&Arc<ReusableCommands>> {
+        let first = waits.then_some(Barrier::ComputeToCompute);
         self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+    }
+
+    /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
+    #[inline]
+    pub(super) fn repeat(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        (lane, profile): (u32, bool),
+    ) -> Option<Submitted> {
+        let mark = self.mark.filter(|_| self.lane == Some(lane))?;
+        // Whether it is pending itself is all that matters of what is.
+        deps.seen(lane, device.gpu.done(lane));
+        let waits = deps.repeat(mark, lane)?;
+        let submitted = device.gpu.play(lane, self.reusable(waits)?, &[], profile).ok()?;
+        deps.repeated(mark, submitted.point, waits);
+        Some(submitted)
     }
 
     /// Allows relaunches after a launch at a point, on the queue with this past. Whether it does.
@@ -166,23 +183,16 @@ impl GraphExec {
     #[inline]
     pub(crate) fn relaunch<R>(
         &self,
-        (device, graph): (&Device, &Graph),
+        device: &Device,
         (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let ExecState { relaunches: Some(relaunches), summary: Some(summary), reusables, .. } =
-            &mut *self.state()
-        else {
-            return None;
-        };
-        if !Arc::ptr_eq(&relaunches.past, past) {
-            return None;
-        }
-        let result = may(summary)?;
-        let waits = graph.in_order && device.gpu.done(lane) < relaunches.point.value;
-        let first = waits.then_some(Barrier::ComputeToCompute);
-        let (_, commands) = reusables.iter().find(|(barrier, _)| *barrier == first)?;
-        let point = device.gpu.play_alone(lane, commands)?;
+        let mut state = self.state();
+        let relaunches = state.relaunches.as_ref().filter(|known| Arc::ptr_eq(&known.past, past))?;
+        let result = may(state.summary.as_ref()?)?;
+        let is_pending = device.gpu.done(lane) < relaunches.point.value;
+        let point = device.gpu.play_alone(lane, state.reusable(is_pending)?)?;
+        let relaunches = state.relaunches.as_mut()?;
         (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }

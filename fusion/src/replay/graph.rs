@@ -83,8 +83,6 @@ pub(crate) struct Graph {
     bound: SmallVec<[(u32, bool); 8]>,
     /// What all of it touches, by slot.
     touches: SmallVec<[(u32, Touch); 8]>,
-    /// Whether a launch has to come after the one before.
-    pub(super) in_order: bool,
     /// What a launch does to contents: bytes of a slot, and whether they stay inside a fused kernel.
     effects: Vec<(u32, Span, bool)>,
     /// What buffers have to hold, from a byte on.
@@ -183,13 +181,20 @@ impl Nodes {
 
     /// Whether all submissions find something readable.
     pub(crate) fn all_readable(&self, buffers: &[impl Fills]) -> bool {
-        (0..self.len()).all(|at| self.readable(at, buffers))
+        self.all.iter().all(|node| node.is_readable(buffers))
     }
 
     /// Whether a submission finds something readable in buffers, now that the list would run.
     #[inline]
     pub(crate) fn readable(&self, at: usize, buffers: &[impl Fills]) -> bool {
-        self.all[at].reads.iter().all(|read| read.is_readable(buffers[read.slot as usize].borrow()))
+        self.all[at].is_readable(buffers)
+    }
+}
+
+impl Node {
+    #[inline]
+    fn is_readable(&self, buffers: &[impl Fills]) -> bool {
+        self.reads.iter().all(|read| read.is_readable(buffers[read.slot as usize].borrow()))
     }
 }
 
@@ -252,7 +257,6 @@ impl Graph {
                 |(of, span, inside): &(u32, Span, bool)| of == slot && !inside && span.covers(whole);
             *all = !is_read && effects.iter().any(writes_all);
         }
-        let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
         let args = entries.iter().flat_map(|entry| entry.submission.args.iter().zip(&entry.buffers));
         let numbers = args.filter_map(|(arg, buffer)| {
             arg.numbers.clone().map(|numbers| (slot_of(buffers, buffer), arg.offset, numbers))
@@ -271,7 +275,6 @@ impl Graph {
             template,
             bound,
             touches,
-            in_order,
             effects,
             numbers: numbers.collect(),
             tally,
@@ -364,10 +367,16 @@ impl Graph {
 
     /// What is reported of a launch.
     pub(super) fn summary(&self, buffers: &[impl Fills]) -> Summary {
-        let is = || buffers.iter().map(|buffer| buffer.borrow().shared.id.planned()).collect();
-        let name = |slot: usize| Some((slot, buffers[slot].borrow().given_name()?));
-        let named = || (0..buffers.len()).filter_map(name).collect();
-        let report = self.report.clone().map(|of| Reported::Of(Elsewhere { of, is: is(), named: named() }));
+        let report = self.report.clone().map(|of| {
+            let (mut is, mut named) = (SmallVec::new(), Vec::new());
+            for (slot, buffer) in buffers.iter().map(Borrow::borrow).enumerate() {
+                is.push(buffer.shared.id.planned());
+                if let Some(name) = buffer.given_name() {
+                    named.push((slot, name));
+                }
+            }
+            Reported::Of(Elsewhere { of, is, named })
+        });
         Summary { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
     }
 }

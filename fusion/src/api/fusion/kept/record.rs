@@ -213,7 +213,7 @@ impl ContextInner {
         points.sort_unstable_by(|a, b| b.cmp(a));
         points.dedup_by_key(|point| point.queue);
         let written = self.gpu.record_for_caller(&work, into)?;
-        let summary = launch.come_into_force(&self.device, state);
+        let summary = launch.come_into_force(&self.device, Some(state));
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
         Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, summary })
     }
