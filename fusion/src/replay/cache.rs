@@ -21,11 +21,9 @@ use crate::{
     jit::{PushFlow, SetBinding},
     submission::{
         accessor::Accessor,
-        dependencies::Dependencies,
         identity::{ByNumber, HandleId},
         kernel::KernelId,
-        request::Request,
-        signature::{Buffers, Signature},
+        signature::{Asked, Buffers, Signature},
     },
 };
 
@@ -83,26 +81,14 @@ impl CachedGraph {
     }
 
     /// Whether it goes on as the request does, after those before with these buffers.
-    pub(super) fn goes_on(
-        &self,
-        at: usize,
-        buffers: &Buffers,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        self.signature.goes_on(at, buffers, (request, deps), |push| self.takes(at, push))
+    pub(super) fn goes_on(&self, at: usize, buffers: &Buffers, asked: Asked<'_, '_>) -> bool {
+        self.signature.goes_on(at, buffers, asked, |push| self.takes(at, push))
     }
 
     /// As [`CachedGraph::goes_on`], on these very buffers, if none has changed since it was launched on them.
     #[inline]
-    pub(super) fn repeats(
-        &self,
-        at: usize,
-        buffers: &[HandleId],
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        self.signature.repeats(at, buffers, (request, deps), |push| self.takes(at, push))
+    pub(super) fn repeats(&self, at: usize, buffers: &[HandleId], asked: Asked<'_, '_>) -> bool {
+        self.signature.repeats(at, buffers, asked, |push| self.takes(at, push))
     }
 
     fn execs(&self) -> MutexGuard<'_, Execs> {
@@ -128,17 +114,12 @@ impl CachedGraph {
     }
 
     /// An executable in force on the buffers of a request that the list begins with.
-    pub(crate) fn exec_in_force(
-        &self,
-        changes: u64,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> Option<Arc<GraphExec>> {
-        let first = request.args.first()?.1.buffer.handle;
+    pub(crate) fn exec_in_force(&self, changes: u64, asked: Asked<'_, '_>) -> Option<Arc<GraphExec>> {
+        let first = asked.0.args.first()?.1.buffer.handle;
         let is_it = |exec: &&Arc<GraphExec>| {
             exec.slots.first() == Some(&first)
                 && exec.is_in_force(changes)
-                && self.repeats(0, &exec.slots, request, deps)
+                && self.repeats(0, &exec.slots, asked)
         };
         self.execs().all.iter().find(is_it).cloned()
     }
@@ -156,18 +137,13 @@ pub(crate) struct GraphCache {
 
 impl GraphCache {
     /// One that starts with the request.
-    pub(crate) fn starting(
-        &self,
-        request: &Request<'_>,
-        listed: bool,
-        deps: Option<&Dependencies>,
-    ) -> Option<Arc<CachedGraph>> {
+    pub(crate) fn starting(&self, asked: Asked<'_, '_>, listed: bool) -> Option<Arc<CachedGraph>> {
+        let (request, none) = (asked.0, Buffers::new());
         let (kernel, _) = request.dispatch.as_ref()?;
         let part = |(at, accessor): &(SetBinding, Accessor<'_>)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, request.args.iter().map(part));
-        let none = Buffers::new();
         self.find(hash, |cached| {
-            cached.signature.properties.is_some() == listed && cached.goes_on(0, &none, request, deps)
+            cached.signature.properties.is_some() == listed && cached.goes_on(0, &none, asked)
         })
     }
 

@@ -48,6 +48,19 @@ pub(crate) struct GraphExec {
     state: Mutex<ExecState>,
 }
 
+type Reusables = SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>;
+
+/// The reusable command buffer that starts with a barrier.
+#[inline]
+pub(super) fn starting_with(all: &Reusables, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+    all.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+}
+
+/// What a launch that comes right after an earlier one starts with, which is pending or is not.
+fn barrier(is_pending: bool) -> Option<Barrier> {
+    is_pending.then_some(Barrier::ComputeToCompute)
+}
+
 /// What is under the executable's lock. Only `relaunches` changes without the schedule.
 #[derive(Debug, Default)]
 pub(crate) struct ExecState {
@@ -58,7 +71,7 @@ pub(crate) struct ExecState {
     /// The hardware queue of the reusable command buffers.
     pub(super) lane: Option<u32>,
     /// By the barrier that comes first.
-    pub(super) reusables: SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>,
+    pub(super) reusables: Reusables,
     /// The template on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
@@ -119,13 +132,6 @@ impl Past {
 }
 
 impl ExecState {
-    /// The reusable command buffer that starts with a barrier for kernels, or with none.
-    #[inline]
-    fn reusable(&self, waits: bool) -> Option<&Arc<ReusableCommands>> {
-        let first = waits.then_some(Barrier::ComputeToCompute);
-        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
-    }
-
     /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
     #[inline]
     pub(super) fn repeat(
@@ -138,7 +144,8 @@ impl ExecState {
         // Whether it is pending itself is all that matters of what is.
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)?;
-        let submitted = device.gpu.play(lane, self.reusable(waits)?, &[], profile).ok()?;
+        let submitted =
+            device.gpu.play(lane, starting_with(&self.reusables, barrier(waits))?, &[], profile).ok()?;
         deps.repeated(mark, submitted.point, waits);
         Some(submitted)
     }
@@ -187,12 +194,11 @@ impl GraphExec {
         (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let mut state = self.state();
-        let relaunches = state.relaunches.as_ref().filter(|known| Arc::ptr_eq(&known.past, past))?;
-        let result = may(state.summary.as_ref()?)?;
+        let ExecState { relaunches, summary, reusables, .. } = &mut *self.state();
+        let relaunches = relaunches.as_mut().filter(|known| Arc::ptr_eq(&known.past, past))?;
+        let result = may(summary.as_ref()?)?;
         let is_pending = device.gpu.done(lane) < relaunches.point.value;
-        let point = device.gpu.play_alone(lane, state.reusable(is_pending)?)?;
-        let relaunches = state.relaunches.as_mut()?;
+        let point = device.gpu.play_alone(lane, starting_with(reusables, barrier(is_pending))?)?;
         (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }

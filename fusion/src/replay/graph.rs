@@ -36,9 +36,6 @@ pub(crate) trait Fills: Borrow<Arc<BufferInner>> {}
 
 impl<B: Borrow<Arc<BufferInner>>> Fills for B {}
 
-/// How often an address in each buffer of a list was exposed.
-pub(crate) type Escapes = SmallVec<[u64; 8]>;
-
 /// The submissions of a list, over slots.
 #[derive(Debug)]
 pub(crate) struct Nodes {
@@ -73,10 +70,9 @@ pub(crate) struct Graph {
     pub(crate) nodes: Arc<Nodes>,
     /// Which push constants it is for besides its own, and where it passes them; nothing where it is for none.
     flow: Option<Arc<PushFlow>>,
-    /// It is for buffers whose addresses were exposed so often.
-    escapes: Escapes,
-    /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
-    pub(super) views: Vec<View>,
+    /// The buffers that it was planned for, and whether more than exposed addresses counts of that: a kept list has what it was recorded with.
+    views: Vec<View>,
+    as_viewed: bool,
     pub(super) label: Arc<str>,
     pub(crate) template: Arc<CommandTemplate>,
     /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
@@ -106,11 +102,6 @@ pub(crate) struct Ran<'a> {
 fn slot_of(buffers: &Buffers, buffer: &BufferInner) -> u32 {
     let slot = buffers.iter().position(|known| known.handle == buffer.handle);
     slot.expect("invariant: the buffers of a list are those of its submissions") as u32
-}
-
-/// How often an address in each of these was exposed.
-pub(crate) fn escapes(buffers: &[impl Fills]) -> impl Iterator<Item = u64> {
-    buffers.iter().map(|buffer| buffer.borrow().shared.escapes())
 }
 
 impl Nodes {
@@ -222,7 +213,7 @@ impl Graph {
         device: &Device,
         ran: Ran<'_>,
         (nodes, buffers): (Arc<Nodes>, &Buffers),
-        (escapes, views): (Escapes, Vec<View>),
+        (views, as_viewed): (Vec<View>, bool),
     ) -> Option<Graph> {
         let Ran { entries, effects, readies, report, flow } = ran;
         let label = readies.first()?.label.clone();
@@ -269,8 +260,8 @@ impl Graph {
         Some(Graph {
             nodes,
             flow: flow.cloned(),
-            escapes,
             views,
+            as_viewed,
             label,
             template,
             bound,
@@ -307,7 +298,14 @@ impl Graph {
 
     /// Whether no address in buffers was exposed since it was planned.
     pub(crate) fn is_as_exposed(&self, buffers: &[impl Fills]) -> bool {
-        escapes(buffers).eq(self.escapes.iter().copied())
+        let mut views = self.views.iter().zip(buffers);
+        views.all(|(view, buffer)| view.escapes == buffer.borrow().shared.escapes())
+    }
+
+    /// Whether buffers are all that it was planned for.
+    pub(super) fn is_as_viewed(&self, buffers: &[impl Fills]) -> bool {
+        let mut views = self.views.iter().zip(buffers);
+        !self.as_viewed || views.all(|(view, buffer)| view.is_of(buffer.borrow()))
     }
 
     /// Whether buffers hold the numbers that it was planned with.

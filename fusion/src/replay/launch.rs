@@ -13,7 +13,7 @@ use std::sync::{
 };
 
 use super::{
-    exec::{ExecState, GraphExec},
+    exec::{ExecState, GraphExec, starting_with},
     graph::{Fills, Graph},
 };
 use crate::{
@@ -95,8 +95,7 @@ impl<B: Fills> Launch<'_, B> {
             let Some(reusables) = reusables else {
                 return queue.submit_template(played, &mut memories, &needs.waits, profile);
             };
-            let known =
-                reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, known)| known.clone());
+            let known = starting_with(reusables, first).cloned();
             let reusable = match known {
                 Some(known) => known,
                 None => {
@@ -140,9 +139,7 @@ impl<B: Fills> Launch<'_, B> {
         let summary = graph.summary(buffers);
         let known = state.summary.take().filter(|known| is_same(known, &summary));
         let summary = state.summary.insert(known.unwrap_or_else(|| Arc::new(summary))).clone();
-        let mut views = graph.views.iter().zip(buffers);
-        if device.contents.load(Acquire) == before && views.all(|(view, buffer)| view.is_of(buffer.borrow()))
-        {
+        if device.contents.load(Acquire) == before && graph.is_as_viewed(buffers) {
             exec.epoch.store(before, Release);
         }
         summary

@@ -18,7 +18,7 @@ use crate::{
         dependencies::{Dependencies, Touch},
         entry::{After, Entry},
         request::Request,
-        signature::{Buffers, same_bytes},
+        signature::{Asked, Buffers, same_bytes},
     },
     vk::Pushes,
 };
@@ -94,38 +94,30 @@ impl Prediction {
     /// Whether the list goes on with the request as the launch does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable. If it does, it has the buffers of the request.
     #[inline]
-    pub(crate) fn repeats(
-        &mut self,
-        changes: u64,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
+    pub(crate) fn repeats(&mut self, changes: u64, asked: Asked<'_, '_>) -> bool {
         let Prediction { cached, exec, at, buffers, ahead, .. } = self;
-        let repeats = exec
-            .as_ref()
-            .is_some_and(|exec| exec.is_in_force(changes) && cached.repeats(*at, &exec.slots, request, deps));
+        let repeats =
+            |exec: &Arc<GraphExec>| exec.is_in_force(changes) && cached.repeats(*at, &exec.slots, asked);
+        let repeats = exec.as_ref().is_some_and(repeats);
         if repeats && !*ahead {
-            cached.signature.meet(*at, buffers, request);
+            cached.signature.meet(*at, buffers, asked.0);
         }
         repeats
     }
 
-    /// Whether the graph goes on with a request, or another one does that began alike, and the request finds something readable. If so, that
-    /// one is followed, and has the buffers of the request.
-    pub(crate) fn goes_on(
-        &mut self,
-        cache: Option<&GraphCache>,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, request, deps);
+    /// Whether the graph goes on with a request, or another one of the cache does that began alike, and the request finds something readable. If
+    /// so, that one is followed, and has the buffers of the request. No launch is repeated any more.
+    #[inline(never)]
+    pub(crate) fn goes_on(&mut self, cache: Option<&GraphCache>, asked: Asked<'_, '_>) -> bool {
+        self.falls_behind();
+        let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, asked);
         if !goes_on(&self.cached) {
             match cache.and_then(|cache| cache.agreeing(self, goes_on)) {
                 Some(other) => self.follow(other),
                 None => return false,
             }
         }
-        self.meets(request)
+        self.meets(asked.0)
     }
 
     /// Has the buffers of a request that agrees, if that finds something readable, as it does on an executable in force.

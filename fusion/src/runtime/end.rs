@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use super::prepare::{Goal, Prepared};
+use super::prepare::Prepared;
 use crate::{
     code::build::{attempted, builder},
     error::{BuildError, Error, FusionError},
@@ -17,7 +17,7 @@ use crate::{
     options::fusion::FusionProperties,
     replay::{
         cache::CachedGraph,
-        graph::{Escapes, Graph, Nodes, Ran},
+        graph::{Graph, Nodes, Ran},
         launch::Launch,
         predicted::Prediction,
     },
@@ -34,9 +34,9 @@ use crate::{
     },
     submission::{
         entry::{Effect, Entry},
-        signature::{Buffers, Signature},
+        signature::{Buffers, Signature, View},
     },
-    vk::{Point, Submitted},
+    vk::Submitted,
 };
 
 /// How a list ends.
@@ -70,22 +70,24 @@ impl End {
 #[derive(Debug)]
 pub(crate) enum Keep<'a> {
     No,
+    /// Not yet: the program records the list, and no one knows when it runs.
+    Recorded,
     /// In the cache, where it comes for the second time.
     Cached(Option<&'a FusionProperties>),
-    /// With a kept list on these buffers, whose addresses had been exposed so often before anything was planned.
-    Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Escapes),
+    /// With a kept list on these buffers, which were like this before anything was planned.
+    Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Vec<View>),
 }
 
 impl Keep<'_> {
     /// Keeps the graph of what is about to run, if it is worth one. Should it fail to run, it is the graph of the list even so.
     pub(crate) fn keep(self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<()> {
         let properties = match self {
-            Keep::No => return None,
-            Keep::Pinned((slot, nodes), buffers, escapes) => {
+            Keep::No | Keep::Recorded => return None,
+            Keep::Pinned((slot, nodes), buffers, views) => {
                 if slot.get().is_none() {
                     let on = (nodes.clone(), buffers);
                     // Another thread may be faster.
-                    let _ = slot.set(Graph::of(context, ran, on, (escapes, Vec::new()))?);
+                    let _ = slot.set(Graph::of(context, ran, on, (views, false))?);
                 }
                 return None;
             }
@@ -96,9 +98,7 @@ impl Keep<'_> {
             return None;
         }
         let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
-        let views = signature.views.clone();
-        let escapes = views.iter().map(|view| view.escapes).collect();
-        let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
+        let graph = Graph::of(context, ran, (nodes, &buffers), (signature.views.clone(), true))?;
         let choice = ran.report.and_then(|report| report.choice.as_ref());
         let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
         schedule.cache.put(CachedGraph::new(signature, graph, is_watched), &buffers);
@@ -147,12 +147,11 @@ impl ContextInner {
     /// it should have written; an error is that this thread builds that list.
     pub(crate) fn cancel_list_of(&self, event: &EventInner, cause: CancelCause) -> Result<(), Error> {
         match self.end(&event.origin, &End::Cancel(cause), Some(event)) {
-            Err(Error::OwnList) => Err(Error::OwnList),
-            Err(error) => {
+            Err(error) if !matches!(error, Error::OwnList) => {
                 tracing::debug!(%error, %cause, "a list that was in the way failed");
                 Ok(())
             }
-            Ok(_) => Ok(()),
+            ended => ended.map(drop),
         }
     }
 
@@ -274,8 +273,7 @@ impl ContextInner {
             list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
             return Ok(());
         }
-        let goal = if matches!(keep, Keep::Pinned(..)) { Goal::Kept } else { Goal::Run };
-        let prepared = attempted(|| list.label(), || self.prepare(list, end, goal));
+        let prepared = attempted(|| list.label(), || self.prepare(list, end, &keep));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end.properties()) {
             (Err(error), Some(_)) => {
@@ -309,8 +307,7 @@ impl ContextInner {
         let done = if list.entries.is_empty() {
             Done::Nothing
         } else {
-            let waits: Vec<Point> =
-                list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+            let waits = list.waits();
             let effects = list.effects(self, &pieces, &report.plan);
             let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
@@ -319,16 +316,13 @@ impl ContextInner {
                 && !readies.is_empty()
                 && self.programs.keeps()
             {
-                let (effects, report, flow) = (&*effects, Some(&report), Some(flow));
-                // What follows from numbers that the plan does not depend on would not hold with others.
-                let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
-                let entries: Cow<'_, [Entry]> =
-                    if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
-                keep.keep(
-                    self,
-                    schedule,
-                    Ran { entries: &entries, effects, readies: &readies, report, flow },
-                );
+                let (readies, effects, report, flow) = (&readies, &*effects, Some(&report), Some(flow));
+                let mut entries = Cow::Borrowed(&list.entries);
+                if !by_numbers {
+                    // What follows from numbers that the plan does not depend on would not hold with others.
+                    entries.to_mut().iter_mut().for_each(Entry::forget_numbers);
+                }
+                keep.keep(self, schedule, Ran { entries: &entries, effects, readies, report, flow });
             }
             let profile = queue.profiling || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
@@ -366,10 +360,8 @@ impl Drop for Ending<'_> {
             self.list.completion.settle(|| Settled::failed(error));
         }
         let schedule = self.context.lock();
-        let mut state = self.queue.state();
-        state.mode = Mode::Direct;
+        self.queue.state().mode = Mode::Direct;
         self.queue.is_direct.store(true, Release);
-        drop(state);
         drop(schedule);
         self.context.changed.notify_all();
     }

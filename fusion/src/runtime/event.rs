@@ -170,10 +170,10 @@ impl EventInner {
 
     /// Whether it is of a list that ran because it was completed.
     pub(crate) fn is_of_completed(&self) -> bool {
-        let is_it = |outcome: &Outcome| {
+        self.settled().is_some_and(|settled| {
+            let outcome = &settled.summary.outcome;
             !matches!(outcome, Outcome::Cancelled { .. } | Outcome::Failed | Outcome::Pending)
-        };
-        self.settled().is_some_and(|settled| is_it(&settled.summary.outcome))
+        })
     }
 }
 
@@ -232,10 +232,8 @@ impl Event {
     /// The first error of any; all were waited for even so.
     pub fn wait_all(events: &[Event]) -> Result<(), Error> {
         // Lists are ended first, so that all of them are under way before the first is waited for.
-        for event in events {
-            // An error comes again below.
-            let _ = event.observe();
-        }
+        // An error comes again below.
+        events.iter().for_each(|event| drop(event.observe()));
         events.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 

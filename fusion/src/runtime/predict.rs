@@ -15,10 +15,7 @@ use super::{
 };
 use crate::{
     jit::SetBinding,
-    replay::{
-        cache::{CachedGraph, GraphCache},
-        predicted::Prediction,
-    },
+    replay::{cache::CachedGraph, predicted::Prediction},
     submission::{
         accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request,
         signature::Buffers,
@@ -27,65 +24,22 @@ use crate::{
 };
 
 impl List {
-    /// Whether a graph agrees with everything so far and with the request, which finds something readable. Then the
-    /// list follows that one. Without the cache and what buffers hold, it is the one that is predicted or followed, or none.
-    #[inline(never)]
-    fn agrees(
+    /// The graph that it follows, if it follows one, or the predicted one: the latest list of the queue is the likeliest, and is found without a
+    /// hash. `None` where a request that comes after these ends that: what it comes after besides has to be in this list, where it says nothing new.
+    #[inline]
+    fn following(
         &mut self,
         predicted: &mut Option<Box<Prediction>>,
-        cache: Option<(&GraphCache, &Dependencies)>,
-        changes: u64,
-        request: &Request<'_>,
         after: &[Event],
-    ) -> bool {
-        // What it comes after besides has to be in this list, where it says nothing new.
+    ) -> Option<&mut Option<Box<Prediction>>> {
         let is_own = |event: &Event| ptr::eq(&*event.inner, &*self.completion);
         if !self.entries.is_empty() || !after.iter().all(is_own) {
-            return false;
+            return None;
         }
         if self.followed.is_none() {
-            // The latest list of the queue is the likeliest, and is found without a hash.
             self.followed = predicted.take();
         }
-        let deps = cache.map(|(_, deps)| deps);
-        if let Some(followed) = &mut self.followed {
-            if deps.is_none() && followed.cached.graph.has_numbers() {
-                return false;
-            }
-            if followed.repeats(changes, request, deps) {
-                return true;
-            }
-            // At its start it may be one of several that begin alike, or repeat a launch: those are found in the cache.
-            if followed.at > 0 || (cache.is_none() && followed.exec.is_none()) {
-                followed.falls_behind();
-                return followed.goes_on(cache.map(|(cache, _)| cache), request, deps);
-            }
-        }
-        let Some((cache, _)) = cache else { return false };
-        let cached = cache.starting(request, true, deps);
-        self.followed = cached.map(|cached| {
-            let exec = cached.exec_in_force(changes, request, deps);
-            Box::new(Prediction::new(cached, exec))
-        });
-        self.followed.as_mut().is_some_and(|followed| followed.meets(request))
-    }
-
-    /// Whether it repeats a launch that is predicted or followed, without a look at what buffers hold: what [`List::agrees`] says first,
-    /// without a call, which is a twentieth of what a list costs.
-    #[inline]
-    fn repeats(
-        &mut self,
-        predicted: &mut Option<Box<Prediction>>,
-        changes: u64,
-        request: &Request<'_>,
-        after: &[Event],
-    ) -> bool {
-        if self.followed.is_none() && self.entries.is_empty() {
-            self.followed = predicted.take();
-        }
-        // One that follows has no entries.
-        let Some(followed) = &mut self.followed else { return false };
-        after.is_empty() && !followed.cached.graph.has_numbers() && followed.repeats(changes, request, None)
+        Some(&mut self.followed)
     }
 
     /// Counts a request that agrees, whose buffers it holds.
@@ -126,10 +80,15 @@ impl QueueCell {
         if !request.args.iter().all(may) {
             return None;
         }
-        let changes = contents.load(Acquire);
-        let is_next = list.repeats(predicted, changes, request, after)
-            || list.agrees(predicted, None, changes, request, after);
-        if is_next { list.count(request, after) } else { None }
+        let followed = list.following(predicted, after)?.as_mut()?;
+        // Whether buffers hold its numbers is for the schedule to say.
+        if followed.cached.graph.has_numbers() {
+            return None;
+        }
+        // Apart, because a call is a twentieth of what a list costs that only repeats.
+        let agrees = followed.repeats(contents.load(Acquire), (request, None))
+            || ((followed.at > 0 || followed.exec.is_none()) && followed.goes_on(None, (request, None)));
+        if agrees { list.count(request, after) } else { None }
     }
 }
 
@@ -145,10 +104,20 @@ impl Schedule {
     ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = state;
         let Mode::Recording(list) = mode else { return None };
-        if !list.agrees(predicted, Some((&self.cache, &self.deps)), changes, request, after) {
-            return None;
-        }
-        let followed = list.followed.as_mut()?;
+        let (cache, asked) = (&self.cache, (&*request, Some(&self.deps)));
+        let followed = list.following(predicted, after)?;
+        let repeats = followed.as_mut().is_some_and(|one| one.repeats(changes, asked));
+        let agrees = match followed {
+            _ if repeats => true,
+            Some(one) if one.at > 0 => one.goes_on(Some(cache), asked),
+            // At its start it may be one of several that begin alike, or repeat a launch.
+            _ => {
+                let cached = cache.starting(asked, true)?;
+                let exec = cached.exec_in_force(changes, asked);
+                followed.insert(Box::new(Prediction::new(cached, exec))).meets(request)
+            }
+        };
+        let followed = followed.as_mut().filter(|_| agrees)?;
         let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
         let touches = || nodes.touches(at, &followed.buffers).collect();
@@ -170,7 +139,7 @@ impl Schedule {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let cached = self.cache.starting(request, false, Some(&self.deps))?;
+        let cached = self.cache.starting((request, Some(&self.deps)), false)?;
         let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
         cached.signature.meet(0, &mut buffers, request);
         let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());

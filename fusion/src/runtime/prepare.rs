@@ -6,6 +6,7 @@ use std::{
 };
 
 use ahash::AHashSet;
+use smallvec::SmallVec;
 
 use super::verify::First;
 use crate::{
@@ -26,13 +27,14 @@ use crate::{
     runtime::{
         commit::{Piece, label, touched},
         context::ContextInner,
-        end::{End, error_source},
+        end::{End, Keep, error_source},
         schedule::List,
     },
     submission::{
         device::Device,
         entry::{Effect, Entry},
     },
+    vk::Point,
 };
 
 /// A list ready to be submitted.
@@ -52,20 +54,9 @@ pub(crate) struct Prepared {
     pub(crate) verify: Option<First>,
 }
 
-/// What becomes of a list that is prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// It runs, and may become a known one.
-    Run,
-    /// It runs, and the same will be run again unlooked at if it is planned for that.
-    Kept,
-    /// The program records it, and no one knows when it runs.
-    Recorded,
-}
-
 impl ContextInner {
     /// Finds or builds the code for a list.
-    pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(&self, list: &List, end: &End, keep: &Keep<'_>) -> Result<Prepared, Error> {
         let Some(properties) = end.properties().filter(|_| !list.entries.is_empty()) else {
             let outcome = match end {
                 End::Cancel(by) => Outcome::Cancelled { by: *by },
@@ -77,7 +68,7 @@ impl ContextInner {
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
         let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
         let (mut planned, mut numbers) = self.plan(list, &submissions, &properties.options())?;
-        let choice = self.choice(list, &submissions, (end, goal), &planned.plan);
+        let choice = self.choice(list, &submissions, (end, keep), &planned.plan);
         let way = choice.as_ref().map_or(Way::Usual, |choice| choice.way);
         let options = way.options(&properties.options());
         if way != Way::Usual {
@@ -124,8 +115,8 @@ impl ContextInner {
             bound.buffer = numbers.buffer(bound.buffer);
         }
         // What is still measured is not known: the next run may be another. Nor is what is watched, where it would be known for ever.
-        let stays =
-            |choice: &Choice| choice.report.is_decided && !(goal == Goal::Kept && choice.way == Way::Forced);
+        let is_pinned = matches!(keep, Keep::Pinned(..));
+        let stays = |choice: &Choice| choice.report.is_decided && !(is_pinned && choice.way == Way::Forced);
         prepared.planned = choice.as_ref().is_none_or(stays).then(|| planned.flow.clone());
         prepared.turn = choice.as_ref().and_then(|choice| choice.turn);
         prepared.report.choice = choice.map(|choice| choice.report);
@@ -146,7 +137,7 @@ impl ContextInner {
         &self,
         list: &List,
         submissions: &[Submission],
-        (end, goal): (&End, Goal),
+        (end, keep): (&End, &Keep<'_>),
         usual: &Plan,
     ) -> Option<Choice> {
         let properties = end.properties()?;
@@ -162,7 +153,8 @@ impl ContextInner {
         if others.is_empty() {
             return None;
         }
-        let may_measure = goal != Goal::Recorded && !properties.verify && !properties.background;
+        let is_recorded = matches!(keep, Keep::Recorded);
+        let may_measure = !is_recorded && !properties.verify && !properties.background;
         let is_ready = |way: Way| {
             let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
             let steps = &planned.plan.steps;
@@ -297,6 +289,11 @@ impl List {
     /// The kernels' names, for messages.
     pub(crate) fn label(&self) -> String {
         self.entries.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// What it comes after besides, on the device.
+    pub(crate) fn waits(&self) -> SmallVec<[Point; 2]> {
+        self.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect()
     }
 
     /// What became of it.

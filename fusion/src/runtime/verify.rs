@@ -70,9 +70,7 @@ impl ContextInner {
         end: &End,
     ) -> Result<(), Error> {
         let plain = *plain;
-        let points: Vec<Point> =
-            list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-        self.gpu.wait_all(&points, None)?;
+        self.gpu.wait_all(&list.waits(), None)?;
         let effects = list.effects(self, &fused.pieces, &fused.report.plan);
         let pieces = mem::take(&mut fused.pieces);
         let copies = self.copies(list, &pieces);

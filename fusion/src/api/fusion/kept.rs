@@ -20,7 +20,7 @@ use crate::{
     options::fusion::FusionProperties,
     replay::{
         exec::GraphExec,
-        graph::{Fills, Graph, Nodes, escapes},
+        graph::{Fills, Graph, Nodes},
         launch::Launch,
     },
     report::{
@@ -40,7 +40,7 @@ use crate::{
         dependencies::{Dependencies, Touch, Touches},
         entry::Entry,
         pushed::Pushed as PushedTypes,
-        signature::{Buffers, buffers_of},
+        signature::{Buffers, View, buffers_of},
     },
     vk::{Pushes, Submitted},
 };
@@ -227,6 +227,11 @@ impl Kept {
         self.variant.list.graph.get().filter(|graph| !judged.any_dropped() && !graph.has_numbers())
     }
 
+    /// Its buffers as they are now.
+    fn views(&self) -> Vec<View> {
+        self.buffers.iter().map(|buffer| View::of(buffer)).collect()
+    }
+
     fn touches(&self) -> Touches {
         self.variant.list.nodes.all_touches(&self.buffers).collect()
     }
@@ -234,7 +239,7 @@ impl Kept {
     /// Where its graph is kept, if it is planned now: what changes from now on makes it another list.
     fn keep(&self) -> Keep<'_> {
         let KeptList { nodes, graph } = &*self.variant.list;
-        Keep::Pinned((graph, nodes), &self.buffers, escapes(&self.buffers).collect())
+        Keep::Pinned((graph, nodes), &self.buffers, self.views())
     }
 }
 
@@ -273,7 +278,8 @@ impl FusedList {
     pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
         let buffers = buffers_of(entries);
         // What its buffers hold when it is run is asked then.
-        let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
+        let mut entries = entries.to_vec();
+        entries.iter_mut().for_each(Entry::forget_numbers);
         let nodes = Arc::new(Nodes::of(&queue.inner.context, &entries, &buffers));
         let list = Arc::new(KeptList { nodes, graph: OnceLock::new() });
         let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
