@@ -13,9 +13,6 @@ use std::{
     },
 };
 
-use ahash::{AHashMap, AHashSet, RandomState};
-use smallvec::SmallVec;
-
 use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
 use crate::{
     jit::{PushFlow, SetBinding},
@@ -26,6 +23,7 @@ use crate::{
         signature::{Asked, Buffers, Signature},
     },
 };
+use ahash::{AHashMap, AHashSet, RandomState};
 
 /// How many are kept.
 const CAPACITY: usize = 256;
@@ -56,7 +54,7 @@ pub(crate) struct CachedGraph {
 #[derive(Debug, Default)]
 struct Execs {
     /// The latest first.
-    all: SmallVec<[Arc<GraphExec>; EXECS]>,
+    all: Vec<Arc<GraphExec>>,
     /// Hashes of the latest buffers without an executable, the last at `latest`. Buffers are worth one when they come for the
     /// second time, and not where more of them take turns than there is room for.
     once: [u64; EXECS],
@@ -129,7 +127,7 @@ impl CachedGraph {
 #[derive(Debug, Default)]
 pub(crate) struct GraphCache {
     /// By the hash of their first submission.
-    graphs: AHashMap<u64, SmallVec<[Arc<CachedGraph>; 2]>>,
+    graphs: AHashMap<u64, Vec<Arc<CachedGraph>>>,
     seen: AHashSet<u64>,
     now: u64,
     hasher: RandomState,
@@ -246,11 +244,7 @@ impl GraphCache {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            cached.execs().all.retain(|exec| {
-                let stays = !exec.slots.contains(&buffer);
-                execs.extend((!stays).then(|| exec.clone()));
-                stays
-            });
+            execs.extend(cached.execs().all.extract_if(.., |exec| exec.slots.contains(&buffer)));
         }
         (graphs, execs)
     }
@@ -258,11 +252,7 @@ impl GraphCache {
     fn keep(&mut self, mut stays: impl FnMut(&CachedGraph) -> bool) -> Vec<Arc<CachedGraph>> {
         let mut gone = Vec::new();
         self.graphs.retain(|_, all| {
-            all.retain(|cached| {
-                let stays = stays(cached);
-                gone.extend((!stays).then(|| cached.clone()));
-                stays
-            });
+            gone.extend(all.extract_if(.., |cached| !stays(cached)));
             !all.is_empty()
         });
         gone

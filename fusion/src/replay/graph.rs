@@ -7,7 +7,7 @@
 //! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
 //! no other's.
 
-use std::{borrow::Borrow, sync::Arc};
+use std::{borrow::Borrow, ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -158,34 +158,22 @@ impl Nodes {
         entry
     }
 
-    /// What a submission touches, on buffers.
-    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.all[at];
+    /// What submissions touch, on buffers.
+    pub(crate) fn touches<'a>(
+        &'a self,
+        which: Range<usize>,
+        on: &'a [impl Fills],
+    ) -> impl Iterator<Item = Touch> + 'a {
         let memory = |slot: &u32| on[*slot as usize].borrow().shared.id;
-        entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
+        let touches = self.all[which].iter().flat_map(|node| node.entry.touches.iter().zip(&node.slots));
+        touches.map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
 
-    /// What all of them touch, on buffers.
-    pub(crate) fn all_touches<'a>(&'a self, buffers: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
-        (0..self.len()).flat_map(|at| self.touches(at, buffers))
-    }
-
-    /// Whether all submissions find something readable.
-    pub(crate) fn all_readable(&self, buffers: &[impl Fills]) -> bool {
-        self.all.iter().all(|node| node.is_readable(buffers))
-    }
-
-    /// Whether a submission finds something readable in buffers, now that the list would run.
+    /// Whether submissions find something readable in buffers, now that the list would run.
     #[inline]
-    pub(crate) fn readable(&self, at: usize, buffers: &[impl Fills]) -> bool {
-        self.all[at].is_readable(buffers)
-    }
-}
-
-impl Node {
-    #[inline]
-    fn is_readable(&self, buffers: &[impl Fills]) -> bool {
-        self.reads.iter().all(|read| read.is_readable(buffers[read.slot as usize].borrow()))
+    pub(crate) fn are_readable(&self, which: Range<usize>, on: &[impl Fills]) -> bool {
+        let is_readable = |read: &Read| read.is_readable(on[read.slot as usize].borrow());
+        self.all[which].iter().all(|node| node.reads.iter().all(is_readable))
     }
 }
 

@@ -44,7 +44,7 @@ impl<B: Fills> Launch<'_, B> {
     pub(crate) fn is_as_planned(&self, changes: u64) -> bool {
         let Launch { graph, buffers, exec, .. } = *self;
         exec.is_some_and(|exec| exec.is_in_force(changes))
-            || (graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers))
+            || (graph.is_as_exposed(buffers) && graph.nodes.are_readable(0..graph.nodes.len(), buffers))
     }
 
     /// Submits it to a hardware queue, with times or without. `state` is that of its executable.

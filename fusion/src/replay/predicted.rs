@@ -124,7 +124,7 @@ impl Prediction {
     pub(crate) fn meets(&mut self, request: &Request<'_>) -> bool {
         let Prediction { cached, exec, at, buffers, .. } = self;
         cached.signature.meet(*at, buffers, request);
-        let is_readable = exec.is_some() || cached.graph.nodes.readable(*at, buffers);
+        let is_readable = exec.is_some() || cached.graph.nodes.are_readable(*at..*at + 1, buffers);
         if !is_readable {
             self.goes_back();
         }
@@ -161,7 +161,7 @@ impl Prediction {
     /// What the submissions so far touch.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
         let Prediction { cached, at, buffers, .. } = self;
-        (0..*at).flat_map(|at| cached.graph.nodes.touches(at, buffers))
+        cached.graph.nodes.touches(0..*at, buffers)
     }
 
     /// The submissions so far, built as for any other list.

@@ -23,7 +23,7 @@ use crate::{
     },
     report::{
         list::{FusionReport, Reported, Summary},
-        outcome::CancelCause,
+        outcome::{CancelCause, Outcome},
         stats::Stats,
     },
     runtime::{
@@ -59,9 +59,11 @@ impl End {
         }
     }
 
-    /// The error of a list that was to become one kernel, and did not for a reason.
-    pub(crate) fn forced(&self, reason: Reason) -> Option<Error> {
+    /// The error of a list that was to become one kernel, and did not for a reason. An empty one has none to become.
+    pub(crate) fn forced(&self, outcome: &Outcome) -> Option<Error> {
+        let Outcome::Refused { reason } = outcome else { return None };
         let is_forced = self.properties().is_some_and(|properties| properties.force);
+        let (is_forced, reason) = (is_forced && *reason != Reason::Empty, reason.clone());
         is_forced.then(|| FusionError::Forced { place: String::new(), reason }.into())
     }
 }

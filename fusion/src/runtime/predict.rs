@@ -43,7 +43,7 @@ impl List {
     }
 
     /// Counts a request that agrees, whose buffers it holds.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
         let followed = self.followed.as_mut()?;
         let at = followed.at;
@@ -120,7 +120,7 @@ impl Schedule {
         let followed = followed.as_mut().filter(|_| agrees)?;
         let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
         let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        let touches = || nodes.touches(at, &followed.buffers).collect();
+        let touches = || nodes.touches(at..at + 1, &followed.buffers).collect();
         if !self.is_free(queue.id, given, touches) {
             followed.falls_behind();
             followed.goes_back();
@@ -142,8 +142,8 @@ impl Schedule {
         let cached = self.cache.starting((request, Some(&self.deps)), false)?;
         let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
         cached.signature.meet(0, &mut buffers, request);
-        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());
-        if !is_free || !nodes.all_readable(&buffers) {
+        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.touches(0..1, &buffers).collect());
+        if !is_free || !nodes.are_readable(0..1, &buffers) {
             return None;
         }
         let (is_own, push) = (request.push == cached.signature.calls[0].push, |_| &*request.push);

@@ -92,15 +92,16 @@ impl ContextInner {
         };
         let unfused = if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
-            Some(self.prepare_for(list, end, reason)?)
+            Some(Outcome::Refused { reason })
         } else if properties.force && plan.steps.len() != 1 {
-            Some(self.prepare_for(list, end, Outcome::refusal(plan))?)
-        } else if properties.background && self.programs.building(&labels(list), &plan.steps) {
-            Some(self.prepare_unfused(list, end, Outcome::Building)?)
+            Some(Outcome::Refused { reason: Outcome::refusal(plan) })
         } else {
-            None
+            let background =
+                properties.background.then(|| self.programs.building(&labels(list), &plan.steps));
+            background.filter(|is_building| *is_building).map(|_| Outcome::Building)
         };
-        if let Some(mut prepared) = unfused {
+        if let Some(outcome) = unfused {
+            let mut prepared = self.prepare_unfused(list, end, outcome)?;
             (prepared.report.plan, prepared.report.checks) = (report, checks);
             if let Some(Error::Fusion(FusionError::Forced { place, reason })) = &mut prepared.forced
                 && *reason == Outcome::refusal(plan)
@@ -211,15 +212,10 @@ impl ContextInner {
             (_, source) if source.is_empty() => Reason::Internal { what: error.to_string() },
             (_, source) => Reason::Internal { what: format!("{error}: {source}") },
         };
-        self.prepare_for(list, end, reason)
+        self.prepare_unfused(list, end, Outcome::Refused { reason })
     }
 
-    /// A list that is not fused for a reason.
-    fn prepare_for(&self, list: &List, end: &End, reason: Reason) -> Result<Prepared, Error> {
-        let prepared = self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
-        Ok(Prepared { forced: end.forced(reason), ..prepared })
-    }
-
+    /// A list that is not fused.
     fn prepare_unfused(&self, list: &List, end: &End, outcome: Outcome) -> Result<Prepared, Error> {
         let mut steps = Vec::with_capacity(list.entries.len());
         for (position, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.runs()) {
@@ -227,7 +223,8 @@ impl ContextInner {
             step.members = (position..position + 1).into();
             steps.push(step);
         }
-        self.pieces(list, &steps, outcome, Report::default(), 0.0)
+        let forced = end.forced(&outcome);
+        Ok(Prepared { forced, ..self.pieces(list, &steps, outcome, Report::default(), 0.0)? })
     }
 
     /// How floats are compiled in the kernels of a list that run alone.

@@ -109,10 +109,7 @@ impl ContextInner {
                 (&self.counters.not_verified, None, what)
             }
         };
-        let forced = match &report.outcome {
-            Outcome::Refused { reason } => end.forced(reason.clone()),
-            _ => None,
-        };
+        let forced = end.forced(&report.outcome);
         count(counter, 1);
         let members = (0..list.entries.len()).into();
         checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });

@@ -2,7 +2,6 @@
 
 use std::{
     borrow::{Borrow, Cow},
-    ops::Range,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::Ordering::{Acquire, Release},
@@ -197,15 +196,20 @@ impl Kept {
     }
 
     /// The list on other buffers and with other push constants; everything else stays as it is where that is simple.
-    fn with(&self, with: Buffers, pushed: &[(usize, &[u8])], is_simple: bool) -> Result<FusedList, Error> {
+    fn with(
+        &self,
+        changes: &Changes<'_>,
+        (with, pushed, is_simple): (Exchanged<'_>, Pushed<'_>, bool),
+    ) -> Result<FusedList, Error> {
         let Kept { family, buffers, .. } = self;
-        if is_simple && let Some(variant) = self.run_as(pushed) {
+        let with = rebind::exchanged(&family.queue.inner.context, buffers, (changes, &with))?;
+        if is_simple && let Some(variant) = self.run_as(&pushed) {
             return Ok(FusedList::on(family.clone(), variant.into_owned(), with));
         }
         rebind::same_overlaps(buffers, &with)?;
         let mut entries = self.entries_on(&with);
         for (at, push) in pushed {
-            entries[*at].submission.push = SmallVec::from_slice(push);
+            entries[at].submission.push = SmallVec::from_slice(push);
         }
         for entry in &mut entries {
             // It is not what was asked for any more.
@@ -233,7 +237,7 @@ impl Kept {
     }
 
     fn touches(&self) -> Touches {
-        self.variant.list.nodes.all_touches(&self.buffers).collect()
+        self.variant.list.nodes.touches(0..self.variant.list.nodes.len(), &self.buffers).collect()
     }
 
     /// Where its graph is kept, if it is planned now: what changes from now on makes it another list.
@@ -392,8 +396,7 @@ impl<'a> Rebind<'a> {
     /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
-        let (with, pushed, is_simple) = self.exchanged()?;
-        self.list.inner.with(self.buffers(&with)?, &pushed, is_simple)
+        self.list.inner.with(&self.changes, self.exchanged()?)
     }
 
     /// The list's buffers after what it exchanges, and other push constants; and whether everything else stays as it is.
@@ -402,11 +405,6 @@ impl<'a> Rebind<'a> {
         let on = (&*kept.variant.list.nodes, &kept.buffers);
         let (with, is_simple) = rebind::exchange(&kept.family.queue.inner.context, on, &self.changes)?;
         Ok((with, kept.pushed(&self.changes)?, is_simple))
-    }
-
-    fn buffers(&self, with: &Exchanged<'_>) -> Result<Buffers, Error> {
-        let kept = &*self.list.inner;
-        rebind::exchanged(&kept.family.queue.inner.context, &kept.buffers, (&self.changes, with))
     }
 
     /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
@@ -422,7 +420,7 @@ impl<'a> Rebind<'a> {
         let (context, origin) = (&kept.family.queue.inner.context, &kept.family.queue.inner.origin);
         match variant.and_then(|variant| context.launch_once(origin, &variant, &with)) {
             Some(event) => Ok(event),
-            None => kept.with(self.buffers(&with)?, &pushed, is_simple)?.run(),
+            None => kept.with(&self.changes, (with, pushed, is_simple))?.run(),
         }
     }
 }
@@ -512,17 +510,12 @@ impl ContextInner {
         let mut schedule = self.lock_as_it_is();
         // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
         let _direct = origin.direct()?;
-        let touches = || graph.nodes.all_touches(buffers).collect();
+        let touches = || graph.nodes.touches(0..graph.nodes.len(), buffers).collect();
         let may_launch = schedule.is_free(origin.id, buffers.iter().map(Borrow::borrow), touches)
             && graph.finds_its_numbers(buffers, &schedule.deps)
             && launch.is_as_planned(self.contents.load(Acquire));
         if may_launch { self.launch(&mut schedule, origin, launch, !graph.has_numbers()) } else { None }
     }
-}
-
-/// Places of a list that becomes a part of another.
-fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
-    places.start + by as u32..places.end.saturating_add(by as u32)
 }
 
 impl List {
@@ -540,7 +533,7 @@ impl List {
             }
             // Its places are those of the kept list, which may be only a part of this one.
             for after in &mut entry.after.listed {
-                *after = shifted(after, before);
+                *after = after.start + before as u32..after.end.saturating_add(before as u32);
             }
             self.entries.push(entry);
         }
