@@ -205,21 +205,18 @@ fn texture(
             Some("it is a buffer, and what is passed is an image, a sampler or texels".to_owned())
         }
         (Some(kind), None) => Some(format!("it is a {kind:?}, and what is passed is a buffer")),
-        (Some(kind), Some(texture)) => {
-            let serves = texture.serves(vk::BindingKind::of(kind));
-            let no_use =
-                (!serves).then(|| format!("it is a {kind:?}, and what is passed cannot be used as one"));
-            no_use.or_else(|| texture.misfit(&declared?))
+        (Some(kind), Some(texture)) if !texture.serves(vk::BindingKind::of(kind)) => {
+            Some(format!("it is a {kind:?}, and what is passed cannot be used as one"))
         }
+        (Some(_), Some(texture)) => declared.and_then(|declared| texture.misfit(&declared)),
     };
-    problem.map_or(Ok(()), |problem| {
-        let resource = match buffer.given_name() {
-            None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
-            _ => (&*buffer.name()).into(),
-        };
-        let name = name(binding);
-        Err(SubmitError::WrongResource { at: binding.at, name, resource, problem: problem.into() })
-    })
+    let Some(problem) = problem else { return Ok(()) };
+    let resource = match buffer.given_name() {
+        None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
+        _ => (&*buffer.name()).into(),
+    };
+    let (at, name) = (binding.at, name(binding));
+    Err(SubmitError::WrongResource { at, name, resource, problem: problem.into() })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
