@@ -111,7 +111,8 @@ impl CachedGraph {
         Some(all[0].clone())
     }
 
-    /// An executable in force on the buffers of a request that the list begins with.
+    /// An executable in force on the buffers of a request that the list begins with. Without it lists that take turns would compare all their
+    /// buffers, which would be an eighth more (`alternating` of `benches/instructions.sh`).
     pub(crate) fn exec_in_force(&self, changes: u64, asked: Asked<'_, '_>) -> Option<Arc<GraphExec>> {
         let first = asked.0.args.first()?.1.buffer.handle;
         let is_it = |exec: &&Arc<GraphExec>| {

@@ -1,16 +1,4 @@
-//! Graph executables: graphs on certain buffers, and what a launch of one rests on.
-//!
-//! | condition | kept as | who ends it | under |
-//! | --- | --- | --- | --- |
-//! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
-//! | no list of another queue and no host is on its memory | memory's [`Owner`](crate::submission::identity::Owner) | what takes memory from its owner | the schedule |
-//! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
-//! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
-//! | all of these, and no one has looked since | `relaunches` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
-//!
-//! The schedule orders all work and is behind one lock, where threads would meet that launch executables of their own, on queues and memory of
-//! their own. Once nothing but its own latest launch comes before, an executable is *relaunched*: under its own lock, with the launches counted
-//! there. The next one to take the schedule for anything else accounts for them first, and finds everything as if they had been made with it.
+//! Graph executables: graphs on certain buffers, and how they are launched without the schedule.
 //!
 //! # Guarantees
 //! - a launch that the dependency graph hears of later counts as later than all that it knows, and as ordered before nothing
@@ -54,11 +42,6 @@ type Reusables = SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>;
 #[inline]
 pub(super) fn starting_with(all: &Reusables, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
     all.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
-}
-
-/// What a launch that comes right after an earlier one starts with, which is pending or is not.
-fn barrier(is_pending: bool) -> Option<Barrier> {
-    is_pending.then_some(Barrier::ComputeToCompute)
 }
 
 /// What is under the executable's lock. Only `relaunches` changes without the schedule.
@@ -134,7 +117,7 @@ impl Past {
 impl ExecState {
     /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
     #[inline]
-    pub(super) fn repeat(
+    pub(crate) fn repeat(
         &self,
         device: &Device,
         deps: &mut Dependencies,
@@ -144,8 +127,8 @@ impl ExecState {
         // Whether it is pending itself is all that matters of what is.
         deps.seen(lane, device.gpu.done(lane));
         let waits = deps.repeat(mark, lane)?;
-        let submitted =
-            device.gpu.play(lane, starting_with(&self.reusables, barrier(waits))?, &[], profile).ok()?;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let submitted = device.gpu.play(lane, starting_with(&self.reusables, first)?, &[], profile).ok()?;
         deps.repeated(mark, submitted.point, waits);
         Some(submitted)
     }
@@ -197,8 +180,9 @@ impl GraphExec {
         let ExecState { relaunches, summary, reusables, .. } = &mut *self.state();
         let relaunches = relaunches.as_mut().filter(|known| Arc::ptr_eq(&known.past, past))?;
         let result = may(summary.as_ref()?)?;
-        let is_pending = device.gpu.done(lane) < relaunches.point.value;
-        let point = device.gpu.play_alone(lane, starting_with(reusables, barrier(is_pending))?)?;
+        let waits = device.gpu.done(lane) < relaunches.point.value;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let point = device.gpu.play_alone(lane, starting_with(reusables, first)?)?;
         (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }

@@ -118,8 +118,7 @@ impl Nodes {
             let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        let all = nodes.collect();
-        Nodes { all, asked }
+        Nodes { all: nodes.collect(), asked }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -223,8 +222,8 @@ impl Graph {
                 merge(&mut touches, slot as u32, touch);
             }
         }
-        let is_bound_as = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
-        let number = |resource: &_| bound.iter().position(|(slot, _)| is_bound_as(*slot, resource));
+        let is = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
+        let number = |resource: &_| bound.iter().position(|(slot, _)| is(*slot, resource));
         let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
         let template = Arc::new(device.gpu.template(dispatches, number).ok()??);
         let effect = |of: &Effect| (slot_of(buffers, &of.buffer), of.span, of.inside);

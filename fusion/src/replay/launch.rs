@@ -47,25 +47,10 @@ impl<B: Fills> Launch<'_, B> {
             || (graph.is_as_exposed(buffers) && graph.nodes.are_readable(0..graph.nodes.len(), buffers))
     }
 
-    /// Submits it to a hardware queue, with times or without. `state` is that of its executable.
-    #[inline]
-    pub(crate) fn submit(
-        &self,
-        device: &Device,
-        deps: &mut Dependencies,
-        on: (u32, bool),
-        state: Option<&mut ExecState>,
-    ) -> Result<Submitted, Error> {
-        let known = state.as_deref().filter(|_| self.pushes.is_none());
-        match known.and_then(|known| known.repeat(device, deps, on)) {
-            Some(submitted) => Ok(submitted),
-            None => self.submit_in_order(device, deps, on, state),
-        }
-    }
-
-    /// Submits it after everything that the dependency graph says it comes after.
+    /// Submits it to a hardware queue, with times or without, after everything that the dependency graph says it comes after. `state` is that of its
+    /// executable.
     #[inline(never)]
-    fn submit_in_order(
+    pub(crate) fn submit(
         &self,
         device: &Device,
         deps: &mut Dependencies,

@@ -58,21 +58,14 @@ impl Prediction {
         if self.ahead { Buffers::new() } else { mem::take(&mut self.buffers) }
     }
 
-    /// Repeats no launch any more.
+    /// Repeats no launch any more, and has the buffers of the submissions so far alone.
     pub(crate) fn falls_behind(&mut self) {
-        self.exec = None;
-        if mem::take(&mut self.ahead) {
-            self.goes_back();
-        }
-    }
-
-    /// Has the buffers of the submissions so far, and no others.
-    pub(crate) fn goes_back(&mut self) {
+        (self.exec, self.ahead) = (None, false);
         self.buffers.truncate(self.cached.signature.met(self.at));
     }
 
     /// Counts a request that agrees, whose buffers it has.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&mut self, request: &mut Request<'_>) {
         if !same_bytes(&request.push, &self.cached.signature.calls[self.at].push) {
             self.pushes.push((self.at, mem::take(&mut request.push)));
@@ -93,7 +86,7 @@ impl Prediction {
 
     /// Whether the list goes on with the request as the launch does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable. If it does, it has the buffers of the request.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn repeats(&mut self, changes: u64, asked: Asked<'_, '_>) -> bool {
         let Prediction { cached, exec, at, buffers, ahead, .. } = self;
         let repeats =
@@ -109,7 +102,9 @@ impl Prediction {
     /// so, that one is followed, and has the buffers of the request. No launch is repeated any more.
     #[inline(never)]
     pub(crate) fn goes_on(&mut self, cache: Option<&GraphCache>, asked: Asked<'_, '_>) -> bool {
-        self.falls_behind();
+        if self.exec.is_some() {
+            self.falls_behind();
+        }
         let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, asked);
         if !goes_on(&self.cached) {
             match cache.and_then(|cache| cache.agreeing(self, goes_on)) {
@@ -126,7 +121,7 @@ impl Prediction {
         cached.signature.meet(*at, buffers, request);
         let is_readable = exec.is_some() || cached.graph.nodes.are_readable(*at..*at + 1, buffers);
         if !is_readable {
-            self.goes_back();
+            self.falls_behind();
         }
         is_readable
     }
@@ -150,12 +145,6 @@ impl Prediction {
     /// The same of another graph that agrees so far.
     pub(crate) fn ends_as(&self, other: &CachedGraph, properties: &FusionProperties) -> bool {
         other.signature.ends(self.at, Some(properties)) && other.graph.holds_with(|at| self.push(at))
-    }
-
-    /// Whether an executable in force is what it launches.
-    #[inline]
-    pub(crate) fn is_in_force(&self, changes: u64) -> bool {
-        self.exec.as_ref().is_some_and(|exec| exec.is_in_force(changes))
     }
 
     /// What the submissions so far touch.

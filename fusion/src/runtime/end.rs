@@ -13,7 +13,7 @@ use super::prepare::Prepared;
 use crate::{
     code::build::{attempted, builder},
     error::{BuildError, Error, FusionError},
-    jit::{Reason, Way},
+    jit::Way,
     options::fusion::FusionProperties,
     replay::{
         cache::CachedGraph,
@@ -22,7 +22,7 @@ use crate::{
         predicted::Prediction,
     },
     report::{
-        list::{FusionReport, Reported, Summary},
+        list::{FusionReport, Reported},
         outcome::{CancelCause, Outcome},
         stats::Stats,
     },
@@ -36,7 +36,6 @@ use crate::{
         entry::{Effect, Entry},
         signature::{Buffers, Signature, View},
     },
-    vk::Submitted,
 };
 
 /// How a list ends.
@@ -59,12 +58,11 @@ impl End {
         }
     }
 
-    /// The error of a list that was to become one kernel, and did not for a reason. An empty one has none to become.
+    /// The error of a list that was to become one kernel, and did not for a reason.
     pub(crate) fn forced(&self, outcome: &Outcome) -> Option<Error> {
         let Outcome::Refused { reason } = outcome else { return None };
         let is_forced = self.properties().is_some_and(|properties| properties.force);
-        let (is_forced, reason) = (is_forced && *reason != Reason::Empty, reason.clone());
-        is_forced.then(|| FusionError::Forced { place: String::new(), reason }.into())
+        is_forced.then(|| FusionError::Forced { place: String::new(), reason: reason.clone() }.into())
     }
 }
 
@@ -108,36 +106,12 @@ impl Keep<'_> {
     }
 }
 
-/// When the list that was to be ended has ended.
-pub(crate) enum Ended {
-    /// There never was one, or not the one meant.
-    Never,
-    /// Something else had ended it, or its graph was launched.
-    Already(Arc<EventInner>),
-    /// By this call.
-    Now(Arc<List>),
-}
+/// The event of a list that ended, and the list if this call ended it: nothing else had, and no graph was launched for it. `None` where there never
+/// was a list, or not the one meant.
+pub(crate) type Ended = Option<(Arc<EventInner>, Option<Arc<List>>)>;
 
 /// What is left of a list whose graph was launched: to be dropped where no lock is held.
 type Left = (Option<Box<Prediction>>, Buffers);
-
-impl QueueState {
-    /// Notes that the graph was launched that the list follows. It is predicted to come again.
-    #[inline]
-    fn completed(
-        &mut self,
-        queue: &QueueCell,
-        (submitted, summary): (Submitted, Arc<Summary>),
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
-        queue.is_direct.store(true, Release);
-        let mut followed = list.followed?;
-        list.completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
-        self.completion = Some(list.completion.clone());
-        let buffers = followed.starts_over();
-        Some((list.completion, (self.predicted.replace(followed), buffers)))
-    }
-}
 
 impl ContextInner {
     /// Ends the list of a queue, if there is one, unfused.
@@ -162,7 +136,7 @@ impl ContextInner {
             // What is left is dropped where the state is not locked any more.
             let ended = self.launch_list(None, (queue, &mut queue.state()), properties);
             if let Some((completion, _)) = ended {
-                return Ok(Ended::Already(completion));
+                return Ok(Some((completion, None)));
             }
         }
         let mut schedule = self.lock_as_it_is();
@@ -174,7 +148,7 @@ impl ContextInner {
                     && state.list().is_some_and(|list| ptr::eq(&*list.completion, event))
             };
             if of.is_some_and(|event| !is_it(event)) {
-                return Ok(Ended::Never);
+                return Ok(None);
             }
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
@@ -183,7 +157,7 @@ impl ContextInner {
                 // These may be the last handles.
                 drop((state, schedule));
                 drop(left);
-                return Ok(Ended::Already(completion));
+                return Ok(Some((completion, None)));
             }
             schedule.settle_relaunches();
             if let Mode::Ending(_, thread) = state.mode {
@@ -202,7 +176,7 @@ impl ContextInner {
                         "a list that is complete was completed again, which does nothing; `start_fusion` begins the next one"
                     );
                 }
-                return Ok(last.map_or(Ended::Never, Ended::Already));
+                return Ok(last.map(|last| (last, None)));
             };
             list.materialize(&schedule.deps);
             state.completion = Some(list.completion.clone());
@@ -216,7 +190,7 @@ impl ContextInner {
             _ => Keep::No,
         };
         self.plan_and_launch(queue, &list, end, keep)?;
-        Ok(Ended::Now(list))
+        Ok(Some((list.completion.clone(), Some(list))))
     }
 
     /// Launches the graph that a list follows, if it is the whole of one. Without the schedule, only where it repeats what was launched before
@@ -229,36 +203,43 @@ impl ContextInner {
     ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
         let followed = followed.as_mut()?;
-        let Some(schedule) = schedule else {
-            let is_it = followed.pushes.is_empty()
-                && followed.is_in_force(self.contents.load(Acquire))
-                && followed.ends(properties)
-                && !self.judged.any_dropped();
-            let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
-            let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
-            return state.completed(queue, launched);
+        let (submitted, summary) = if let Some(schedule) = schedule {
+            // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
+            if !followed.ends(properties) {
+                let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
+                followed.follow(schedule.cache.agreeing(followed, other)?);
+            }
+            let pushes = followed.passes();
+            let Prediction { cached, exec, buffers, .. } = &mut **followed;
+            if exec.is_none() {
+                *exec = cached.exec(buffers);
+            }
+            let (graph, exec) = (&cached.graph, exec.as_ref());
+            let launch = Launch { graph, buffers, pushes: pushes.as_ref(), exec };
+            let is_as_planned = launch.is_as_planned(self.contents.load(Acquire));
+            // It may be one that is timed now and then, or have code that was dropped since.
+            if cached.is_due() || !is_as_planned || self.judged.any_dropped() {
+                return None;
+            }
+            schedule.cache.used(cached);
+            self.launch(schedule, queue, &launch, cached.watched.is_none())?
+        } else {
+            let exec = followed.exec.as_ref().filter(|exec| {
+                followed.pushes.is_empty()
+                    && exec.is_in_force(self.contents.load(Acquire))
+                    && followed.ends(properties)
+                    && !self.judged.any_dropped()
+            })?;
+            self.relaunch(queue, (&followed.cached.graph, exec), |summary| Some(summary.clone()))?
         };
-        // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
-        if !followed.ends(properties) {
-            let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
-            followed.follow(schedule.cache.agreeing(followed, other)?);
-        }
-        let in_force = followed.is_in_force(self.contents.load(Acquire));
-        let Prediction { cached, exec, buffers, .. } = &mut **followed;
-        // It may be one that is timed now and then, or have code that was dropped since.
-        if cached.is_due() || !(in_force || cached.graph.is_as_exposed(buffers)) || self.judged.any_dropped()
-        {
-            return None;
-        }
-        if exec.is_none() {
-            *exec = cached.exec(buffers);
-        }
-        let (followed, pushes) = (&**followed, followed.passes());
-        let Prediction { cached, exec, buffers, .. } = followed;
-        let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let launched = self.launch(schedule, queue, &launch, cached.watched.is_none())?;
-        schedule.cache.used(cached);
-        state.completed(queue, launched)
+        let Mode::Recording(list) = mem::take(&mut state.mode) else { return None };
+        let (completion, mut followed) = (list.completion, list.followed?);
+        queue.is_direct.store(true, Release);
+        completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
+        state.completion = Some(completion.clone());
+        let buffers = followed.starts_over();
+        // It is predicted to come again.
+        Some((completion, (state.predicted.replace(followed), buffers)))
     }
 
     /// Plans and launches a list that its queue holds as ending, and makes the queue usable again: prepares it outside the lock, then

@@ -43,9 +43,13 @@ impl ContextInner {
             schedule.settle_relaunches();
         }
         let mut state = exec.map(|exec| exec.state());
-        let on = (queue.lane, queue.profiling);
-        // What fails here fails again when it is planned, and is dealt with there.
-        let submitted = launch.submit(&self.device, &mut schedule.deps, on, state.as_deref_mut()).ok()?;
+        let (deps, on) = (&mut schedule.deps, (queue.lane, queue.profiling));
+        let known = state.as_deref().filter(|_| pushes.is_none());
+        let submitted = match known.and_then(|known| known.repeat(&self.device, deps, on)) {
+            Some(submitted) => submitted,
+            // What fails here fails again when it is planned, and is dealt with there.
+            None => launch.submit(&self.device, deps, on, state.as_deref_mut()).ok()?,
+        };
         let summary = launch.come_into_force(&self.device, state.as_deref_mut());
         if let (Some(exec), Some(state)) = (repeating, &mut state)
             && submitted.profile.is_none()

@@ -20,6 +20,7 @@ use crate::{
         self, Arg, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
         Submission, Way,
     },
+    options::fusion::FusionProperties,
     report::{
         list::{self, FusionReport, StepReport},
         outcome::Outcome,
@@ -62,13 +63,14 @@ impl ContextInner {
                 End::Cancel(by) => Outcome::Cancelled { by: *by },
                 _ => Outcome::Refused { reason: Reason::Empty },
             };
-            return self.prepare_unfused(list, end, outcome);
+            // An empty list has no kernel to become, whatever was forced.
+            return Ok(Prepared { forced: None, ..self.prepare_unfused(list, end, outcome)? });
         };
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
         let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
         let (mut planned, mut numbers) = self.plan(list, &submissions, &properties.options())?;
-        let choice = self.choice(list, &submissions, (end, keep), &planned.plan);
+        let choice = self.choice(list, &submissions, (properties, keep), &planned.plan);
         let way = choice.as_ref().map_or(Way::Usual, |choice| choice.way);
         let options = way.options(&properties.options());
         if way != Way::Usual {
@@ -95,10 +97,10 @@ impl ContextInner {
             Some(Outcome::Refused { reason })
         } else if properties.force && plan.steps.len() != 1 {
             Some(Outcome::Refused { reason: Outcome::refusal(plan) })
+        } else if properties.background && self.programs.building(&labels(list), &plan.steps) {
+            Some(Outcome::Building)
         } else {
-            let background =
-                properties.background.then(|| self.programs.building(&labels(list), &plan.steps));
-            background.filter(|is_building| *is_building).map(|_| Outcome::Building)
+            None
         };
         if let Some(outcome) = unfused {
             let mut prepared = self.prepare_unfused(list, end, outcome)?;
@@ -138,10 +140,9 @@ impl ContextInner {
         &self,
         list: &List,
         submissions: &[Submission],
-        (end, keep): (&End, &Keep<'_>),
+        (properties, keep): (&FusionProperties, &Keep<'_>),
         usual: &Plan,
     ) -> Option<Choice> {
-        let properties = end.properties()?;
         if !self.autotune.is_on() || properties.no_autotune || !self.programs.keeps() {
             return None;
         }
@@ -154,8 +155,7 @@ impl ContextInner {
         if others.is_empty() {
             return None;
         }
-        let is_recorded = matches!(keep, Keep::Recorded);
-        let may_measure = !is_recorded && !properties.verify && !properties.background;
+        let may_measure = !matches!(keep, Keep::Recorded) && !properties.verify && !properties.background;
         let is_ready = |way: Way| {
             let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
             let steps = &planned.plan.steps;

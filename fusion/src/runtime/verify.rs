@@ -69,7 +69,6 @@ impl ContextInner {
         First { keys, plain }: First,
         end: &End,
     ) -> Result<(), Error> {
-        let plain = *plain;
         self.gpu.wait_all(&list.waits(), None)?;
         let effects = list.effects(self, &fused.pieces, &fused.report.plan);
         let pieces = mem::take(&mut fused.pieces);

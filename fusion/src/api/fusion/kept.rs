@@ -22,21 +22,18 @@ use crate::{
         graph::{Fills, Graph, Nodes},
         launch::Launch,
     },
-    report::{
-        list::Summary,
-        outcome::{CancelCause, Outcome},
-    },
+    report::{list::Summary, outcome::CancelCause},
     runtime::{
         check::{self, readable},
         context::ContextInner,
-        end::{End, Ended, Keep},
+        end::{End, Keep},
         event::{Done, Event, EventInner, Settled},
         queues::Origin,
         rebind::{self, Changes, Exchanged},
         schedule::{List, Mode},
     },
     submission::{
-        dependencies::{Dependencies, Touch, Touches},
+        dependencies::{Touch, Touches},
         entry::Entry,
         pushed::Pushed as PushedTypes,
         signature::{Buffers, View, buffers_of},
@@ -263,18 +260,10 @@ impl FusionWrapper {
     ///
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
-        match self.end(&End::Keep(properties.clone()))? {
-            Ended::Now(list) => {
-                let kept = FusedList::new(self.queue(), properties.clone(), &list.entries);
-                Ok((Event::of_all(list.completion.clone()), kept))
-            }
-            Ended::Already(completion) => {
-                let outcome =
-                    completion.settled().map_or(Outcome::Pending, |settled| settled.summary.outcome.clone());
-                Err(FusionError::NotKept { outcome }.into())
-            }
-            Ended::Never => Err(FusionError::NotFusing.into()),
-        }
+        let (completion, list) = self.end(&End::Keep(properties.clone()))?.ok_or(FusionError::NotFusing)?;
+        let event = Event::of_all(completion);
+        let list = list.ok_or_else(|| FusionError::NotKept { outcome: event.outcome() })?;
+        Ok((event, FusedList::new(self.queue(), properties.clone(), &list.entries)))
     }
 }
 
@@ -433,12 +422,16 @@ impl ContextInner {
         if let Some(event) = self.launch_again(origin, kept) {
             return Ok(event);
         }
-        let keep = kept.keep();
-        let (entries, touches) = (kept.entries(), kept.touches());
+        let (keep, touches) = (kept.keep(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
             let schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
             let (deps, mut state) = (&schedule.deps, origin.state());
+            let learn = |entry: &mut Entry| {
+                // What an imported buffer holds was declared to be constant for the list that was recorded.
+                entry.declared.fill(false);
+                entry.learn(deps);
+            };
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
@@ -448,12 +441,12 @@ impl ContextInner {
                 Mode::Recording(list) => {
                     list.materialize(deps);
                     let before = list.entries.len();
-                    list.extend(&entries, deps)?;
+                    list.extend(kept.entries(), learn)?;
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(origin));
-                    list.extend(&entries, deps)?;
+                    list.extend(kept.entries(), learn)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     origin.is_direct.store(false, Release);
@@ -487,9 +480,10 @@ impl ContextInner {
 
     /// Launches a variant of a kept list on buffers. `None` as above.
     ///
-    /// Buffers are borrowed: counting them up and down would be a sixth of its time. Nothing is remembered of those that stay. Of the 7,500 instructions of `kept_other_buffers` (`benches/instructions.sh`; 4 kernels on
-    /// 8 buffers, 2 of them other ones) 1,900 check, record and submit, 2,400 put the accesses to the 5 buffers that the kernel binds in force,
-    /// 800 exchange the buffers, 500 see that nothing is in the way, and 1,300 are effects, report and event.
+    /// Buffers are borrowed: counting them up and down would be a sixth of its time. Nothing is remembered of those that stay. Of the 7,000
+    /// instructions of `kept_other_buffers` (`benches/instructions.sh`; 4 kernels on 8 buffers, 2 of them other ones) 1,900 check, record and
+    /// submit, 2,400 put the accesses to the 5 buffers that the kernel binds in force, 700 exchange the buffers, 500 see that nothing is in the
+    /// way, and 1,100 are effects, report and event.
     fn launch_once(&self, origin: &Arc<Origin>, variant: &Variant, with: &Exchanged<'_>) -> Option<Event> {
         let graph = variant.list.graph.get().filter(|_| !self.judged.any_dropped())?;
         let passed = variant.passes();
@@ -519,14 +513,11 @@ impl ContextInner {
 }
 
 impl List {
-    /// Adds submissions, if all of them find what they read.
-    fn extend(&mut self, entries: &[Entry], deps: &Dependencies) -> Result<(), Error> {
+    /// Adds submissions, with what they learn about buffers, if all of them find what they read.
+    fn extend(&mut self, entries: Vec<Entry>, learn: impl Fn(&mut Entry)) -> Result<(), Error> {
         let before = self.entries.len();
-        for entry in entries {
-            let mut entry = entry.clone();
-            // What an imported buffer holds was declared to be constant for the list that was recorded.
-            entry.declared.fill(false);
-            entry.learn(deps);
+        for mut entry in entries {
+            learn(&mut entry);
             if let Err(error) = readable(&entry, Some(self)) {
                 self.entries.truncate(before);
                 return Err(error);

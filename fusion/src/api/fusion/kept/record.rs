@@ -21,7 +21,6 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        check::readable,
         context::ContextInner,
         end::{End, Keep},
         event::EventInner,
@@ -141,12 +140,8 @@ impl ContextInner {
         let views = kept.views();
         let mut list = List::new(EventInner::listed(&kept.family.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
-        for mut entry in kept.entries() {
-            // What other buffers hold when the commands are executed no one knows.
-            entry.learn_declared(&schedule.deps);
-            readable(&entry, Some(&list))?;
-            list.entries.push(entry);
-        }
+        // What other buffers hold when the commands are executed no one knows.
+        list.extend(kept.entries(), |entry| entry.learn_declared(&schedule.deps))?;
         drop(schedule);
         let end = End::Complete(kept.family.properties.clone());
         let prepared = self.prepare(&list, &end, &Keep::Recorded)?;
