@@ -17,8 +17,9 @@ pub(crate) const SETS: usize = 400;
 const MEBIBYTE: usize = 1 << 18;
 
 /// Every case.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     "same_buffers",
+    "alternating",
     "profiled",
     "other_scalars",
     "other_buffers",
@@ -137,6 +138,7 @@ pub(crate) fn plain(
 /// A case, warmed up: each call is one run, whose last event it returns.
 ///
 /// - `same_buffers`: `start_fusion`, four submissions, `complete_fusion`, again and again;
+/// - `alternating`: as `same_buffers`, on two sets of buffers in turn;
 /// - `other_scalars`: the same of four kernels with an input and a factor each, on the same buffers with other factors each time;
 /// - `other_buffers`: as `same_buffers`, each time on buffers that it did not see for long;
 /// - `profiled`: as `same_buffers`, with times;
@@ -157,6 +159,14 @@ pub(crate) fn case(context: &Context, name: &str) -> Box<dyn FnMut() -> Event + 
         "same_buffers" | "profiled" => {
             let chain = chain(&queue);
             Box::new(move || chain.submit_fused())
+        }
+        "alternating" => {
+            let chains = [chain(&queue), chain(&queue)];
+            let mut at = 0;
+            Box::new(move || {
+                at = 1 - at;
+                chains[at].submit_fused()
+            })
         }
         "other_scalars" => {
             let mut scaled = Scaled::new(context, &queue, 4);

@@ -61,18 +61,18 @@ impl Drop for Control {
         if began == 0 || Arc::strong_count(&self.queue.inner) == 1 {
             return;
         }
-        let listed = match &self.queue.inner.state().mode {
-            Mode::Recording(list) if address(list) == began => Some(list.entries.len()),
-            _ => None,
-        };
-        if let Some(listed) = listed {
-            if listed == 0 {
-                tracing::warn!(
-                    "a fusion wrapper was dropped right after it entered fusion mode, which that ended; keep it in a variable until the list is complete"
-                );
-            }
-            self.queue.leave();
+        let state = self.queue.inner.state();
+        let Mode::Recording(list) = &state.mode else { return };
+        if address(list) != began {
+            return;
         }
+        if list.entries.is_empty() && list.followed.as_ref().is_none_or(|followed| followed.at == 0) {
+            tracing::warn!(
+                "a fusion wrapper was dropped right after it entered fusion mode, which that ended; keep it in a variable until the list is complete"
+            );
+        }
+        drop(state);
+        self.queue.leave();
     }
 }
 
@@ -83,12 +83,11 @@ impl FusionWrapper {
     ///
     /// [`FusionError::NotEnabled`] for a queue made without the property.
     pub fn new(queue: &Queue) -> Result<FusionWrapper, Error> {
-        if queue.fusion_enabled() {
-            let (queue, began) = (queue.clone(), AtomicUsize::new(0));
-            Ok(FusionWrapper { inner: Arc::new(Control { queue, began }) })
-        } else {
-            Err(FusionError::NotEnabled.into())
+        if !queue.fusion_enabled() {
+            return Err(FusionError::NotEnabled.into());
         }
+        let (queue, began) = (queue.clone(), AtomicUsize::new(0));
+        Ok(FusionWrapper { inner: Arc::new(Control { queue, began }) })
     }
 
     /// The queue.
@@ -151,9 +150,8 @@ impl FusionWrapper {
     /// list did not become one kernel; or the list could not be run at all.
     pub fn complete_fusion(&self, properties: &FusionProperties) -> Result<Event, Error> {
         match self.end(&End::Complete(properties.clone()))? {
-            Ended::Never => Err(FusionError::NotFusing.into()),
-            Ended::Already(completion) => Ok(Event::of_all(completion)),
-            Ended::Now(list) => Ok(Event::of_all(list.completion.clone())),
+            Some((completion, _)) => Ok(Event::of_all(completion)),
+            None => Err(FusionError::NotFusing.into()),
         }
     }
 

@@ -13,21 +13,17 @@ use std::{
     },
 };
 
-use ahash::{AHashMap, AHashSet, RandomState};
-use smallvec::SmallVec;
-
 use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
 use crate::{
     jit::{PushFlow, SetBinding},
     submission::{
         accessor::Accessor,
-        dependencies::Dependencies,
         identity::{ByNumber, HandleId},
         kernel::KernelId,
-        request::Request,
-        signature::{Buffers, Signature},
+        signature::{Asked, Buffers, Signature},
     },
 };
+use ahash::{AHashMap, AHashSet, RandomState};
 
 /// How many are kept.
 const CAPACITY: usize = 256;
@@ -58,7 +54,7 @@ pub(crate) struct CachedGraph {
 #[derive(Debug, Default)]
 struct Execs {
     /// The latest first.
-    all: SmallVec<[Arc<GraphExec>; EXECS]>,
+    all: Vec<Arc<GraphExec>>,
     /// Hashes of the latest buffers without an executable, the last at `latest`. Buffers are worth one when they come for the
     /// second time, and not where more of them take turns than there is room for.
     once: [u64; EXECS],
@@ -83,26 +79,14 @@ impl CachedGraph {
     }
 
     /// Whether it goes on as the request does, after those before with these buffers.
-    pub(super) fn goes_on(
-        &self,
-        at: usize,
-        buffers: &Buffers,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        self.signature.goes_on(at, buffers, (request, deps), |push| self.takes(at, push))
+    pub(super) fn goes_on(&self, at: usize, buffers: &Buffers, asked: Asked<'_, '_>) -> bool {
+        self.signature.goes_on(at, buffers, asked, |push| self.takes(at, push))
     }
 
     /// As [`CachedGraph::goes_on`], on these very buffers, if none has changed since it was launched on them.
     #[inline]
-    pub(super) fn repeats(
-        &self,
-        at: usize,
-        buffers: &[HandleId],
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        self.signature.repeats(at, buffers, (request, deps), |push| self.takes(at, push))
+    pub(super) fn repeats(&self, at: usize, buffers: &[HandleId], asked: Asked<'_, '_>) -> bool {
+        self.signature.repeats(at, buffers, asked, |push| self.takes(at, push))
     }
 
     fn execs(&self) -> MutexGuard<'_, Execs> {
@@ -127,18 +111,14 @@ impl CachedGraph {
         Some(all[0].clone())
     }
 
-    /// An executable in force on the buffers of a request that the list begins with.
-    pub(crate) fn exec_in_force(
-        &self,
-        changes: u64,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> Option<Arc<GraphExec>> {
-        let first = request.args.first()?.1.buffer.handle;
+    /// An executable in force on the buffers of a request that the list begins with. Without it lists that take turns would compare all their
+    /// buffers, which would be an eighth more (`alternating` of `benches/instructions.sh`).
+    pub(crate) fn exec_in_force(&self, changes: u64, asked: Asked<'_, '_>) -> Option<Arc<GraphExec>> {
+        let first = asked.0.args.first()?.1.buffer.handle;
         let is_it = |exec: &&Arc<GraphExec>| {
             exec.slots.first() == Some(&first)
                 && exec.is_in_force(changes)
-                && self.repeats(0, &exec.slots, request, deps)
+                && self.repeats(0, &exec.slots, asked)
         };
         self.execs().all.iter().find(is_it).cloned()
     }
@@ -148,7 +128,7 @@ impl CachedGraph {
 #[derive(Debug, Default)]
 pub(crate) struct GraphCache {
     /// By the hash of their first submission.
-    graphs: AHashMap<u64, SmallVec<[Arc<CachedGraph>; 2]>>,
+    graphs: AHashMap<u64, Vec<Arc<CachedGraph>>>,
     seen: AHashSet<u64>,
     now: u64,
     hasher: RandomState,
@@ -156,18 +136,13 @@ pub(crate) struct GraphCache {
 
 impl GraphCache {
     /// One that starts with the request.
-    pub(crate) fn starting(
-        &self,
-        request: &Request<'_>,
-        listed: bool,
-        deps: Option<&Dependencies>,
-    ) -> Option<Arc<CachedGraph>> {
+    pub(crate) fn starting(&self, asked: Asked<'_, '_>, listed: bool) -> Option<Arc<CachedGraph>> {
+        let (request, none) = (asked.0, Buffers::new());
         let (kernel, _) = request.dispatch.as_ref()?;
         let part = |(at, accessor): &(SetBinding, Accessor<'_>)| (*at, accessor.offset, accessor.count);
         let hash = self.first(listed, kernel.id, request.args.iter().map(part));
-        let none = Buffers::new();
         self.find(hash, |cached| {
-            cached.signature.properties.is_some() == listed && cached.goes_on(0, &none, request, deps)
+            cached.signature.properties.is_some() == listed && cached.goes_on(0, &none, asked)
         })
     }
 
@@ -270,11 +245,7 @@ impl GraphCache {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            cached.execs().all.retain(|exec| {
-                let stays = !exec.slots.contains(&buffer);
-                execs.extend((!stays).then(|| exec.clone()));
-                stays
-            });
+            execs.extend(cached.execs().all.extract_if(.., |exec| exec.slots.contains(&buffer)));
         }
         (graphs, execs)
     }
@@ -282,11 +253,7 @@ impl GraphCache {
     fn keep(&mut self, mut stays: impl FnMut(&CachedGraph) -> bool) -> Vec<Arc<CachedGraph>> {
         let mut gone = Vec::new();
         self.graphs.retain(|_, all| {
-            all.retain(|cached| {
-                let stays = stays(cached);
-                gone.extend((!stays).then(|| cached.clone()));
-                stays
-            });
+            gone.extend(all.extract_if(.., |cached| !stays(cached)));
             !all.is_empty()
         });
         gone

@@ -1,16 +1,4 @@
-//! Graph executables: graphs on certain buffers, and what a launch of one rests on.
-//!
-//! | condition | kept as | who ends it | under |
-//! | --- | --- | --- | --- |
-//! | what is read is readable, what a launch does to contents is so, buffers are as they were planned for | `epoch` | a change of contents, a name, a promotion, a view, an exposed address | nothing: a count |
-//! | no list of another queue and no host is on its memory | memory's [`Owner`](crate::submission::identity::Owner) | what takes memory from its owner | the schedule |
-//! | nothing but its own latest launch comes before | `mark` | work in conflict, put in the dependency graph | the schedule |
-//! | its commands are recorded | `lane`, `reusables` | a launch on another hardware queue | the schedule |
-//! | all of these, and no one has looked since | `relaunches` | any other use of the schedule ([`settle`](GraphExec::settle)) | a lock of its own |
-//!
-//! The schedule orders all work and is behind one lock, where threads would meet that launch executables of their own, on queues and memory of
-//! their own. Once nothing but its own latest launch comes before, an executable is *relaunched*: under its own lock, with the launches counted
-//! there. The next one to take the schedule for anything else accounts for them first, and finds everything as if they had been made with it.
+//! Graph executables: graphs on certain buffers, and how they are launched without the schedule.
 //!
 //! # Guarantees
 //! - a launch that the dependency graph hears of later counts as later than all that it knows, and as ordered before nothing
@@ -25,7 +13,6 @@ use std::sync::{
 
 use smallvec::SmallVec;
 
-use super::graph::Graph;
 use crate::{
     report::{list::Summary, outcome::Outcome, stats::Stats},
     submission::{
@@ -49,6 +36,14 @@ pub(crate) struct GraphExec {
     state: Mutex<ExecState>,
 }
 
+type Reusables = SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>;
+
+/// The reusable command buffer that starts with a barrier.
+#[inline]
+pub(super) fn starting_with(all: &Reusables, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
+    all.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+}
+
 /// What is under the executable's lock. Only `relaunches` changes without the schedule.
 #[derive(Debug, Default)]
 pub(crate) struct ExecState {
@@ -59,7 +54,7 @@ pub(crate) struct ExecState {
     /// The hardware queue of the reusable command buffers.
     pub(super) lane: Option<u32>,
     /// By the barrier that comes first.
-    pub(super) reusables: SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>,
+    pub(super) reusables: Reusables,
     /// The template on these buffers, as the program's own command buffers take it.
     pub(crate) for_caller: Option<Arc<CallerWork>>,
     /// The dependency graph's mark of the latest launch.
@@ -120,10 +115,22 @@ impl Past {
 }
 
 impl ExecState {
-    /// The reusable command buffer that starts with a barrier.
+    /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
     #[inline]
-    pub(super) fn reusable(&self, first: Option<Barrier>) -> Option<&Arc<ReusableCommands>> {
-        self.reusables.iter().find(|(barrier, _)| *barrier == first).map(|(_, commands)| commands)
+    pub(crate) fn repeat(
+        &self,
+        device: &Device,
+        deps: &mut Dependencies,
+        (lane, profile): (u32, bool),
+    ) -> Option<Submitted> {
+        let mark = self.mark.filter(|_| self.lane == Some(lane))?;
+        // Whether it is pending itself is all that matters of what is.
+        deps.seen(lane, device.gpu.done(lane));
+        let waits = deps.repeat(mark, lane)?;
+        let first = waits.then_some(Barrier::ComputeToCompute);
+        let submitted = device.gpu.play(lane, starting_with(&self.reusables, first)?, &[], profile).ok()?;
+        deps.repeated(mark, submitted.point, waits);
+        Some(submitted)
     }
 
     /// Allows relaunches after a launch at a point, on the queue with this past. Whether it does.
@@ -166,23 +173,16 @@ impl GraphExec {
     #[inline]
     pub(crate) fn relaunch<R>(
         &self,
-        (device, graph): (&Device, &Graph),
+        device: &Device,
         (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let ExecState { relaunches: Some(relaunches), summary: Some(summary), reusables, .. } =
-            &mut *self.state()
-        else {
-            return None;
-        };
-        if !Arc::ptr_eq(&relaunches.past, past) {
-            return None;
-        }
-        let result = may(summary)?;
-        let waits = graph.in_order && device.gpu.done(lane) < relaunches.point.value;
+        let ExecState { relaunches, summary, reusables, .. } = &mut *self.state();
+        let relaunches = relaunches.as_mut().filter(|known| Arc::ptr_eq(&known.past, past))?;
+        let result = may(summary.as_ref()?)?;
+        let waits = device.gpu.done(lane) < relaunches.point.value;
         let first = waits.then_some(Barrier::ComputeToCompute);
-        let (_, commands) = reusables.iter().find(|(barrier, _)| *barrier == first)?;
-        let point = device.gpu.play_alone(lane, commands)?;
+        let point = device.gpu.play_alone(lane, starting_with(reusables, first)?)?;
         (relaunches.point, relaunches.count) = (point, relaunches.count + 1);
         Some((Submitted { point, profile: None }, result))
     }

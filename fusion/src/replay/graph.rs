@@ -7,7 +7,7 @@
 //! Byte ranges stay as they are: the buffers that may fill a slot start where their memory does, and one over the user's memory fills
 //! no other's.
 
-use std::{borrow::Borrow, sync::Arc};
+use std::{borrow::Borrow, ops::Range, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -35,9 +35,6 @@ use crate::{
 pub(crate) trait Fills: Borrow<Arc<BufferInner>> {}
 
 impl<B: Borrow<Arc<BufferInner>>> Fills for B {}
-
-/// How often an address in each buffer of a list was exposed.
-pub(crate) type Escapes = SmallVec<[u64; 8]>;
 
 /// The submissions of a list, over slots.
 #[derive(Debug)]
@@ -73,18 +70,15 @@ pub(crate) struct Graph {
     pub(crate) nodes: Arc<Nodes>,
     /// Which push constants it is for besides its own, and where it passes them; nothing where it is for none.
     flow: Option<Arc<PushFlow>>,
-    /// It is for buffers whose addresses were exposed so often.
-    escapes: Escapes,
-    /// What else it was planned for; of a kept list, which has what it was recorded with, nothing.
-    pub(super) views: Vec<View>,
+    /// The buffers that it was planned for, and whether more than exposed addresses counts of that: a kept list has what it was recorded with.
+    views: Vec<View>,
+    as_viewed: bool,
     pub(super) label: Arc<str>,
     pub(crate) template: Arc<CommandTemplate>,
     /// The slot of each memory of the template, and whether all of it is certainly written before any of it is read.
     bound: SmallVec<[(u32, bool); 8]>,
     /// What all of it touches, by slot.
     touches: SmallVec<[(u32, Touch); 8]>,
-    /// Whether a launch has to come after the one before.
-    pub(super) in_order: bool,
     /// What a launch does to contents: bytes of a slot, and whether they stay inside a fused kernel.
     effects: Vec<(u32, Span, bool)>,
     /// What buffers have to hold, from a byte on.
@@ -110,11 +104,6 @@ fn slot_of(buffers: &Buffers, buffer: &BufferInner) -> u32 {
     slot.expect("invariant: the buffers of a list are those of its submissions") as u32
 }
 
-/// How often an address in each of these was exposed.
-pub(crate) fn escapes(buffers: &[impl Fills]) -> impl Iterator<Item = u64> {
-    buffers.iter().map(|buffer| buffer.borrow().shared.escapes())
-}
-
 impl Nodes {
     /// The submissions of a list with these buffers.
     pub(crate) fn of(device: &Device, entries: &[Entry], buffers: &Buffers) -> Nodes {
@@ -129,8 +118,7 @@ impl Nodes {
             let reads = Read::of(device, &entries[..at], entry, &slots);
             Node { entry: Entry { buffers: SmallVec::new(), ..entry.clone() }, slots, reads }
         });
-        let all = nodes.collect();
-        Nodes { all, asked }
+        Nodes { all: nodes.collect(), asked }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -169,27 +157,22 @@ impl Nodes {
         entry
     }
 
-    /// What a submission touches, on buffers.
-    pub(crate) fn touches<'a>(&'a self, at: usize, on: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
-        let Node { entry, slots, .. } = &self.all[at];
+    /// What submissions touch, on buffers.
+    pub(crate) fn touches<'a>(
+        &'a self,
+        which: Range<usize>,
+        on: &'a [impl Fills],
+    ) -> impl Iterator<Item = Touch> + 'a {
         let memory = |slot: &u32| on[*slot as usize].borrow().shared.id;
-        entry.touches.iter().zip(slots).map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
+        let touches = self.all[which].iter().flat_map(|node| node.entry.touches.iter().zip(&node.slots));
+        touches.map(move |(touch, slot)| Touch { memory: memory(slot), ..*touch })
     }
 
-    /// What all of them touch, on buffers.
-    pub(crate) fn all_touches<'a>(&'a self, buffers: &'a [impl Fills]) -> impl Iterator<Item = Touch> + 'a {
-        (0..self.len()).flat_map(|at| self.touches(at, buffers))
-    }
-
-    /// Whether all submissions find something readable.
-    pub(crate) fn all_readable(&self, buffers: &[impl Fills]) -> bool {
-        (0..self.len()).all(|at| self.readable(at, buffers))
-    }
-
-    /// Whether a submission finds something readable in buffers, now that the list would run.
+    /// Whether submissions find something readable in buffers, now that the list would run.
     #[inline]
-    pub(crate) fn readable(&self, at: usize, buffers: &[impl Fills]) -> bool {
-        self.all[at].reads.iter().all(|read| read.is_readable(buffers[read.slot as usize].borrow()))
+    pub(crate) fn are_readable(&self, which: Range<usize>, on: &[impl Fills]) -> bool {
+        let is_readable = |read: &Read| read.is_readable(on[read.slot as usize].borrow());
+        self.all[which].iter().all(|node| node.reads.iter().all(is_readable))
     }
 }
 
@@ -217,7 +200,7 @@ impl Graph {
         device: &Device,
         ran: Ran<'_>,
         (nodes, buffers): (Arc<Nodes>, &Buffers),
-        (escapes, views): (Escapes, Vec<View>),
+        (views, as_viewed): (Vec<View>, bool),
     ) -> Option<Graph> {
         let Ran { entries, effects, readies, report, flow } = ran;
         let label = readies.first()?.label.clone();
@@ -239,8 +222,8 @@ impl Graph {
                 merge(&mut touches, slot as u32, touch);
             }
         }
-        let is_bound_as = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
-        let number = |resource: &_| bound.iter().position(|(slot, _)| is_bound_as(*slot, resource));
+        let is = |slot: u32, resource: &_| buffers[slot as usize].is_bound(resource);
+        let number = |resource: &_| bound.iter().position(|(slot, _)| is(*slot, resource));
         let dispatches = barriers.into_iter().zip(readies.iter().map(|ready| &ready.dispatch));
         let template = Arc::new(device.gpu.template(dispatches, number).ok()??);
         let effect = |of: &Effect| (slot_of(buffers, &of.buffer), of.span, of.inside);
@@ -252,7 +235,6 @@ impl Graph {
                 |(of, span, inside): &(u32, Span, bool)| of == slot && !inside && span.covers(whole);
             *all = !is_read && effects.iter().any(writes_all);
         }
-        let in_order = touches.iter().any(|(_, a)| touches.iter().any(|(_, b)| a.conflicts(b)));
         let args = entries.iter().flat_map(|entry| entry.submission.args.iter().zip(&entry.buffers));
         let numbers = args.filter_map(|(arg, buffer)| {
             arg.numbers.clone().map(|numbers| (slot_of(buffers, buffer), arg.offset, numbers))
@@ -265,13 +247,12 @@ impl Graph {
         Some(Graph {
             nodes,
             flow: flow.cloned(),
-            escapes,
             views,
+            as_viewed,
             label,
             template,
             bound,
             touches,
-            in_order,
             effects,
             numbers: numbers.collect(),
             tally,
@@ -304,7 +285,14 @@ impl Graph {
 
     /// Whether no address in buffers was exposed since it was planned.
     pub(crate) fn is_as_exposed(&self, buffers: &[impl Fills]) -> bool {
-        escapes(buffers).eq(self.escapes.iter().copied())
+        let mut views = self.views.iter().zip(buffers);
+        views.all(|(view, buffer)| view.escapes == buffer.borrow().shared.escapes())
+    }
+
+    /// Whether buffers are all that it was planned for.
+    pub(super) fn is_as_viewed(&self, buffers: &[impl Fills]) -> bool {
+        let mut views = self.views.iter().zip(buffers);
+        !self.as_viewed || views.all(|(view, buffer)| view.is_of(buffer.borrow()))
     }
 
     /// Whether buffers hold the numbers that it was planned with.
@@ -364,10 +352,16 @@ impl Graph {
 
     /// What is reported of a launch.
     pub(super) fn summary(&self, buffers: &[impl Fills]) -> Summary {
-        let is = || buffers.iter().map(|buffer| buffer.borrow().shared.id.planned()).collect();
-        let name = |slot: usize| Some((slot, buffers[slot].borrow().given_name()?));
-        let named = || (0..buffers.len()).filter_map(name).collect();
-        let report = self.report.clone().map(|of| Reported::Of(Elsewhere { of, is: is(), named: named() }));
+        let report = self.report.clone().map(|of| {
+            let (mut is, mut named) = (SmallVec::new(), Vec::new());
+            for (slot, buffer) in buffers.iter().map(Borrow::borrow).enumerate() {
+                is.push(buffer.shared.id.planned());
+                if let Some(name) = buffer.given_name() {
+                    named.push((slot, name));
+                }
+            }
+            Reported::Of(Elsewhere { of, is, named })
+        });
         Summary { outcome: self.tally.outcome.clone().unwrap_or(Outcome::Unfused), report }
     }
 }

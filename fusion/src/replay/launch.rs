@@ -13,7 +13,7 @@ use std::sync::{
 };
 
 use super::{
-    exec::{ExecState, GraphExec},
+    exec::{ExecState, GraphExec, starting_with},
     graph::{Fills, Graph},
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         dependencies::{Dependencies, Stage},
         device::Device,
     },
-    vk::{Barrier, Played, Pushes, Submitted},
+    vk::{Played, Pushes, Submitted},
 };
 
 /// A graph that is to be launched.
@@ -44,122 +44,88 @@ impl<B: Fills> Launch<'_, B> {
     pub(crate) fn is_as_planned(&self, changes: u64) -> bool {
         let Launch { graph, buffers, exec, .. } = *self;
         exec.is_some_and(|exec| exec.is_in_force(changes))
-            || (graph.is_as_exposed(buffers) && graph.nodes.all_readable(buffers))
+            || (graph.is_as_exposed(buffers) && graph.nodes.are_readable(0..graph.nodes.len(), buffers))
     }
 
-    /// Submits it. `state` is that of its executable, or an empty one.
-    #[inline]
+    /// Submits it to a hardware queue, with times or without, after everything that the dependency graph says it comes after. `state` is that of its
+    /// executable.
+    #[inline(never)]
     pub(crate) fn submit(
         &self,
         device: &Device,
         deps: &mut Dependencies,
-        lane: u32,
-        state: &mut ExecState,
-        profile: bool,
-    ) -> Result<Submitted, Error> {
-        let repeated =
-            if self.pushes.is_none() { self.repeat(device, deps, lane, state, profile) } else { None };
-        repeated.map_or_else(|| self.submit_in_order(device, deps, lane, state, profile), Ok)
-    }
-
-    /// Submits the reusable command buffer once more; `None` if other work came between, or nothing was recorded.
-    #[inline]
-    fn repeat(
-        &self,
-        device: &Device,
-        deps: &mut Dependencies,
-        lane: u32,
-        state: &ExecState,
-        profile: bool,
-    ) -> Option<Submitted> {
-        let mark = state.mark.filter(|_| state.lane == Some(lane))?;
-        // Whether it is pending itself is all that matters of what is.
-        deps.seen(lane, device.gpu.done(lane));
-        let waits = deps.repeat(mark, lane)? && self.graph.in_order;
-        let first = waits.then_some(Barrier::ComputeToCompute);
-        let submitted = device.gpu.play(lane, state.reusable(first)?, &[], profile).ok()?;
-        deps.repeated(mark, submitted.point, waits);
-        Some(submitted)
-    }
-
-    /// Submits it after everything that the dependency graph says it comes after.
-    #[inline(never)]
-    fn submit_in_order(
-        &self,
-        device: &Device,
-        deps: &mut Dependencies,
-        lane: u32,
-        state: &mut ExecState,
-        profile: bool,
+        (lane, profile): (u32, bool),
+        mut state: Option<&mut ExecState>,
     ) -> Result<Submitted, Error> {
         let Launch { graph, buffers, pushes, .. } = *self;
-        if state.lane != Some(lane) {
-            (state.reusables, state.mark) = Default::default();
+        let (mut own, mut reusables) = (None, None);
+        if let Some(state) = &mut state {
+            if state.lane != Some(lane) {
+                (state.reusables, state.mark) = Default::default();
+            }
+            // A reusable command buffer has the push constants that it was recorded with. What ran once is no more likely than not to run on these again.
+            let is_reused = state.ran && pushes.is_none();
+            own = state.own.as_ref();
+            reusables = is_reused.then_some(&mut state.reusables);
         }
-        // A reusable command buffer has the push constants that it was recorded with. What ran once is no more likely than not to run on these again.
-        let is_reused = state.ran && pushes.is_none();
         device.refresh(deps);
         // What is filled now is filled by a submission of its own, which comes before this one.
         let mut memories = graph.memories(buffers, deps, false)?;
         let mut batch = deps.begin(lane);
         let mut needs = deps.add_all(&mut batch, &graph.label, Stage::Compute, graph.touches(buffers));
         device.pending(deps, lane, &mut needs.waits);
-        let (template, first) = (&graph.template, needs.barrier);
-        let played = Played { template, first, pushes: pushes.or(state.own.as_ref()) };
-        let recorded = state.reusable(first).cloned();
-        let reusables = &mut state.reusables;
+        let (template, first, is_reused) = (&graph.template, needs.barrier, reusables.is_some());
+        let played = Played { template, first, pushes: pushes.or(own) };
         let submitted = device.gpu.queue(lane as usize).and_then(|queue| {
-            if !is_reused {
+            let Some(reusables) = reusables else {
                 return queue.submit_template(played, &mut memories, &needs.waits, profile);
-            }
-            let reusable = match recorded {
-                Some(reusable) => reusable,
+            };
+            let known = starting_with(reusables, first).cloned();
+            let reusable = match known {
+                Some(known) => known,
                 None => {
-                    reusables.push((first, Arc::new(queue.record_template(played, &mut memories)?)));
-                    reusables[reusables.len() - 1].1.clone()
+                    let new = Arc::new(queue.record_template(played, &mut memories)?);
+                    reusables.push((first, new.clone()));
+                    new
                 }
             };
             device.gpu.play(lane, &reusable, &needs.waits, profile)
         });
-        let submitted = match submitted {
-            Ok(submitted) => submitted,
-            Err(error) => {
-                deps.roll_back(&batch);
-                return Err(error.into());
-            }
-        };
+        let submitted = submitted.inspect_err(|_| deps.roll_back(&batch))?;
         graph.filled(buffers);
-        deps.repeat_no_more(state.mark.take());
-        if is_reused {
-            state.mark = deps.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty());
+        deps.repeat_no_more(state.as_mut().and_then(|state| state.mark.take()));
+        let mark = if is_reused {
+            deps.commit_repeatable(&batch, submitted.point, !needs.waits.is_empty())
         } else {
             deps.commit(&batch, submitted.point);
+            None
+        };
+        if let Some(state) = state {
+            (state.ran, state.lane, state.mark) = (true, Some(lane), mark);
         }
-        (state.ran, state.lane) = (true, Some(lane));
         Ok(submitted)
     }
 
     /// Applies the effects of a launch to contents, unless they are in force; returns the summary of the launch.
     #[inline]
-    pub(crate) fn come_into_force(&self, device: &Device, state: &mut ExecState) -> Arc<Summary> {
-        let &Launch { graph, buffers, exec, .. } = self;
+    pub(crate) fn come_into_force(&self, device: &Device, state: Option<&mut ExecState>) -> Arc<Summary> {
+        let Launch { graph, buffers, exec, .. } = *self;
+        let (Some(exec), Some(state)) = (exec, state) else {
+            graph.take_effect(buffers);
+            return Arc::new(graph.summary(buffers));
+        };
         let before = device.contents.load(Acquire);
-        let is_in_force = exec.is_some_and(|exec| exec.is_in_force(before));
-        if is_in_force && let Some(summary) = &state.summary {
+        if exec.is_in_force(before)
+            && let Some(summary) = &state.summary
+        {
             return summary.clone();
         }
         graph.take_effect(buffers);
         let summary = graph.summary(buffers);
         let known = state.summary.take().filter(|known| is_same(known, &summary));
-        let summary = known.unwrap_or_else(|| Arc::new(summary));
-        if let Some(exec) = exec {
-            state.summary = Some(summary.clone());
-            let mut views = graph.views.iter().zip(buffers);
-            if device.contents.load(Acquire) == before
-                && views.all(|(view, buffer)| view.is_of(buffer.borrow()))
-            {
-                exec.epoch.store(before, Release);
-            }
+        let summary = state.summary.insert(known.unwrap_or_else(|| Arc::new(summary))).clone();
+        if device.contents.load(Acquire) == before && graph.is_as_viewed(buffers) {
+            exec.epoch.store(before, Release);
         }
         summary
     }

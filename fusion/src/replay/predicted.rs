@@ -18,7 +18,7 @@ use crate::{
         dependencies::{Dependencies, Touch},
         entry::{After, Entry},
         request::Request,
-        signature::{Buffers, same_bytes},
+        signature::{Asked, Buffers, same_bytes},
     },
     vk::Pushes,
 };
@@ -58,21 +58,14 @@ impl Prediction {
         if self.ahead { Buffers::new() } else { mem::take(&mut self.buffers) }
     }
 
-    /// Repeats no launch any more.
+    /// Repeats no launch any more, and has the buffers of the submissions so far alone.
     pub(crate) fn falls_behind(&mut self) {
-        self.exec = None;
-        if mem::take(&mut self.ahead) {
-            self.goes_back();
-        }
-    }
-
-    /// Has the buffers of the submissions so far, and no others.
-    pub(crate) fn goes_back(&mut self) {
+        (self.exec, self.ahead) = (None, false);
         self.buffers.truncate(self.cached.signature.met(self.at));
     }
 
     /// Counts a request that agrees, whose buffers it has.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&mut self, request: &mut Request<'_>) {
         if !same_bytes(&request.push, &self.cached.signature.calls[self.at].push) {
             self.pushes.push((self.at, mem::take(&mut request.push)));
@@ -93,48 +86,42 @@ impl Prediction {
 
     /// Whether the list goes on with the request as the launch does, which is in force up to a count of changes: then all that
     /// the request names is as it was, and what it reads is readable. If it does, it has the buffers of the request.
-    #[inline]
-    pub(crate) fn repeats(
-        &mut self,
-        changes: u64,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
+    #[inline(always)]
+    pub(crate) fn repeats(&mut self, changes: u64, asked: Asked<'_, '_>) -> bool {
         let Prediction { cached, exec, at, buffers, ahead, .. } = self;
-        let repeats = exec
-            .as_ref()
-            .is_some_and(|exec| exec.is_in_force(changes) && cached.repeats(*at, &exec.slots, request, deps));
+        let repeats =
+            |exec: &Arc<GraphExec>| exec.is_in_force(changes) && cached.repeats(*at, &exec.slots, asked);
+        let repeats = exec.as_ref().is_some_and(repeats);
         if repeats && !*ahead {
-            cached.signature.meet(*at, buffers, request);
+            cached.signature.meet(*at, buffers, asked.0);
         }
         repeats
     }
 
-    /// Whether the graph goes on with a request, or another one does that began alike, and the request finds something readable. If so, that
-    /// one is followed, and has the buffers of the request.
-    pub(crate) fn goes_on(
-        &mut self,
-        cache: Option<&GraphCache>,
-        request: &Request<'_>,
-        deps: Option<&Dependencies>,
-    ) -> bool {
-        let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, request, deps);
+    /// Whether the graph goes on with a request, or another one of the cache does that began alike, and the request finds something readable. If
+    /// so, that one is followed, and has the buffers of the request. No launch is repeated any more.
+    #[inline(never)]
+    pub(crate) fn goes_on(&mut self, cache: Option<&GraphCache>, asked: Asked<'_, '_>) -> bool {
+        if self.exec.is_some() {
+            self.falls_behind();
+        }
+        let goes_on = |cached: &CachedGraph| cached.goes_on(self.at, &self.buffers, asked);
         if !goes_on(&self.cached) {
             match cache.and_then(|cache| cache.agreeing(self, goes_on)) {
                 Some(other) => self.follow(other),
                 None => return false,
             }
         }
-        self.meets(request)
+        self.meets(asked.0)
     }
 
     /// Has the buffers of a request that agrees, if that finds something readable, as it does on an executable in force.
     pub(crate) fn meets(&mut self, request: &Request<'_>) -> bool {
         let Prediction { cached, exec, at, buffers, .. } = self;
         cached.signature.meet(*at, buffers, request);
-        let is_readable = exec.is_some() || cached.graph.nodes.readable(*at, buffers);
+        let is_readable = exec.is_some() || cached.graph.nodes.are_readable(*at..*at + 1, buffers);
         if !is_readable {
-            self.goes_back();
+            self.falls_behind();
         }
         is_readable
     }
@@ -160,16 +147,10 @@ impl Prediction {
         other.signature.ends(self.at, Some(properties)) && other.graph.holds_with(|at| self.push(at))
     }
 
-    /// Whether an executable in force is what it launches.
-    #[inline]
-    pub(crate) fn is_in_force(&self, changes: u64) -> bool {
-        self.exec.as_ref().is_some_and(|exec| exec.is_in_force(changes))
-    }
-
     /// What the submissions so far touch.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + '_ {
         let Prediction { cached, at, buffers, .. } = self;
-        (0..*at).flat_map(|at| cached.graph.nodes.touches(at, buffers))
+        cached.graph.nodes.touches(0..*at, buffers)
     }
 
     /// The submissions so far, built as for any other list.

@@ -179,20 +179,18 @@ fn repeated(args: &[(SetBinding, Accessor<'_>)]) -> Result<(), SubmitError> {
     let mut places: SmallVec<[SetBinding; 8]> = args.iter().map(|(at, _)| *at).collect();
     // Arrays have many.
     places.sort_unstable();
-    match places.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(SubmitError::RepeatedBinding { at: pair[0] }),
-        None => Ok(()),
-    }
+    let repeated = places.windows(2).find(|pair| pair[0] == pair[1]);
+    repeated.map_or(Ok(()), |pair| Err(SubmitError::RepeatedBinding { at: pair[0] }))
 }
 
 /// Whether there are as many arguments for a binding as it has elements. None at all are another mistake.
 fn elements(binding: &Binding, args: &[(SetBinding, Accessor<'_>)]) -> Result<(), SubmitError> {
     let len = binding.array.map_or(1, |array| array.len);
     let given = args.iter().filter(|(at, _)| at.whole() == binding.at).count();
-    if given == len as usize || given == 0 {
-        return Ok(());
+    if given != len as usize && given != 0 {
+        return Err(SubmitError::ArrayLength { at: binding.at, name: name(binding), len, given });
     }
-    Err(SubmitError::ArrayLength { at: binding.at, name: name(binding), len, given })
+    Ok(())
 }
 
 /// Whether a buffer is given where the kernel has a buffer, and what it has where that is an image or a sampler.
@@ -207,21 +205,18 @@ fn texture(
             Some("it is a buffer, and what is passed is an image, a sampler or texels".to_owned())
         }
         (Some(kind), None) => Some(format!("it is a {kind:?}, and what is passed is a buffer")),
-        (Some(kind), Some(texture)) => {
-            let serves = texture.serves(vk::BindingKind::of(kind));
-            let no_use =
-                (!serves).then(|| format!("it is a {kind:?}, and what is passed cannot be used as one"));
-            no_use.or_else(|| texture.misfit(&declared?))
+        (Some(kind), Some(texture)) if !texture.serves(vk::BindingKind::of(kind)) => {
+            Some(format!("it is a {kind:?}, and what is passed cannot be used as one"))
         }
+        (Some(_), Some(texture)) => declared.and_then(|declared| texture.misfit(&declared)),
     };
-    problem.map_or(Ok(()), |problem| {
-        let resource = match buffer.given_name() {
-            None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
-            _ => (&*buffer.name()).into(),
-        };
-        let name = name(binding);
-        Err(SubmitError::WrongResource { at: binding.at, name, resource, problem: problem.into() })
-    })
+    let Some(problem) = problem else { return Ok(()) };
+    let resource = match buffer.given_name() {
+        None if buffer.texture.is_some() => format!("image {}", buffer.shared.id.planned().0).into(),
+        _ => (&*buffer.name()).into(),
+    };
+    let (at, name) = (binding.at, name(binding));
+    Err(SubmitError::WrongResource { at, name, resource, problem: problem.into() })
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
@@ -338,8 +333,7 @@ pub(crate) fn recorded(
     // In the order of the kernel's bindings, each once, as it was when it was recorded.
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
         let at = binding.at;
-        let given = args.get(number).filter(|arg| arg.at == at);
-        let Some(arg) = given else {
+        let Some(arg) = args.get(number).filter(|arg| arg.at == at) else {
             return Err(fail(SubmitError::MissingBinding { at, name: name(binding) }));
         };
         if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
@@ -374,10 +368,8 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
 /// must not contradict each other.
 fn promotion(at: SetBinding, accessor: &Accessor<'_>, property: Promote) -> Result<Promote, SubmitError> {
     match (accessor.promote, property) {
-        (None, property) => Ok(property),
-        (Some(Promote::None), _) => Ok(Promote::None),
-        (Some(asked), Promote::None | Promote::Auto) => Ok(asked),
-        (Some(Promote::Auto), property) => Ok(property),
+        (Some(asked @ Promote::None), _) | (Some(asked), Promote::None | Promote::Auto) => Ok(asked),
+        (None | Some(Promote::Auto), property) => Ok(property),
         (Some(asked), property) if asked == property => Ok(asked),
         (Some(asked), property) => Err(SubmitError::PromotionConflict {
             at,
@@ -408,14 +400,13 @@ pub(crate) fn readable(entry: &Entry, list: Option<&List>) -> Result<(), Error> 
         // Of a range that is longer than what there is in it, not all is read.
         let read = entry.read_span(&buffer.device, position);
         let Some(state) = buffer.unreadable_after(read, written) else { continue };
-        let Some(arg) = entry.submission.args.get(position) else {
-            return Err(buffer.error(BufferError::Unreadable(state)));
-        };
-        let at = arg.at;
-        return Err(Error::submit(
-            &entry.label,
-            SubmitError::Unreadable { at, buffer: buffer.name().to_string(), state },
-        ));
+        return Err(match entry.submission.args.get(position) {
+            Some(arg) => {
+                let (at, buffer) = (arg.at, buffer.name().to_string());
+                Error::submit(&entry.label, SubmitError::Unreadable { at, buffer, state })
+            }
+            None => buffer.error(BufferError::Unreadable(state)),
+        });
     }
     Ok(())
 }

@@ -144,16 +144,11 @@ impl ContextInner {
             waits.extend(needs.waits);
         }
         self.pending(&mut schedule.deps, lane, &mut waits);
-        match self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile)) {
-            Ok(submitted) => {
-                schedule.deps.commit(&batch, submitted.point);
-                queue.past().ran(submitted.point);
-                Ok(submitted)
-            }
-            Err(error) => {
-                schedule.deps.roll_back(&batch);
-                Err(error.into())
-            }
-        }
+        let submitted =
+            self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile));
+        let submitted = submitted.inspect_err(|_| schedule.deps.roll_back(&batch))?;
+        schedule.deps.commit(&batch, submitted.point);
+        queue.past().ran(submitted.point);
+        Ok(submitted)
     }
 }

@@ -22,21 +22,19 @@ impl ContextInner {
         }
         // All of a small one: another range of it may be asked for next.
         let range = if buffer.size <= MOST { 0..buffer.size } else { offset..offset + len };
-        let span = buffer.span(range.clone());
         let is_known = |bytes: &[u8]| bytes.len() as u64 >= len;
         let start = buffer.span(offset..offset + len).start;
         if !buffer.imported && self.lock().deps.holds(&buffer.shared, start).is_some_and(is_known) {
             return Ok(());
         }
         let touch = buffer.touch(range.clone(), true, false);
-        let (hold, points) = self.hold(buffer, touch, CancelCause::Constant)?;
-        if buffer.unreadable(span).is_none() {
+        let (_hold, points) = self.hold(buffer, touch, CancelCause::Constant)?;
+        if buffer.unreadable(touch.span).is_none() {
             let mut bytes = vec![0; (range.end - range.start) as usize];
             let lane = points.first().map_or(0, |point| point.queue);
             self.gpu.queue(lane as usize)?.download(buffer.allocate()?, range.start, &mut bytes, &points)?;
-            self.lock().deps.know(&buffer.shared, span.start, &bytes);
+            self.lock().deps.know(&buffer.shared, touch.span.start, &bytes);
         }
-        drop(hold);
         Ok(())
     }
 }

@@ -9,21 +9,21 @@ use std::{
     },
 };
 
-use super::prepare::{Goal, Prepared};
+use super::prepare::Prepared;
 use crate::{
     code::build::{attempted, builder},
     error::{BuildError, Error, FusionError},
-    jit::{Reason, Way},
+    jit::Way,
     options::fusion::FusionProperties,
     replay::{
         cache::CachedGraph,
-        graph::{Escapes, Graph, Nodes, Ran},
+        graph::{Graph, Nodes, Ran},
         launch::Launch,
         predicted::Prediction,
     },
     report::{
-        list::{FusionReport, Reported, Summary},
-        outcome::CancelCause,
+        list::{FusionReport, Reported},
+        outcome::{CancelCause, Outcome},
         stats::Stats,
     },
     runtime::{
@@ -34,9 +34,8 @@ use crate::{
     },
     submission::{
         entry::{Effect, Entry},
-        signature::{Buffers, Signature},
+        signature::{Buffers, Signature, View},
     },
-    vk::{Point, Submitted},
 };
 
 /// How a list ends.
@@ -60,9 +59,10 @@ impl End {
     }
 
     /// The error of a list that was to become one kernel, and did not for a reason.
-    pub(crate) fn forced(&self, reason: Reason) -> Option<Error> {
+    pub(crate) fn forced(&self, outcome: &Outcome) -> Option<Error> {
+        let Outcome::Refused { reason } = outcome else { return None };
         let is_forced = self.properties().is_some_and(|properties| properties.force);
-        is_forced.then(|| FusionError::Forced { place: String::new(), reason }.into())
+        is_forced.then(|| FusionError::Forced { place: String::new(), reason: reason.clone() }.into())
     }
 }
 
@@ -70,22 +70,24 @@ impl End {
 #[derive(Debug)]
 pub(crate) enum Keep<'a> {
     No,
+    /// Not yet: the program records the list, and no one knows when it runs.
+    Recorded,
     /// In the cache, where it comes for the second time.
     Cached(Option<&'a FusionProperties>),
-    /// With a kept list on these buffers, whose addresses had been exposed so often before anything was planned.
-    Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Escapes),
+    /// With a kept list on these buffers, which were like this before anything was planned.
+    Pinned((&'a OnceLock<Graph>, &'a Arc<Nodes>), &'a Buffers, Vec<View>),
 }
 
 impl Keep<'_> {
     /// Keeps the graph of what is about to run, if it is worth one. Should it fail to run, it is the graph of the list even so.
     pub(crate) fn keep(self, context: &ContextInner, schedule: &mut Schedule, ran: Ran<'_>) -> Option<()> {
         let properties = match self {
-            Keep::No => return None,
-            Keep::Pinned((slot, nodes), buffers, escapes) => {
+            Keep::No | Keep::Recorded => return None,
+            Keep::Pinned((slot, nodes), buffers, views) => {
                 if slot.get().is_none() {
                     let on = (nodes.clone(), buffers);
                     // Another thread may be faster.
-                    let _ = slot.set(Graph::of(context, ran, on, (escapes, Vec::new()))?);
+                    let _ = slot.set(Graph::of(context, ran, on, (views, false))?);
                 }
                 return None;
             }
@@ -96,9 +98,7 @@ impl Keep<'_> {
             return None;
         }
         let nodes = Arc::new(Nodes::of(context, ran.entries, &buffers));
-        let views = signature.views.clone();
-        let escapes = views.iter().map(|view| view.escapes).collect();
-        let graph = Graph::of(context, ran, (nodes, &buffers), (escapes, views))?;
+        let graph = Graph::of(context, ran, (nodes, &buffers), (signature.views.clone(), true))?;
         let choice = ran.report.and_then(|report| report.choice.as_ref());
         let is_watched = choice.is_some_and(|choice| choice.way == Way::Forced);
         schedule.cache.put(CachedGraph::new(signature, graph, is_watched), &buffers);
@@ -106,36 +106,12 @@ impl Keep<'_> {
     }
 }
 
-/// When the list that was to be ended has ended.
-pub(crate) enum Ended {
-    /// There never was one, or not the one meant.
-    Never,
-    /// Something else had ended it, or its graph was launched.
-    Already(Arc<EventInner>),
-    /// By this call.
-    Now(Arc<List>),
-}
+/// The event of a list that ended, and the list if this call ended it: nothing else had, and no graph was launched for it. `None` where there never
+/// was a list, or not the one meant.
+pub(crate) type Ended = Option<(Arc<EventInner>, Option<Arc<List>>)>;
 
 /// What is left of a list whose graph was launched: to be dropped where no lock is held.
 type Left = (Option<Box<Prediction>>, Buffers);
-
-impl QueueState {
-    /// Notes that the graph was launched that the list follows. It is predicted to come again.
-    #[inline]
-    fn completed(
-        &mut self,
-        queue: &QueueCell,
-        (submitted, summary): (Submitted, Arc<Summary>),
-    ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(list) = mem::take(&mut self.mode) else { return None };
-        queue.is_direct.store(true, Release);
-        let mut followed = list.followed?;
-        list.completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
-        self.completion = Some(list.completion.clone());
-        let buffers = followed.starts_over();
-        Some((list.completion, (self.predicted.replace(followed), buffers)))
-    }
-}
 
 impl ContextInner {
     /// Ends the list of a queue, if there is one, unfused.
@@ -147,12 +123,11 @@ impl ContextInner {
     /// it should have written; an error is that this thread builds that list.
     pub(crate) fn cancel_list_of(&self, event: &EventInner, cause: CancelCause) -> Result<(), Error> {
         match self.end(&event.origin, &End::Cancel(cause), Some(event)) {
-            Err(Error::OwnList) => Err(Error::OwnList),
-            Err(error) => {
+            Err(error) if !matches!(error, Error::OwnList) => {
                 tracing::debug!(%error, %cause, "a list that was in the way failed");
                 Ok(())
             }
-            Ok(_) => Ok(()),
+            ended => ended.map(drop),
         }
     }
 
@@ -161,7 +136,7 @@ impl ContextInner {
             // What is left is dropped where the state is not locked any more.
             let ended = self.launch_list(None, (queue, &mut queue.state()), properties);
             if let Some((completion, _)) = ended {
-                return Ok(Ended::Already(completion));
+                return Ok(Some((completion, None)));
             }
         }
         let mut schedule = self.lock_as_it_is();
@@ -173,7 +148,7 @@ impl ContextInner {
                     && state.list().is_some_and(|list| ptr::eq(&*list.completion, event))
             };
             if of.is_some_and(|event| !is_it(event)) {
-                return Ok(Ended::Never);
+                return Ok(None);
             }
             if let End::Complete(properties) = end
                 && let Some((completion, left)) =
@@ -182,7 +157,7 @@ impl ContextInner {
                 // These may be the last handles.
                 drop((state, schedule));
                 drop(left);
-                return Ok(Ended::Already(completion));
+                return Ok(Some((completion, None)));
             }
             schedule.settle_relaunches();
             if let Mode::Ending(_, thread) = state.mode {
@@ -201,7 +176,7 @@ impl ContextInner {
                         "a list that is complete was completed again, which does nothing; `start_fusion` begins the next one"
                     );
                 }
-                return Ok(last.map_or(Ended::Never, Ended::Already));
+                return Ok(last.map(|last| (last, None)));
             };
             list.materialize(&schedule.deps);
             state.completion = Some(list.completion.clone());
@@ -215,7 +190,7 @@ impl ContextInner {
             _ => Keep::No,
         };
         self.plan_and_launch(queue, &list, end, keep)?;
-        Ok(Ended::Now(list))
+        Ok(Some((list.completion.clone(), Some(list))))
     }
 
     /// Launches the graph that a list follows, if it is the whole of one. Without the schedule, only where it repeats what was launched before
@@ -228,36 +203,43 @@ impl ContextInner {
     ) -> Option<(Arc<EventInner>, Left)> {
         let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
         let followed = followed.as_mut()?;
-        let Some(schedule) = schedule else {
-            let is_it = followed.pushes.is_empty()
-                && followed.is_in_force(self.contents.load(Acquire))
-                && followed.ends(properties)
-                && !self.judged.any_dropped();
-            let of = (&followed.cached.graph, &**followed.exec.as_ref().filter(|_| is_it)?);
-            let launched = self.relaunch(queue, of, |summary| Some(summary.clone()))?;
-            return state.completed(queue, launched);
+        let (submitted, summary) = if let Some(schedule) = schedule {
+            // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
+            if !followed.ends(properties) {
+                let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
+                followed.follow(schedule.cache.agreeing(followed, other)?);
+            }
+            let pushes = followed.passes();
+            let Prediction { cached, exec, buffers, .. } = &mut **followed;
+            if exec.is_none() {
+                *exec = cached.exec(buffers);
+            }
+            let (graph, exec) = (&cached.graph, exec.as_ref());
+            let launch = Launch { graph, buffers, pushes: pushes.as_ref(), exec };
+            let is_as_planned = launch.is_as_planned(self.contents.load(Acquire));
+            // It may be one that is timed now and then, or have code that was dropped since.
+            if cached.is_due() || !is_as_planned || self.judged.any_dropped() {
+                return None;
+            }
+            schedule.cache.used(cached);
+            self.launch(schedule, queue, &launch, cached.watched.is_none())?
+        } else {
+            let exec = followed.exec.as_ref().filter(|exec| {
+                followed.pushes.is_empty()
+                    && exec.is_in_force(self.contents.load(Acquire))
+                    && followed.ends(properties)
+                    && !self.judged.any_dropped()
+            })?;
+            self.relaunch(queue, (&followed.cached.graph, exec), |summary| Some(summary.clone()))?
         };
-        // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
-        if !followed.ends(properties) {
-            let other = |cached: &CachedGraph| followed.ends_as(cached, properties);
-            followed.follow(schedule.cache.agreeing(followed, other)?);
-        }
-        let in_force = followed.is_in_force(self.contents.load(Acquire));
-        let Prediction { cached, exec, buffers, .. } = &mut **followed;
-        // It may be one that is timed now and then, or have code that was dropped since.
-        if cached.is_due() || !(in_force || cached.graph.is_as_exposed(buffers)) || self.judged.any_dropped()
-        {
-            return None;
-        }
-        if exec.is_none() {
-            *exec = cached.exec(buffers);
-        }
-        let (followed, pushes) = (&**followed, followed.passes());
-        let Prediction { cached, exec, buffers, .. } = followed;
-        let launch = Launch { graph: &cached.graph, buffers, pushes: pushes.as_ref(), exec: exec.as_ref() };
-        let launched = self.launch(schedule, queue, &launch, cached.watched.is_none())?;
-        schedule.cache.used(cached);
-        state.completed(queue, launched)
+        let Mode::Recording(list) = mem::take(&mut state.mode) else { return None };
+        let (completion, mut followed) = (list.completion, list.followed?);
+        queue.is_direct.store(true, Release);
+        completion.settle(|| Settled::of_launch(Done::Gpu(submitted), summary));
+        state.completion = Some(completion.clone());
+        let buffers = followed.starts_over();
+        // It is predicted to come again.
+        Some((completion, (state.predicted.replace(followed), buffers)))
     }
 
     /// Plans and launches a list that its queue holds as ending, and makes the queue usable again: prepares it outside the lock, then
@@ -274,8 +256,7 @@ impl ContextInner {
             list.completion.settle(|| Settled::failed(FusionError::NotRun.into()));
             return Ok(());
         }
-        let goal = if matches!(keep, Keep::Pinned(..)) { Goal::Kept } else { Goal::Run };
-        let prepared = attempted(|| list.label(), || self.prepare(list, end, goal));
+        let prepared = attempted(|| list.label(), || self.prepare(list, end, &keep));
         // Work is never lost for want of a fused kernel.
         let prepared = match (prepared, end.properties()) {
             (Err(error), Some(_)) => {
@@ -309,8 +290,7 @@ impl ContextInner {
         let done = if list.entries.is_empty() {
             Done::Nothing
         } else {
-            let waits: Vec<Point> =
-                list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+            let waits = list.waits();
             let effects = list.effects(self, &pieces, &report.plan);
             let readies = self.ready(schedule, pieces, &list.entries)?;
             // There is nothing to record of a list without work-groups.
@@ -319,16 +299,13 @@ impl ContextInner {
                 && !readies.is_empty()
                 && self.programs.keeps()
             {
-                let (effects, report, flow) = (&*effects, Some(&report), Some(flow));
-                // What follows from numbers that the plan does not depend on would not hold with others.
-                let without = || list.entries.iter().cloned().map(Entry::without_numbers).collect();
-                let entries: Cow<'_, [Entry]> =
-                    if by_numbers { Cow::Borrowed(&list.entries) } else { Cow::Owned(without()) };
-                keep.keep(
-                    self,
-                    schedule,
-                    Ran { entries: &entries, effects, readies: &readies, report, flow },
-                );
+                let (readies, effects, report, flow) = (&readies, &*effects, Some(&report), Some(flow));
+                let mut entries = Cow::Borrowed(&list.entries);
+                if !by_numbers {
+                    // What follows from numbers that the plan does not depend on would not hold with others.
+                    entries.to_mut().iter_mut().for_each(Entry::forget_numbers);
+                }
+                keep.keep(self, schedule, Ran { entries: &entries, effects, readies, report, flow });
             }
             let profile = queue.profiling || turn.is_some();
             let mut submitted = self.commit(schedule, queue, readies, &waits, profile)?;
@@ -366,10 +343,8 @@ impl Drop for Ending<'_> {
             self.list.completion.settle(|| Settled::failed(error));
         }
         let schedule = self.context.lock();
-        let mut state = self.queue.state();
-        state.mode = Mode::Direct;
+        self.queue.state().mode = Mode::Direct;
         self.queue.is_direct.store(true, Release);
-        drop(state);
         drop(schedule);
         self.context.changed.notify_all();
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::Ordering::Acquire};
 use super::{context::ContextInner, queues::QueueCell, schedule::Schedule};
 use crate::{
     replay::{
-        exec::{ExecState, GraphExec},
+        exec::GraphExec,
         graph::{Fills, Graph},
         launch::Launch,
     },
@@ -18,9 +18,7 @@ impl Schedule {
     /// Accounts for all launches that were made without it.
     #[inline]
     pub(crate) fn settle_relaunches(&mut self) {
-        for exec in self.relaunched.drain(..) {
-            exec.settle(&mut self.deps);
-        }
+        self.relaunched.drain(..).for_each(|exec| exec.settle(&mut self.deps));
     }
 }
 
@@ -34,37 +32,33 @@ impl ContextInner {
         launch: &Launch<'_, impl Fills>,
         may_repeat: bool,
     ) -> Option<(Submitted, Arc<Summary>)> {
-        let repeating = launch.exec.filter(|exec| {
+        let Launch { graph, pushes, exec, .. } = *launch;
+        let repeating = exec.filter(|exec| {
             may_repeat
-                && launch.pushes.is_none()
+                && pushes.is_none()
                 && exec.is_in_force(self.contents.load(Acquire))
                 && exec.repeats(&mut schedule.deps, queue.lane)
         });
         if repeating.is_none() {
             schedule.settle_relaunches();
         }
-        let (mut own, mut once);
-        let state = match launch.exec {
-            Some(exec) => {
-                own = exec.state();
-                &mut *own
-            }
-            None => {
-                once = ExecState::default();
-                &mut once
-            }
+        let mut state = exec.map(|exec| exec.state());
+        let (deps, on) = (&mut schedule.deps, (queue.lane, queue.profiling));
+        let known = state.as_deref().filter(|_| pushes.is_none());
+        let submitted = match known.and_then(|known| known.repeat(&self.device, deps, on)) {
+            Some(submitted) => submitted,
+            // What fails here fails again when it is planned, and is dealt with there.
+            None => launch.submit(&self.device, deps, on, state.as_deref_mut()).ok()?,
         };
-        // What fails here fails again when it is planned, and is dealt with there.
-        let submitted =
-            launch.submit(&self.device, &mut schedule.deps, queue.lane, state, queue.profiling).ok()?;
-        let summary = launch.come_into_force(&self.device, state);
-        if let Some(exec) = repeating.filter(|_| submitted.profile.is_none())
-            && state.allow(&launch.graph.tally, &queue.past, submitted.point)
+        let summary = launch.come_into_force(&self.device, state.as_deref_mut());
+        if let (Some(exec), Some(state)) = (repeating, &mut state)
+            && submitted.profile.is_none()
+            && state.allow(&graph.tally, &queue.past, submitted.point)
         {
             schedule.relaunched.push(exec.clone());
         }
-        queue.past().launched(&launch.graph.tally, 1, submitted.point);
-        tell(queue, launch.graph);
+        queue.past().launched(&graph.tally, 1, submitted.point);
+        tell(queue, graph);
         Some((submitted, summary))
     }
 
@@ -76,7 +70,7 @@ impl ContextInner {
         (graph, exec): (&Graph, &GraphExec),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let launched = exec.relaunch((&self.device, graph), (queue.lane, &queue.past), may)?;
+        let launched = exec.relaunch(&self.device, (queue.lane, &queue.past), may)?;
         tell(queue, graph);
         Some(launched)
     }

@@ -47,7 +47,6 @@ impl ContextInner {
                 }
             }
         }
-        let reason = Reason::Internal { what: error.to_string() };
         let first = failed.first().map(|(_, error)| error.clone());
         let result = match (&first, last) {
             (Some(error), None) => Err(error.clone()),
@@ -56,14 +55,12 @@ impl ContextInner {
         let outcome = match end {
             _ if result.is_err() => Outcome::Failed,
             End::Cancel(by) => Outcome::Cancelled { by: *by },
-            _ => Outcome::Refused { reason: reason.clone() },
+            _ => Outcome::Refused { reason: Reason::Internal { what: error.to_string() } },
         };
+        let forced = end.forced(&outcome);
         let report = list.report(outcome, Report::default(), steps, 0.0);
         list.settle_ran(&mut self.lock().counts, result, report, failed);
-        match (first, end.forced(reason)) {
-            (Some(error), _) => Err((*error).clone()),
-            (None, forced) => forced.map_or(Ok(()), Err),
-        }
+        first.map(|error| (*error).clone()).or(forced).map_or(Ok(()), Err)
     }
 
     /// Runs one submission of a list, unless it depends on one that failed. There is nothing to report of one without work-groups.

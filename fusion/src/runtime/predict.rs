@@ -15,10 +15,7 @@ use super::{
 };
 use crate::{
     jit::SetBinding,
-    replay::{
-        cache::{CachedGraph, GraphCache},
-        predicted::Prediction,
-    },
+    replay::{cache::CachedGraph, predicted::Prediction},
     submission::{
         accessor::Accessor, dependencies::Dependencies, identity::HandleId, request::Request,
         signature::Buffers,
@@ -27,79 +24,6 @@ use crate::{
 };
 
 impl List {
-    /// Whether a graph agrees with everything so far and with the request, which finds something readable. Then the
-    /// list follows that one. Without the cache and what buffers hold, it is the one that is predicted or followed, or none.
-    #[inline(never)]
-    fn agrees(
-        &mut self,
-        predicted: &mut Option<Box<Prediction>>,
-        cache: Option<(&GraphCache, &Dependencies)>,
-        changes: u64,
-        request: &Request<'_>,
-        after: &[Event],
-    ) -> bool {
-        // What it comes after besides has to be in this list, where it says nothing new.
-        let is_own = |event: &Event| ptr::eq(&*event.inner, &*self.completion);
-        if !self.entries.is_empty() || !after.iter().all(is_own) {
-            return false;
-        }
-        if self.followed.is_none() {
-            // The latest list of the queue is the likeliest, and is found without a hash.
-            self.followed = predicted.take();
-        }
-        let deps = cache.map(|(_, deps)| deps);
-        if let Some(followed) = &mut self.followed {
-            if deps.is_none() && followed.cached.graph.has_numbers() {
-                return false;
-            }
-            if followed.repeats(changes, request, deps) {
-                return true;
-            }
-            // At its start it may be one of several that begin alike, or repeat a launch: those are found in the cache.
-            if followed.at > 0 || (cache.is_none() && followed.exec.is_none()) {
-                followed.falls_behind();
-                return followed.goes_on(cache.map(|(cache, _)| cache), request, deps);
-            }
-        }
-        let Some((cache, _)) = cache else { return false };
-        let cached = cache.starting(request, true, deps);
-        self.followed = cached.map(|cached| {
-            let exec = cached.exec_in_force(changes, request, deps);
-            Box::new(Prediction::new(cached, exec))
-        });
-        self.followed.as_mut().is_some_and(|followed| followed.meets(request))
-    }
-
-    /// Whether it repeats a launch that is predicted or followed, without a look at what buffers hold: what [`List::agrees`] says first,
-    /// without a call, which is a twentieth of what a list costs.
-    #[inline]
-    fn repeats(
-        &mut self,
-        predicted: &mut Option<Box<Prediction>>,
-        changes: u64,
-        request: &Request<'_>,
-        after: &[Event],
-    ) -> bool {
-        if self.followed.is_none() && self.entries.is_empty() {
-            self.followed = predicted.take();
-        }
-        // One that follows has no entries.
-        let Some(followed) = &mut self.followed else { return false };
-        after.is_empty() && !followed.cached.graph.has_numbers() && followed.repeats(changes, request, None)
-    }
-
-    /// Counts a request that agrees, whose buffers it holds.
-    #[inline]
-    fn count(&mut self, request: &mut Request<'_>, after: &[Event]) -> Option<Event> {
-        let followed = self.followed.as_mut()?;
-        let at = followed.at;
-        if !after.is_empty() {
-            followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
-        }
-        followed.count(request);
-        Some(Event::of_some(self.completion.clone(), at..at + 1))
-    }
-
     /// Makes entries of the requests that were only counted. Afterwards the list follows no graph.
     pub(crate) fn materialize(&mut self, deps: &Dependencies) {
         if let Some(followed) = self.followed.take() {
@@ -109,9 +33,9 @@ impl List {
 }
 
 impl QueueCell {
-    /// As [`Schedule::follow`], of the list that is followed or predicted on memory that the queue owns. Nothing but the queue is
-    /// locked.
-    pub(crate) fn follow(
+    /// As [`QueueCell::follow`] without the schedule, on memory that the queue owns. A list that only repeats a launch is looked at here, because a
+    /// call is a twentieth of what it costs.
+    pub(crate) fn follow_alone(
         &self,
         contents: &AtomicU64,
         request: &mut Request<'_>,
@@ -119,6 +43,10 @@ impl QueueCell {
     ) -> Option<Event> {
         let QueueState { mode, predicted, .. } = &mut *self.state();
         let Mode::Recording(list) = mode else { return None };
+        if list.followed.is_none() && list.entries.is_empty() {
+            // The latest list of the queue is the likeliest, and is found without a hash.
+            list.followed = predicted.take();
+        }
         let may = |(_, Accessor { buffer, access, .. }): &(SetBinding, Accessor<'_>)| {
             buffer.shared.owner.allows(self.id, access.may_write())
         };
@@ -126,40 +54,70 @@ impl QueueCell {
         if !request.args.iter().all(may) {
             return None;
         }
-        let changes = contents.load(Acquire);
-        let is_next = list.repeats(predicted, changes, request, after)
-            || list.agrees(predicted, None, changes, request, after);
-        if is_next { list.count(request, after) } else { None }
+        let followed = list.followed.as_mut()?;
+        // Whether buffers hold its numbers is for the schedule to say.
+        if followed.cached.graph.has_numbers() {
+            return None;
+        }
+        if after.is_empty() && followed.repeats(contents.load(Acquire), (request, None)) {
+            let at = followed.at;
+            followed.count(request);
+            return Some(Event::of_some(list.completion.clone(), at..at + 1));
+        }
+        self.follow(list, None, contents, request, after)
+    }
+
+    /// Lists a request by following a graph. Returns the event of the submission; nothing where no graph agrees with that and everything before
+    /// it, or something is in the way. Without the schedule no other graph is looked for than the one that the list follows.
+    #[inline(never)]
+    pub(crate) fn follow(
+        &self,
+        list: &mut List,
+        schedule: Option<&Schedule>,
+        contents: &AtomicU64,
+        request: &mut Request<'_>,
+        after: &[Event],
+    ) -> Option<Event> {
+        // What it comes after besides has to be in this list, where it says nothing new.
+        let is_own = |event: &Event| ptr::eq(&*event.inner, &*list.completion);
+        if !list.entries.is_empty() || !after.iter().all(is_own) {
+            return None;
+        }
+        let (followed, changes) = (&mut list.followed, contents.load(Acquire));
+        let (cache, asked) = (schedule.map(|all| &all.cache), (&*request, schedule.map(|all| &all.deps)));
+        let agrees = if let Some(one) = followed
+            && one.repeats(changes, asked)
+        {
+            true
+        } else if let Some(one) = followed
+            && (one.at > 0 || (schedule.is_none() && one.exec.is_none()))
+        {
+            one.goes_on(cache, asked)
+        } else if let Some(cache) = cache {
+            // At its start it may be one of several that begin alike, or repeat a launch.
+            let cached = cache.starting(asked, true)?;
+            let exec = cached.exec_in_force(changes, asked);
+            followed.insert(Box::new(Prediction::new(cached, exec))).meets(request)
+        } else {
+            false
+        };
+        let followed = followed.as_mut().filter(|_| agrees)?;
+        let at = followed.at;
+        if let Some(schedule) = schedule {
+            let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
+            let nodes = &followed.cached.graph.nodes;
+            if !schedule.is_free(self.id, given, || nodes.touches(at..at + 1, &followed.buffers).collect()) {
+                followed.falls_behind();
+                return None;
+            }
+        }
+        followed.after.extend(after.iter().map(|event| (at, event.of.clone())));
+        followed.count(request);
+        Some(Event::of_some(list.completion.clone(), at..at + 1))
     }
 }
 
 impl Schedule {
-    /// Lists a request on a queue in fusion mode by following a graph, after this many changes of what is known of
-    /// buffers. Returns the event of the submission; nothing where no graph agrees, or something is in the way.
-    pub(crate) fn follow(
-        &mut self,
-        (queue, state): (&QueueCell, &mut QueueState),
-        changes: u64,
-        request: &mut Request<'_>,
-        after: &[Event],
-    ) -> Option<Event> {
-        let QueueState { mode, predicted, .. } = state;
-        let Mode::Recording(list) = mode else { return None };
-        if !list.agrees(predicted, Some((&self.cache, &self.deps)), changes, request, after) {
-            return None;
-        }
-        let followed = list.followed.as_mut()?;
-        let (at, nodes) = (followed.at, &followed.cached.graph.nodes);
-        let given = request.args.iter().map(|(_, accessor)| &*accessor.buffer);
-        let touches = || nodes.touches(at, &followed.buffers).collect();
-        if !self.is_free(queue.id, given, touches) {
-            followed.falls_behind();
-            followed.goes_back();
-            return None;
-        }
-        list.count(request, after)
-    }
-
     /// The graph of a request outside fusion mode, if there is one that can be launched now; with its buffers, and other push constants.
     pub(crate) fn known_submission(
         &mut self,
@@ -170,11 +128,11 @@ impl Schedule {
         if !matches!(state.mode, Mode::Direct) || !after.is_empty() {
             return None;
         }
-        let cached = self.cache.starting(request, false, Some(&self.deps))?;
+        let cached = self.cache.starting((request, Some(&self.deps)), false)?;
         let (mut buffers, nodes) = (Buffers::new(), &cached.graph.nodes);
         cached.signature.meet(0, &mut buffers, request);
-        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.all_touches(&buffers).collect());
-        if !is_free || !nodes.all_readable(&buffers) {
+        let is_free = self.is_free(queue.id, buffers.iter(), || nodes.touches(0..1, &buffers).collect());
+        if !is_free || !nodes.are_readable(0..1, &buffers) {
             return None;
         }
         let (is_own, push) = (request.push == cached.signature.calls[0].push, |_| &*request.push);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ahash::AHashSet;
+use smallvec::SmallVec;
 
 use super::verify::First;
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
         self, Arg, BufferId, FloatMode, FuseOptions, Internalization, Plan, PushFlow, Reason, Report, Step,
         Submission, Way,
     },
+    options::fusion::FusionProperties,
     report::{
         list::{self, FusionReport, StepReport},
         outcome::Outcome,
@@ -26,13 +28,14 @@ use crate::{
     runtime::{
         commit::{Piece, label, touched},
         context::ContextInner,
-        end::{End, error_source},
+        end::{End, Keep, error_source},
         schedule::List,
     },
     submission::{
         device::Device,
         entry::{Effect, Entry},
     },
+    vk::Point,
 };
 
 /// A list ready to be submitted.
@@ -52,32 +55,22 @@ pub(crate) struct Prepared {
     pub(crate) verify: Option<First>,
 }
 
-/// What becomes of a list that is prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// It runs, and may become a known one.
-    Run,
-    /// It runs, and the same will be run again unlooked at if it is planned for that.
-    Kept,
-    /// The program records it, and no one knows when it runs.
-    Recorded,
-}
-
 impl ContextInner {
     /// Finds or builds the code for a list.
-    pub(crate) fn prepare(&self, list: &List, end: &End, goal: Goal) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(&self, list: &List, end: &End, keep: &Keep<'_>) -> Result<Prepared, Error> {
         let Some(properties) = end.properties().filter(|_| !list.entries.is_empty()) else {
             let outcome = match end {
                 End::Cancel(by) => Outcome::Cancelled { by: *by },
                 _ => Outcome::Refused { reason: Reason::Empty },
             };
-            return self.prepare_unfused(list, end, outcome);
+            // An empty list has no kernel to become, whatever was forced.
+            return Ok(Prepared { forced: None, ..self.prepare_unfused(list, end, outcome)? });
         };
         let start = Instant::now();
         let (mut submissions, in_memory, believed) = list.submissions(properties.policy);
         let by_numbers = self.with_numbers(list, &mut submissions, &properties.options())?;
         let (mut planned, mut numbers) = self.plan(list, &submissions, &properties.options())?;
-        let choice = self.choice(list, &submissions, (end, goal), &planned.plan);
+        let choice = self.choice(list, &submissions, (properties, keep), &planned.plan);
         let way = choice.as_ref().map_or(Way::Usual, |choice| choice.way);
         let options = way.options(&properties.options());
         if way != Way::Usual {
@@ -101,15 +94,16 @@ impl ContextInner {
         };
         let unfused = if let Some(reason) = self.judged.dropped(&plan.steps) {
             tracing::error!(list = %list.label(), %reason, "fused code is not used");
-            Some(self.prepare_for(list, end, reason)?)
+            Some(Outcome::Refused { reason })
         } else if properties.force && plan.steps.len() != 1 {
-            Some(self.prepare_for(list, end, Outcome::refusal(plan))?)
+            Some(Outcome::Refused { reason: Outcome::refusal(plan) })
         } else if properties.background && self.programs.building(&labels(list), &plan.steps) {
-            Some(self.prepare_unfused(list, end, Outcome::Building)?)
+            Some(Outcome::Building)
         } else {
             None
         };
-        if let Some(mut prepared) = unfused {
+        if let Some(outcome) = unfused {
+            let mut prepared = self.prepare_unfused(list, end, outcome)?;
             (prepared.report.plan, prepared.report.checks) = (report, checks);
             if let Some(Error::Fusion(FusionError::Forced { place, reason })) = &mut prepared.forced
                 && *reason == Outcome::refusal(plan)
@@ -124,8 +118,8 @@ impl ContextInner {
             bound.buffer = numbers.buffer(bound.buffer);
         }
         // What is still measured is not known: the next run may be another. Nor is what is watched, where it would be known for ever.
-        let stays =
-            |choice: &Choice| choice.report.is_decided && !(goal == Goal::Kept && choice.way == Way::Forced);
+        let is_pinned = matches!(keep, Keep::Pinned(..));
+        let stays = |choice: &Choice| choice.report.is_decided && !(is_pinned && choice.way == Way::Forced);
         prepared.planned = choice.as_ref().is_none_or(stays).then(|| planned.flow.clone());
         prepared.turn = choice.as_ref().and_then(|choice| choice.turn);
         prepared.report.choice = choice.map(|choice| choice.report);
@@ -146,10 +140,9 @@ impl ContextInner {
         &self,
         list: &List,
         submissions: &[Submission],
-        (end, goal): (&End, Goal),
+        (properties, keep): (&FusionProperties, &Keep<'_>),
         usual: &Plan,
     ) -> Option<Choice> {
-        let properties = end.properties()?;
         if !self.autotune.is_on() || properties.no_autotune || !self.programs.keeps() {
             return None;
         }
@@ -162,7 +155,7 @@ impl ContextInner {
         if others.is_empty() {
             return None;
         }
-        let may_measure = goal != Goal::Recorded && !properties.verify && !properties.background;
+        let may_measure = !matches!(keep, Keep::Recorded) && !properties.verify && !properties.background;
         let is_ready = |way: Way| {
             let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
             let steps = &planned.plan.steps;
@@ -219,15 +212,10 @@ impl ContextInner {
             (_, source) if source.is_empty() => Reason::Internal { what: error.to_string() },
             (_, source) => Reason::Internal { what: format!("{error}: {source}") },
         };
-        self.prepare_for(list, end, reason)
+        self.prepare_unfused(list, end, Outcome::Refused { reason })
     }
 
-    /// A list that is not fused for a reason.
-    fn prepare_for(&self, list: &List, end: &End, reason: Reason) -> Result<Prepared, Error> {
-        let prepared = self.prepare_unfused(list, end, Outcome::Refused { reason: reason.clone() })?;
-        Ok(Prepared { forced: end.forced(reason), ..prepared })
-    }
-
+    /// A list that is not fused.
     fn prepare_unfused(&self, list: &List, end: &End, outcome: Outcome) -> Result<Prepared, Error> {
         let mut steps = Vec::with_capacity(list.entries.len());
         for (position, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.runs()) {
@@ -235,7 +223,8 @@ impl ContextInner {
             step.members = (position..position + 1).into();
             steps.push(step);
         }
-        self.pieces(list, &steps, outcome, Report::default(), 0.0)
+        let forced = end.forced(&outcome);
+        Ok(Prepared { forced, ..self.pieces(list, &steps, outcome, Report::default(), 0.0)? })
     }
 
     /// How floats are compiled in the kernels of a list that run alone.
@@ -297,6 +286,11 @@ impl List {
     /// The kernels' names, for messages.
     pub(crate) fn label(&self) -> String {
         self.entries.iter().map(|entry| &*entry.label).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// What it comes after besides, on the device.
+    pub(crate) fn waits(&self) -> SmallVec<[Point; 2]> {
+        self.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect()
     }
 
     /// What became of it.

@@ -69,10 +69,7 @@ impl ContextInner {
         First { keys, plain }: First,
         end: &End,
     ) -> Result<(), Error> {
-        let plain = *plain;
-        let points: Vec<Point> =
-            list.entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
-        self.gpu.wait_all(&points, None)?;
+        self.gpu.wait_all(&list.waits(), None)?;
         let effects = list.effects(self, &fused.pieces, &fused.report.plan);
         let pieces = mem::take(&mut fused.pieces);
         let copies = self.copies(list, &pieces);
@@ -111,10 +108,7 @@ impl ContextInner {
                 (&self.counters.not_verified, None, what)
             }
         };
-        let forced = match &report.outcome {
-            Outcome::Refused { reason } => end.forced(reason.clone()),
-            _ => None,
-        };
+        let forced = end.forced(&report.outcome);
         count(counter, 1);
         let members = (0..list.entries.len()).into();
         checks.push(CheckReport { by: CheckedBy::Device, members, agreed, detail });

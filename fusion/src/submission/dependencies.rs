@@ -263,29 +263,38 @@ impl Dependencies {
     /// too, and it is ordered after them. Without this a buffer that is used all the time and never waited for would
     /// collect accesses without limit.
     fn put(&mut self, work: WorkId, line: Line, touch: &Touch, place: u32) {
-        self.forget(touch);
+        if touch.writes {
+            self.forget(touch);
+        }
         let (works, lanes, accesses) = (&mut self.works, &self.lanes, self.live.at_mut(place, touch.memory));
         let is_crowded = accesses.len() > CROWD;
-        let mut at = 0;
+        let new = Access { work, span: touch.span, reads: touch.reads, writes: touch.writes };
+        let (mut at, mut is_put) = (0, false);
         // Their order does not matter.
-        while let Some(old) = accesses.get(at) {
+        while let Some(old) = accesses.get_mut(at) {
             let (of, conflicts) = (old.work, old.conflicts(touch));
             let earlier = works.get_mut(of);
             // A later read stands for an earlier one only where one barrier would order both.
-            let stands_for = || touch.writes || (!old.writes && earlier.line() == line);
-            let is_superfluous = || touch.span.covers(old.span) && stands_for();
+            let stands_for = touch.writes || (!old.writes && earlier.line() == line);
+            let is_superfluous = touch.span.covers(old.span) && stands_for;
             // What is repeated is repeated with all that it has in force.
             let is_repeated = earlier.again && !conflicts && !is_crowded;
-            if of == work || is_repeated || !(is_superfluous() || is_done(lanes, earlier.point)) {
+            if of == work || is_repeated || !(is_superfluous || is_done(lanes, earlier.point)) {
                 earlier.again &= of == work || !conflicts;
-                at += 1;
             } else {
                 earlier.again = false;
                 works.release(of);
-                accesses.swap_remove(at);
+                if is_put {
+                    accesses.swap_remove(at);
+                    continue;
+                }
+                (*old, is_put) = (new.clone(), true);
             }
+            at += 1;
         }
-        accesses.push(Access { work, span: touch.span, reads: touch.reads, writes: touch.writes });
+        if !is_put {
+            accesses.push(new);
+        }
     }
 
     /// Takes back a submission that did not happen.

@@ -99,9 +99,8 @@ impl Entry {
     }
 
     /// As if nothing were known of what its arguments hold.
-    pub(crate) fn without_numbers(mut self) -> Entry {
+    pub(crate) fn forget_numbers(&mut self) {
         self.submission.args.iter_mut().for_each(|arg| arg.numbers = None);
-        self
     }
 
     /// What its kernel reaches by address: the touches after those of its arguments.

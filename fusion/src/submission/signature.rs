@@ -31,6 +31,9 @@ use crate::{
     },
 };
 
+/// A request, and what buffers are known to hold; nothing where that cannot be asked.
+pub(crate) type Asked<'a, 'b> = (&'a Request<'b>, Option<&'a Dependencies>);
+
 /// The buffers of a list, in order of first use.
 pub(crate) type Buffers = SmallVec<[Arc<BufferInner>; 8]>;
 
@@ -317,7 +320,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &Buffers,
-        (request, deps): (&Request<'_>, Option<&Dependencies>),
+        (request, deps): Asked<'_, '_>,
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         // The buffers are either the ones that were met before or new ones.
@@ -344,7 +347,7 @@ impl Signature {
         &self,
         at: usize,
         buffers: &[HandleId],
-        (request, deps): (&Request<'_>, Option<&Dependencies>),
+        (request, deps): Asked<'_, '_>,
         will_do: impl Fn(&[u8]) -> bool,
     ) -> bool {
         let is_same = |place: usize, buffer: &Arc<BufferInner>| buffers[place] == buffer.handle;

@@ -16,11 +16,7 @@ use crate::{
         list::{FusionReport, StepReport, SubmissionReport},
         outcome::Outcome,
     },
-    runtime::{
-        context::ContextInner,
-        end::{End, Ended},
-        prepare::names,
-    },
+    runtime::{context::ContextInner, end::End, prepare::names},
     submission::entry::Entry,
 };
 
@@ -103,8 +99,8 @@ impl FusionWrapper {
     /// [`FusionError::NotFusing`].
     pub fn keep_unrun(&self, properties: &FusionProperties) -> Result<FusedList, Error> {
         match self.end(&End::Unrun)? {
-            Ended::Now(list) => Ok(FusedList::new(self.queue(), properties.clone(), &list.entries)),
-            Ended::Already(_) | Ended::Never => Err(FusionError::NotFusing.into()),
+            Some((_, Some(list))) => Ok(FusedList::new(self.queue(), properties.clone(), &list.entries)),
+            _ => Err(FusionError::NotFusing.into()),
         }
     }
 }
@@ -139,12 +135,11 @@ impl FusedList {
     /// A submission that cannot run on this device; code that cannot be built.
     pub fn plan(&self) -> Result<PlannedList, Error> {
         let (context, entries) = self.entries();
-        let properties = &self.inner.family.properties;
-        let names = names(&entries);
-        let kernels = entries.iter().map(Entry::report).collect();
+        let options = self.inner.family.properties.options();
+        let named = (entries.iter().map(Entry::report).collect(), names(&entries));
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
         let warm = |steps: &[Labelled]| context.programs.warm(steps);
-        Ok(PlannedList::made(&submissions, &properties.options(), &context.limits, (kernels, names), warm)?.0)
+        Ok(PlannedList::made(&submissions, &options, &context.limits, named, warm)?.0)
     }
 
     /// Plans the list, and builds and runs nothing: which submissions would be one dispatch, and why not more of them.

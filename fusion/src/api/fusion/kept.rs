@@ -2,7 +2,6 @@
 
 use std::{
     borrow::{Borrow, Cow},
-    ops::Range,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::Ordering::{Acquire, Release},
@@ -20,27 +19,24 @@ use crate::{
     options::fusion::FusionProperties,
     replay::{
         exec::GraphExec,
-        graph::{Fills, Graph, Nodes, escapes},
+        graph::{Fills, Graph, Nodes},
         launch::Launch,
     },
-    report::{
-        list::Summary,
-        outcome::{CancelCause, Outcome},
-    },
+    report::{list::Summary, outcome::CancelCause},
     runtime::{
         check::{self, readable},
         context::ContextInner,
-        end::{End, Ended, Keep},
+        end::{End, Keep},
         event::{Done, Event, EventInner, Settled},
         queues::Origin,
         rebind::{self, Changes, Exchanged},
         schedule::{List, Mode},
     },
     submission::{
-        dependencies::{Dependencies, Touch, Touches},
+        dependencies::{Touch, Touches},
         entry::Entry,
         pushed::Pushed as PushedTypes,
-        signature::{Buffers, buffers_of},
+        signature::{Buffers, View, buffers_of},
     },
     vk::{Pushes, Submitted},
 };
@@ -197,15 +193,20 @@ impl Kept {
     }
 
     /// The list on other buffers and with other push constants; everything else stays as it is where that is simple.
-    fn with(&self, with: Buffers, pushed: &[(usize, &[u8])], is_simple: bool) -> Result<FusedList, Error> {
+    fn with(
+        &self,
+        changes: &Changes<'_>,
+        (with, pushed, is_simple): (Exchanged<'_>, Pushed<'_>, bool),
+    ) -> Result<FusedList, Error> {
         let Kept { family, buffers, .. } = self;
-        if is_simple && let Some(variant) = self.run_as(pushed) {
+        let with = rebind::exchanged(&family.queue.inner.context, buffers, (changes, &with))?;
+        if is_simple && let Some(variant) = self.run_as(&pushed) {
             return Ok(FusedList::on(family.clone(), variant.into_owned(), with));
         }
         rebind::same_overlaps(buffers, &with)?;
         let mut entries = self.entries_on(&with);
         for (at, push) in pushed {
-            entries[*at].submission.push = SmallVec::from_slice(push);
+            entries[at].submission.push = SmallVec::from_slice(push);
         }
         for entry in &mut entries {
             // It is not what was asked for any more.
@@ -227,14 +228,19 @@ impl Kept {
         self.variant.list.graph.get().filter(|graph| !judged.any_dropped() && !graph.has_numbers())
     }
 
+    /// Its buffers as they are now.
+    fn views(&self) -> Vec<View> {
+        self.buffers.iter().map(|buffer| View::of(buffer)).collect()
+    }
+
     fn touches(&self) -> Touches {
-        self.variant.list.nodes.all_touches(&self.buffers).collect()
+        self.variant.list.nodes.touches(0..self.variant.list.nodes.len(), &self.buffers).collect()
     }
 
     /// Where its graph is kept, if it is planned now: what changes from now on makes it another list.
     fn keep(&self) -> Keep<'_> {
         let KeptList { nodes, graph } = &*self.variant.list;
-        Keep::Pinned((graph, nodes), &self.buffers, escapes(&self.buffers).collect())
+        Keep::Pinned((graph, nodes), &self.buffers, self.views())
     }
 }
 
@@ -254,18 +260,10 @@ impl FusionWrapper {
     ///
     /// As `complete_fusion`; and [`FusionError::NotKept`] if something else had ended the list before.
     pub fn complete_and_keep(&self, properties: &FusionProperties) -> Result<(Event, FusedList), Error> {
-        match self.end(&End::Keep(properties.clone()))? {
-            Ended::Now(list) => {
-                let kept = FusedList::new(self.queue(), properties.clone(), &list.entries);
-                Ok((Event::of_all(list.completion.clone()), kept))
-            }
-            Ended::Already(completion) => {
-                let outcome =
-                    completion.settled().map_or(Outcome::Pending, |settled| settled.summary.outcome.clone());
-                Err(FusionError::NotKept { outcome }.into())
-            }
-            Ended::Never => Err(FusionError::NotFusing.into()),
-        }
+        let (completion, list) = self.end(&End::Keep(properties.clone()))?.ok_or(FusionError::NotFusing)?;
+        let event = Event::of_all(completion);
+        let list = list.ok_or_else(|| FusionError::NotKept { outcome: event.outcome() })?;
+        Ok((event, FusedList::new(self.queue(), properties.clone(), &list.entries)))
     }
 }
 
@@ -273,7 +271,8 @@ impl FusedList {
     pub(crate) fn new(queue: &Queue, properties: FusionProperties, entries: &[Entry]) -> FusedList {
         let buffers = buffers_of(entries);
         // What its buffers hold when it is run is asked then.
-        let entries: Vec<Entry> = entries.iter().cloned().map(Entry::without_numbers).collect();
+        let mut entries = entries.to_vec();
+        entries.iter_mut().for_each(Entry::forget_numbers);
         let nodes = Arc::new(Nodes::of(&queue.inner.context, &entries, &buffers));
         let list = Arc::new(KeptList { nodes, graph: OnceLock::new() });
         let family = Family { queue: queue.clone(), properties, latest: Mutex::default() };
@@ -386,8 +385,7 @@ impl<'a> Rebind<'a> {
     /// [`FusionError::Rebind`]: a buffer that the list does not have, or whose replacement has another shape; a submission
     /// that it does not have; not exactly as many bytes as the block has.
     pub fn finish(self) -> Result<FusedList, Error> {
-        let (with, pushed, is_simple) = self.exchanged()?;
-        self.list.inner.with(self.buffers(&with)?, &pushed, is_simple)
+        self.list.inner.with(&self.changes, self.exchanged()?)
     }
 
     /// The list's buffers after what it exchanges, and other push constants; and whether everything else stays as it is.
@@ -396,11 +394,6 @@ impl<'a> Rebind<'a> {
         let on = (&*kept.variant.list.nodes, &kept.buffers);
         let (with, is_simple) = rebind::exchange(&kept.family.queue.inner.context, on, &self.changes)?;
         Ok((with, kept.pushed(&self.changes)?, is_simple))
-    }
-
-    fn buffers(&self, with: &Exchanged<'_>) -> Result<Buffers, Error> {
-        let kept = &*self.list.inner;
-        rebind::exchanged(&kept.family.queue.inner.context, &kept.buffers, (&self.changes, with))
     }
 
     /// Runs the list with these changes once, on the queue it was recorded on: as [`finish`](Rebind::finish) and
@@ -416,7 +409,7 @@ impl<'a> Rebind<'a> {
         let (context, origin) = (&kept.family.queue.inner.context, &kept.family.queue.inner.origin);
         match variant.and_then(|variant| context.launch_once(origin, &variant, &with)) {
             Some(event) => Ok(event),
-            None => kept.with(self.buffers(&with)?, &pushed, is_simple)?.run(),
+            None => kept.with(&self.changes, (with, pushed, is_simple))?.run(),
         }
     }
 }
@@ -429,12 +422,16 @@ impl ContextInner {
         if let Some(event) = self.launch_again(origin, kept) {
             return Ok(event);
         }
-        let keep = kept.keep();
-        let (entries, touches) = (kept.entries(), kept.touches());
+        let (keep, touches) = (kept.keep(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
             let schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
             let (deps, mut state) = (&schedule.deps, origin.state());
+            let learn = |entry: &mut Entry| {
+                // What an imported buffer holds was declared to be constant for the list that was recorded.
+                entry.declared.fill(false);
+                entry.learn(deps);
+            };
             match &mut state.mode {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
@@ -444,12 +441,12 @@ impl ContextInner {
                 Mode::Recording(list) => {
                     list.materialize(deps);
                     let before = list.entries.len();
-                    list.extend(&entries, deps)?;
+                    list.extend(kept.entries(), learn)?;
                     return Ok(Event::of_some(list.completion.clone(), before..list.entries.len()));
                 }
                 Mode::Direct => {
                     let mut list = List::new(EventInner::listed(origin));
-                    list.extend(&entries, deps)?;
+                    list.extend(kept.entries(), learn)?;
                     let list = Arc::new(list);
                     state.mode = Mode::Ending(list.clone(), builder());
                     origin.is_direct.store(false, Release);
@@ -483,9 +480,10 @@ impl ContextInner {
 
     /// Launches a variant of a kept list on buffers. `None` as above.
     ///
-    /// Buffers are borrowed: counting them up and down would be a sixth of its time. Nothing is remembered of those that stay. Of the 7,500 instructions of `kept_other_buffers` (`benches/instructions.sh`; 4 kernels on
-    /// 8 buffers, 2 of them other ones) 1,900 check, record and submit, 2,400 put the accesses to the 5 buffers that the kernel binds in force,
-    /// 800 exchange the buffers, 500 see that nothing is in the way, and 1,300 are effects, report and event.
+    /// Buffers are borrowed: counting them up and down would be a sixth of its time. Nothing is remembered of those that stay. Of the 7,000
+    /// instructions of `kept_other_buffers` (`benches/instructions.sh`; 4 kernels on 8 buffers, 2 of them other ones) 1,900 check, record and
+    /// submit, 2,400 put the accesses to the 5 buffers that the kernel binds in force, 700 exchange the buffers, 500 see that nothing is in the
+    /// way, and 1,100 are effects, report and event.
     fn launch_once(&self, origin: &Arc<Origin>, variant: &Variant, with: &Exchanged<'_>) -> Option<Event> {
         let graph = variant.list.graph.get().filter(|_| !self.judged.any_dropped())?;
         let passed = variant.passes();
@@ -506,7 +504,7 @@ impl ContextInner {
         let mut schedule = self.lock_as_it_is();
         // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
         let _direct = origin.direct()?;
-        let touches = || graph.nodes.all_touches(buffers).collect();
+        let touches = || graph.nodes.touches(0..graph.nodes.len(), buffers).collect();
         let may_launch = schedule.is_free(origin.id, buffers.iter().map(Borrow::borrow), touches)
             && graph.finds_its_numbers(buffers, &schedule.deps)
             && launch.is_as_planned(self.contents.load(Acquire));
@@ -514,27 +512,19 @@ impl ContextInner {
     }
 }
 
-/// Places of a list that becomes a part of another.
-fn shifted(places: &Range<u32>, by: usize) -> Range<u32> {
-    places.start + by as u32..places.end.saturating_add(by as u32)
-}
-
 impl List {
-    /// Adds submissions, if all of them find what they read.
-    fn extend(&mut self, entries: &[Entry], deps: &Dependencies) -> Result<(), Error> {
+    /// Adds submissions, with what they learn about buffers, if all of them find what they read.
+    fn extend(&mut self, entries: Vec<Entry>, learn: impl Fn(&mut Entry)) -> Result<(), Error> {
         let before = self.entries.len();
-        for entry in entries {
-            let mut entry = entry.clone();
-            // What an imported buffer holds was declared to be constant for the list that was recorded.
-            entry.declared.fill(false);
-            entry.learn(deps);
+        for mut entry in entries {
+            learn(&mut entry);
             if let Err(error) = readable(&entry, Some(self)) {
                 self.entries.truncate(before);
                 return Err(error);
             }
             // Its places are those of the kept list, which may be only a part of this one.
             for after in &mut entry.after.listed {
-                *after = shifted(after, before);
+                *after = after.start + before as u32..after.end.saturating_add(before as u32);
             }
             self.entries.push(entry);
         }

@@ -1,9 +1,6 @@
 //! Submitting kernels: checked, then listed or run.
 
-use std::{
-    slice,
-    sync::{Arc, atomic::Ordering::Acquire},
-};
+use std::{slice, sync::Arc};
 
 use super::Queue;
 use crate::{
@@ -62,7 +59,7 @@ impl Queue {
         let origin = &self.inner.origin;
         if handler.is_plain()
             && let Some(event) =
-                origin.follow(&self.inner.context.contents, &mut handler.request, &handler.after)
+                origin.follow_alone(&self.inner.context.contents, &mut handler.request, &handler.after)
         {
             return Ok(event);
         }
@@ -87,8 +84,9 @@ impl Queue {
         let mut schedule = context.lock();
         let schedule = &mut *schedule;
         let state = &mut *origin.state();
-        let changes = context.contents.load(Acquire);
-        if let Some(event) = schedule.follow((origin, state), changes, request, after) {
+        if let Mode::Recording(list) = &mut state.mode
+            && let Some(event) = origin.follow(list, Some(schedule), &context.contents, request, after)
+        {
             return Some(event);
         }
         let (cached, buffers, pushes) = schedule.known_submission((origin, state), request, after)?;
@@ -192,7 +190,7 @@ fn settled(after: &[Event]) -> Result<Depends, Error> {
             Some(Ok(Done::Nothing)) => {}
             Some(Ok(Done::Gpu(submitted))) => depends.after.points.push(submitted.point),
             Some(Ok(Done::Host(task))) => depends.tasks.push(task),
-            Some(Err(error)) => return Err(Error::Earlier(error.clone())),
+            Some(Err(error)) => return Err(error),
         }
     }
     Ok(depends)

@@ -114,9 +114,10 @@ fn states_are_as_drawn() {
         }
         at += 1;
     }
-    let names = states.iter().enumerate().map(|(at, (state, _))| format!("{} {state}", at + 1));
+    let names: Vec<String> =
+        states.iter().enumerate().map(|(at, (state, _))| format!("{} {state}", at + 1)).collect();
     let heads: String = (1..=states.len()).map(|number| number.to_string()).collect();
-    let (names, rows) = (names.collect::<Vec<_>>().join("   "), rows.join("\n"));
+    let (names, rows) = (names.join("   "), rows.join("\n"));
     let drawing = format!("```text\n{names}\n\n{:<20}{heads}\n{rows}\n```\n", "from");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/architecture.md");
     let mut text = fs::read_to_string(&page).unwrap();

@@ -104,9 +104,6 @@ impl Dependencies {
 
     /// Notes that an access may have written bytes.
     pub(crate) fn forget(&mut self, touch: &Touch) {
-        if !touch.writes {
-            return;
-        }
         if let Some(known) = self.known.get_mut(&touch.memory)
             && known.overlaps(touch.span)
         {

@@ -28,14 +28,21 @@ impl Live {
     /// The place of a memory, which it may lose with the next sweep.
     #[inline]
     pub(super) fn place(&mut self, memory: MemoryId) -> u32 {
-        *self.places.entry(memory).or_insert_with(|| {
-            let place = self.free.pop().unwrap_or_else(|| {
-                self.all.push((None, Accesses::new()));
-                self.all.len() as u32 - 1
-            });
-            self.all[place as usize].0 = Some(memory);
-            place
-        })
+        match self.places.get(&memory) {
+            Some(place) => *place,
+            None => self.new_place(memory),
+        }
+    }
+
+    #[inline(never)]
+    fn new_place(&mut self, memory: MemoryId) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.all.push((None, Accesses::new()));
+            self.all.len() as u32 - 1
+        });
+        self.all[place as usize].0 = Some(memory);
+        self.places.insert(memory, place);
+        place
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, FusionError},
     replay::{
         exec::ExecState,
-        graph::{Escapes, Graph, Ran, escapes},
+        graph::{Graph, Ran},
         launch::Launch,
     },
     report::{
@@ -21,11 +21,9 @@ use crate::{
         outcome::{CancelCause, Outcome},
     },
     runtime::{
-        check::readable,
         context::ContextInner,
-        end::End,
+        end::{End, Keep},
         event::EventInner,
-        prepare::Goal,
         schedule::{List, QueueState, Schedule},
     },
     submission::{
@@ -139,18 +137,14 @@ impl ContextInner {
     /// Plans and builds the list, records it, and remembers how where that may be done again.
     fn record_first(self: &Arc<Self>, kept: &Kept, into: &RawCommandBuffer) -> Result<Recorded, Error> {
         // Before anything is planned: what changes later makes it another list.
-        let exposed: Escapes = escapes(&kept.buffers).collect();
-        let mut entries = kept.entries();
+        let views = kept.views();
         let mut list = List::new(EventInner::listed(&kept.family.queue.inner.origin));
         let (schedule, _) = self.locked_for(kept)?;
         // What other buffers hold when the commands are executed no one knows.
-        entries.iter_mut().for_each(|entry| entry.learn_declared(&schedule.deps));
+        list.extend(kept.entries(), |entry| entry.learn_declared(&schedule.deps))?;
         drop(schedule);
-        for entry in &entries {
-            readable(entry, Some(&list))?;
-            list.entries.push(entry.clone());
-        }
-        let prepared = self.prepare(&list, &End::Complete(kept.family.properties.clone()), Goal::Recorded)?;
+        let end = End::Complete(kept.family.properties.clone());
+        let prepared = self.prepare(&list, &end, &Keep::Recorded)?;
         if prepared.verify.is_some() {
             return Err(not_recordable(
                 "its first run is to be compared with the unfused one; run it once, and record it then",
@@ -162,14 +156,14 @@ impl ContextInner {
         let (report, planned) = (prepared.report, prepared.planned);
         let effects = list.effects(self, &prepared.pieces, &report.plan);
         let (mut schedule, _direct) = self.locked_for(kept)?;
-        let readies = self.ready(&mut schedule, prepared.pieces, &entries)?;
-        let (entries, report, flow) = (&*entries, Some(&report), planned.as_ref());
+        let (entries, report, flow) = (&*list.entries, Some(&report), planned.as_ref());
+        let readies = self.ready(&mut schedule, prepared.pieces, entries)?;
         let ran = Ran { entries, effects: &effects, readies: &readies, report, flow };
         let on = (kept.variant.list.nodes.clone(), &kept.buffers);
-        let Some(graph) = Graph::of(self, ran, on, (exposed, Vec::new())) else {
+        let Some(graph) = Graph::of(self, ran, on, (views, false)) else {
             return Err(not_recordable("a kernel of it follows device addresses, or has images"));
         };
-        let points: Points = entries.iter().flat_map(|entry| entry.after.points.iter().copied()).collect();
+        let points = list.waits();
         // Push constants are those that were planned with; an executable goes with what is kept.
         let (mut once, buffers) = (ExecState::default(), &kept.buffers);
         let launch = Launch { graph: &graph, buffers, pushes: None, exec: None };
@@ -213,7 +207,7 @@ impl ContextInner {
         points.sort_unstable_by(|a, b| b.cmp(a));
         points.dedup_by_key(|point| point.queue);
         let written = self.gpu.record_for_caller(&work, into)?;
-        let summary = launch.come_into_force(&self.device, state);
+        let summary = launch.come_into_force(&self.device, Some(state));
         let waits = points.iter().map(|point| self.gpu.semaphore(*point)).collect();
         Ok(Recorded { _written: written, dispatches: work.dispatches(), waits, summary })
     }
