@@ -80,7 +80,7 @@ impl Checked {
         self
     }
 
-    /// Demands one dispatch in which a work-group has this many sub-groups of `lanes`, each of which does the work of `each`.
+    /// Demands one dispatch in which a work-group has this many sub-groups of `lanes` that do the work of `each`.
     #[track_caller]
     fn each_of_lanes(self, subgroups: u32, each: u32, lanes: u32) -> Self {
         let group = &self.plan.report.groups[0];

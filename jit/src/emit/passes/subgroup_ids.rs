@@ -124,7 +124,7 @@ impl Part {
         code.linear(subgroup, self.groups, which)
     }
 
-    /// How many work-groups so many sub-groups are.
+    /// How many work-groups this number of sub-groups are.
     fn times(self, code: &mut Builder<'_>, subgroups: Value) -> Value {
         if self.groups == 1 {
             return subgroups;

@@ -144,7 +144,7 @@ impl Reader<'_> {
         matches!((data.root, self.zero), (Root::Global(root), Some(zero)) if zero.is_at(root, &path))
     }
 
-    /// The value of which this one is a copy.
+    /// The value that this one is a copy of, or itself.
     fn origin(&self, mut value: Value) -> Value {
         while let Def::Inst(inst) = self.f.values[value].def
             && let Operation::Pure { op: Op::CopyObject, args, .. } = &self.f.insts[inst].operation
