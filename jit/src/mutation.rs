@@ -268,6 +268,11 @@ mutants! {
     InPlaceIsAnywhere: "who writes to an image that it reads reads what it writes over",
     AllTexelsAreWritten: "whatever is read of an image was written",
     AnyTexelIsInside: "no kernel reads outside of an image",
+    SitesOverlap: "the elements of several stores of an item are others than those of all stores, wherever they are",
+    SitesAreOfAllItems: "where one of a kernel's stores is done, all are",
+    FirstSiteIsEverySite: "what an item stores in several elements is what its first store stores",
+    OthersAreNotStored: "a kernel whose elements are recomputed wherever they are read stores nothing else",
+    SitesAreKnown: "which store of an item a load finds follows from its place's least value",
     DigitsAreDense: "the ids of an item are digits of its element's index whatever their weights",
     // Work-groups side by side.
     BarriersMayPart: "a barrier may stand where one work-group comes and another does not",

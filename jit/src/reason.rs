@@ -344,6 +344,16 @@ pub enum RewriteReason {
         /// What is not followed.
         what: &'static str,
     },
+    /// One of several stores of an item is not like the others.
+    #[error("submission {producer} cannot be recomputed where it is read: its store at block {}, instruction {}, has {what}", at.0, at.1)]
+    NoSite {
+        /// The submission that stores.
+        producer: usize,
+        /// The store, by block and position in its normal form.
+        at: (usize, usize),
+        /// What keeps it from being computed with the others.
+        what: &'static str,
+    },
     /// The loads cannot be replaced.
     #[error("its loads of what submission {producer} stores cannot be replaced: {what}")]
     NoLoads {

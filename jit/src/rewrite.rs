@@ -34,7 +34,7 @@ use crate::ir;
 use crate::kernel::Specialized;
 use crate::reason::RewriteReason;
 
-pub(crate) use definition::{Definition, Guarded};
+pub(crate) use definition::{Definition, Guarded, Site};
 pub(crate) use free::why_not_free;
 pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};

@@ -59,6 +59,17 @@ void main() {
     d[row * length + k] = x * c - y * s;
     d[row * length + k + part] = x * s + y * c;
 }
+#elif defined TURN
+// Neighbours instead of halves.
+void main() {
+    uint i = gl_GlobalInvocationID.x, part = length / 2;
+    if (i >= rows * part) return;
+    uint row = i / part, k = i % part;
+    float angle = float(row) * b[k], c = cos(angle), s = sin(angle);
+    float x = a[2 * i], y = a[2 * i + 1];
+    d[2 * i] = x * c - y * s;
+    d[2 * i + 1] = x * s + y * c;
+}
 #elif defined CACHE
 void main() {
     uint i = gl_GlobalInvocationID.x;

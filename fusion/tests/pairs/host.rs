@@ -136,6 +136,15 @@ pub(crate) fn rope(a: &[f32], angles: &[f32], length: usize) -> Vec<f32> {
     a.chunks(length).enumerate().flat_map(row).collect()
 }
 
+/// The same of neighbours in rows.
+pub(crate) fn turn(a: &[f32], angles: &[f32], length: usize) -> Vec<f32> {
+    let pair = |(i, pair): (usize, &[f32])| {
+        let (s, c) = ((i / (length / 2)) as f32 * angles[i % (length / 2)]).sin_cos();
+        [pair[0] * c - pair[1] * s, pair[0] * s + pair[1] * c]
+    };
+    a.chunks(2).enumerate().flat_map(pair).collect()
+}
+
 /// The greatest `count` of each row, in order.
 pub(crate) fn top(a: &[f32], length: usize, count: usize) -> Vec<f32> {
     let row = |row: &[f32]| {

@@ -15,10 +15,11 @@ impl List {
         let mut buffers = vec![a.buffer];
         let (groups, made) = match kernel {
             "thread" => (m.div_ceil(64), host::rms_norm(&a.host, length)),
-            "rope" => {
+            "rope" | "turn" => {
                 let angles = self.given(length / 2, Real::Single);
                 buffers.push(angles.buffer);
-                ((m * n / 2).div_ceil(64), host::rope(&a.host, &angles.host, length))
+                let by = if kernel == "rope" { host::rope } else { host::turn };
+                ((m * n / 2).div_ceil(64), by(&a.host, &angles.host, length))
             }
             "cache" => {
                 // Each row has a place of its own.
@@ -57,6 +58,17 @@ pub(crate) fn all(table: &mut Table) {
                 };
             }
             list.check(table, &format!("norm by {what}: {}", followers.join(", ")));
+        }
+    }
+    // Scores of rotated rows: an invocation or a work-group reads elements that several others store.
+    for rotation in ["rope", "turn"] {
+        for how in ["group", "subgroup", "tiled", "naive"] {
+            let mut list = List::default();
+            let x = list.given(ROWS * LENGTH, Real::Single);
+            let keys = list.given(20 * LENGTH, Real::Single);
+            let turned = list.row(rotation, &x, LENGTH);
+            list.product(how, &turned, &keys, LENGTH);
+            list.check(table, &format!("{rotation}: product.{how}"));
         }
     }
     let top = |list: &mut List| {

@@ -10,7 +10,18 @@ use crate::rewrite::Part;
 
 /// The ids of the item of an element, as guessed, and whether there is such an item.
 pub(super) fn item(w: &mut World, digits: &[Weight], of: &Member<'_>, number: Term) -> (Ids, Term) {
-    let mut rest = number;
+    let (ids, _, there) = item_and_site(w, digits, of, number);
+    (ids, there)
+}
+
+/// The same, and which of its stores goes to the element, if there are several.
+pub(super) fn item_and_site(
+    w: &mut World,
+    digits: &[Weight],
+    of: &Member<'_>,
+    number: Term,
+) -> (Ids, Option<Term>, Term) {
+    let (mut rest, mut site) = (number, None);
     let zero = w.terms.constant(0, 32);
     let size = of.submission.kernel.interface.local_size;
     let (mut group, mut local) = ([zero; 3], [zero; 3]);
@@ -34,6 +45,7 @@ pub(super) fn item(w: &mut World, digits: &[Weight], of: &Member<'_>, number: Te
             }
             Part::Group => group[d] = w.terms.word(Word::Add, group[d], value),
             Part::Local => local[d] = w.terms.word(Word::Add, local[d], value),
+            Part::Site => site = Some(value),
         }
     }
     let mut there = w.terms.truth(true);
@@ -47,7 +59,7 @@ pub(super) fn item(w: &mut World, digits: &[Weight], of: &Member<'_>, number: Te
         let is_one = is_there(w, of, d, (group[d], local[d]));
         there = w.terms.both(there, is_one);
     }
-    (ids(w, of.submission, group, local), there)
+    (ids(w, of.submission, group, local), site, there)
 }
 
 /// Whether a group and a local id are those of an invocation.
@@ -69,6 +81,7 @@ pub(super) fn number(w: &mut World, digits: &[Weight], ids: &Ids) -> Term {
             Part::Global => ids.global[d],
             Part::Group => ids.group[d],
             Part::Local => ids.local[d],
+            Part::Site => continue,
         };
         let others =
             digits.iter().filter(|other| (other.is.dim, other.is.part) == (digit.is.dim, digit.is.part));

@@ -3,7 +3,7 @@
 //! Both kernels are read from their instructions, with the push constants of the call. Which item stores an element is guessed
 //! (`again::Again`): a wrong guess proves nothing, since the claims are about the bytes that are stored and loaded.
 
-use super::element::{Side, item, somebody, touching};
+use super::element::{Side, item_and_site, somebody, touching};
 use super::group::{Access, accesses};
 use super::pair::{Instance, ask, instances};
 use super::place::Piece;
@@ -36,8 +36,11 @@ impl<'a> Inlined<'a> {
         let producer = member(&again.source, again.producer)?;
         let of_consumer = accesses(&consumer).ok()?.into_iter();
         let loads = of_consumer.filter(|access| access.argument == again.from).collect();
-        let (reads, stores): (Vec<Access>, Vec<Access>) =
+        let (reads, mut stores): (Vec<Access>, Vec<Access>) =
             accesses(&producer).ok()?.into_iter().partition(|access| access.kind == AccessKind::Read);
+        // What it stores elsewhere is not asked for.
+        let target = &again.consumer.args[again.from];
+        stores.retain(|store| overlap(&again.source.args[store.argument], target));
         let sources = reads.iter().map(|access| access.argument).collect();
         Some(Self { consumer, producer, loads, stores, sources, again })
     }
@@ -126,11 +129,13 @@ impl<'a> Inlined<'a> {
             let found = match self.again.is_of_parts {
                 true => self.parts_are_stored(w, number, one, &pieces, &mut facts)?,
                 false => {
-                    let (ids, there) = self.item(w, one.first);
+                    let (ids, site, there) = self.item(w, one.first);
                     let sides = self.stores_of(w, ids, &format!("item {number}"), true, &mut facts)?;
                     let mut ways = Vec::new();
-                    for (stores, theirs) in &sides {
-                        ways.push(is_among(w, one, &pieces, (stores, theirs)));
+                    for (at, (stores, theirs)) in sides.iter().enumerate() {
+                        let is = is_among(w, one, &pieces, (stores, theirs));
+                        let asked = self.is_asked(w, at, site);
+                        ways.push(w.terms.both(is, asked));
                     }
                     let found = w.terms.any(ways);
                     w.terms.both(found, there)
@@ -162,19 +167,20 @@ impl<'a> Inlined<'a> {
         for part in 0..count {
             let distance = w.terms.constant(part * stride, w.address);
             let at = w.terms.word(Word::Add, load.first, distance);
-            let (ids, there) = self.item(w, at);
+            let (ids, site, there) = self.item(w, at);
             let sides = self.stores_of(w, ids, &format!("item {number}.{part}"), true, facts)?;
             let needed = w.terms.constant(size.min(stride), w.address);
             let end = w.terms.word(Word::Add, at, needed);
             let mut ways = Vec::new();
-            for (stores, theirs) in &sides {
+            for (number, (stores, theirs)) in sides.iter().enumerate() {
                 let [(0, stored)] = theirs[..] else { return None };
                 let stored = w.terms.constant(stored, w.address);
+                let asked = self.is_asked(w, number, site);
                 for store in stores {
                     let begins = w.terms.compare(Compare::ULessEqual, store.first, at);
                     let store_end = w.terms.word(Word::Add, store.first, stored);
                     let ends = w.terms.compare(Compare::ULessEqual, end, store_end);
-                    ways.push(w.terms.all([store.happens, begins, ends]));
+                    ways.push(w.terms.all([store.happens, begins, ends, asked]));
                 }
             }
             let found = w.terms.any(ways);
@@ -201,6 +207,38 @@ impl<'a> Inlined<'a> {
         }
         let other = w.terms.not(same);
         Some(ask(w, vec![touch, other], &facts))
+    }
+
+    /// Whether a store is the one that goes to an element by its digit, if an item does several.
+    fn is_asked(&self, w: &mut World, store: usize, site: Option<Term>) -> Term {
+        let place = self.again.sites.iter().position(|at| *at == self.stores[store].at);
+        match (site, place) {
+            (None, _) => w.terms.truth(true),
+            (Some(_), None) => w.terms.truth(false),
+            (Some(site), Some(number)) => {
+                let number = w.terms.constant(number as u64, 32);
+                w.terms.compare(Compare::Equal, site, number)
+            }
+        }
+    }
+
+    /// Asks for an item that stores to one byte by two of its stores.
+    pub(super) fn sites_apart(&self, w: &mut World, exact: bool) -> Option<Question> {
+        let (t, mut facts) = (somebody(w, &self.producer, "t"), Vec::new());
+        let sides = self.stores_of(w, t, "t", exact, &mut facts)?;
+        let mut ways = Vec::new();
+        for (number, first) in sides.iter().enumerate() {
+            for second in &sides[number + 1..] {
+                ways.push(touching(w, first, second));
+            }
+        }
+        let touch = w.terms.any(ways);
+        Some(ask(w, vec![touch], &facts))
+    }
+
+    /// Whether an item does several of the stores.
+    pub(super) fn has_sites(&self) -> bool {
+        self.again.sites.len() > 1
     }
 
     /// Asks for an item that does two of the stores.
@@ -274,15 +312,15 @@ impl<'a> Inlined<'a> {
         within
     }
 
-    /// The ids of the item that stores an element, as guessed, and whether there is such an item.
-    fn item(&self, w: &mut World, first: Term) -> (Ids, Term) {
+    /// The ids of the item that stores an element and which of its stores that is, as guessed, and whether there is such an item.
+    fn item(&self, w: &mut World, first: Term) -> (Ids, Option<Term>, Term) {
         let Again { origin, stride, first: least, .. } = *self.again;
         let start = w.terms.constant((origin + least * stride) as u64, w.address);
         let distance = w.terms.word(Word::Sub, first, start);
         let stride = w.terms.constant(stride as u64, w.address);
         let number = w.terms.word(Word::UDiv, distance, stride);
         let number = w.terms.low(number, 32);
-        item(w, &self.again.digits, &self.producer, number)
+        item_and_site(w, &self.again.digits, &self.producer, number)
     }
 }
 

@@ -66,7 +66,11 @@ impl Checker<'_, '_> {
         }
         let subject = format!("{whole}: one item for each element");
         self.ask(Claim::Inlined, subject, &mut |attempt| pair.once(&mut pair.world(), attempt > 0));
-        if pair.has_several() {
+        if pair.has_sites() {
+            let subject = format!("{whole}: one element for each store of an item");
+            let mut make = |attempt| pair.sites_apart(&mut pair.world(), attempt > 0);
+            self.ask(Claim::Inlined, subject, &mut make);
+        } else if pair.has_several() {
             let subject = format!("{whole}: one store for each item");
             let mut make = |attempt| pair.one_store(&mut pair.world(), attempt > 0);
             self.ask(Claim::Inlined, subject, &mut make);

@@ -19,6 +19,7 @@ use crate::plan::input::uses::{Uses, with_settled_numbers};
 use crate::plan::output::plan::{Plan, PlanError};
 use crate::plan::output::report::{ReorderReport, SplitReport};
 use crate::plan::output::step::Step;
+use crate::plan::rewrites::inline::Stores;
 use crate::plan::rewrites::inline::unpromoted::{self, Recomputed};
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
@@ -334,19 +335,8 @@ impl Planner<'_> {
             Err(reason) => reason,
         };
         self.plan.values.all |= inline::is_tried(&self.list[group.end()], why, self.options);
-        let inlined = inline::across(self.asked, self.problem(), group, why, &self.plan.report);
-        let tried = match inlined {
-            Ok(inlined) => {
-                self.plan.report.inlined.extend(inlined.inlined);
-                #[cfg(feature = "certify")]
-                self.plan.again.extend(inlined.again);
-                (self.list, self.uses) = (Cow::Owned(inlined.list), inlined.uses);
-                if let Some(placed) = inlined.placed {
-                    self.take(placed);
-                }
-                *group = inlined.group;
-                return Ok(());
-            }
+        let tried = match self.inline_for_next(group, why, Stores::One) {
+            Ok(()) => return Ok(()),
             Err(reason) => tried.or(reason),
         };
         let tried = match epilogue::across(self.asked, self.problem(), group, why) {
@@ -362,9 +352,14 @@ impl Planner<'_> {
                 // How many items and positions there are says more than that not all of these are stored.
                 (count @ Some(RewriteReason::Count { .. }), Some(RewriteReason::NotStored { .. })) => count,
                 // A kernel that cannot be recomputed is one that takes an epilogue.
-                (Some(RewriteReason::NoDefinition { .. } | RewriteReason::Count { .. }), Some(reason)) => {
-                    Some(reason)
-                }
+                (
+                    Some(
+                        RewriteReason::NoDefinition { .. }
+                        | RewriteReason::NoSite { .. }
+                        | RewriteReason::Count { .. },
+                    ),
+                    Some(reason),
+                ) => Some(reason),
                 (tried, reason) => tried.or(reason),
             },
         };
@@ -373,8 +368,36 @@ impl Planner<'_> {
                 self.take(placed);
                 Ok(())
             }
-            Err(reason) => self.pad_for_next(group, why, tried, reason),
+            Err(rows) => {
+                // Where an item stores several elements, each of its readers computes all of them: only if nothing else is possible.
+                let tried = match (tried, self.inline_for_next(group, why, Stores::Several)) {
+                    (_, Ok(())) => return Ok(()),
+                    (None | Some(RewriteReason::NoDefinition { .. }), Err(Some(reason)))
+                    | (_, Err(Some(reason @ RewriteReason::Costs { .. }))) => Some(reason),
+                    (tried, Err(_)) => tried,
+                };
+                self.pad_for_next(group, why, tried, rows)
+            }
         }
+    }
+
+    /// Lets the submission behind a group join it by recomputing what it reads; `Err(None)` if there is nothing to try.
+    fn inline_for_next(
+        &mut self,
+        group: &mut Group,
+        why: &Rejection,
+        stores: Stores,
+    ) -> Result<(), Option<RewriteReason>> {
+        let inlined = inline::across(self.asked, self.problem(), group, (why, stores), &self.plan.report)?;
+        self.plan.report.inlined.extend(inlined.inlined);
+        #[cfg(feature = "certify")]
+        self.plan.again.extend(inlined.again);
+        (self.list, self.uses) = (Cow::Owned(inlined.list), inlined.uses);
+        if let Some(placed) = inlined.placed {
+            self.take(placed);
+        }
+        *group = inlined.group;
+        Ok(())
     }
 
     /// The last thing that is tried. `tried` is why nothing else was possible, and `rows` why whole rows were not.
@@ -394,7 +417,9 @@ impl Planner<'_> {
             (_, Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
             // What still parts them says more than that one of them is no definition.
             (Err(Some(rejected @ RewriteReason::Rejected(_))), rows) => {
-                let is_more = |other: &RewriteReason| !matches!(other, RewriteReason::NoDefinition { .. });
+                let is_more = |other: &RewriteReason| {
+                    !matches!(other, RewriteReason::NoDefinition { .. } | RewriteReason::NoSite { .. })
+                };
                 Err(tried.or(rows).filter(is_more).or(Some(rejected)))
             }
             (Err(padded), rows) => Err(padded.or(tried).or(rows)),
@@ -408,11 +433,26 @@ impl Planner<'_> {
         self.list = Cow::Owned(placed.tell(&mut self.plan.report.rewrites));
     }
 
+    /// Records what recomputes others, as it is before it is placed.
+    #[cfg(feature = "certify")]
+    fn record_inlined(&mut self, members: std::ops::Range<usize>) {
+        let Plan { report, placed, .. } = &mut self.plan;
+        for at in members {
+            let is_inlined = report.inlined.iter().any(|one| one.submission == at);
+            let is_known = placed.iter().any(|one| one.0 == at);
+            if is_inlined && !is_known && !report.epilogues.iter().any(|one| one.changes(at)) {
+                placed.push((at, self.list[at].clone()));
+            }
+        }
+    }
+
     /// Adds the dispatch of a group of several submissions; returns where it ends.
     fn fused(&mut self, mut group: Group) -> usize {
         let members = group.start..group.end();
         let squares = squares::of(self.problem(), &group, &self.plan.report.rewrites);
         if let Some((placed, squares)) = squares {
+            #[cfg(feature = "certify")]
+            self.record_inlined(members.clone());
             self.list = Cow::Owned(placed.tell(&mut self.plan.report.rewrites));
             group = squares;
         }

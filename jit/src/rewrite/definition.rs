@@ -2,17 +2,22 @@
 //!
 //! A kernel that does nothing but store one element an item is a function from the item to a value. [`Definition`] is the part of
 //! its body that the value is made of: pure instructions, loads of what is bound, arguments and the item's ids. A texel of a storage
-//! image is an element, too, if the image keeps what is written ([`Texels`]).
+//! image is an element, too, if the image keeps what is written ([`Texels`]). Where an item stores several elements of a buffer, it is a function
+//! from the item and the store ([`Site`]).
 //!
 //! # Requires
 //! - the normal form
 //!
 //! # Guarantees
-//! - one store is all that the kernel does; the value depends on the item, the arguments and what the loads find
-//! - each load is executed for every item that stores an element, and so is each division that is not in `divisions`; or it has the
-//!   conditions on which it is executed, all of them and no others
+//! - one store is all that the kernel does, or the sites are those that were asked for; a value depends on the item, the arguments and what
+//!   the loads find
+//! - each load is executed for every item that does a store whose value is made of it, and so is each division that is not in
+//!   `divisions`; or it has the conditions on which it is executed, all of them and no others
 //! - both sides of a branch can be evaluated, provided that the divisions in `divisions` are defined for every such item, and that what
 //!   [`Guarded`] says is bound
+//!
+//! # Leaves alone
+//! - whether each item does all stores or none: that depends on the numbers of a call (`plan::rewrites::inline`)
 //!
 //! # Refuses
 //! - loops, local arrays, atomics, barriers, shared memory, parts of elements, undefined values
@@ -20,6 +25,7 @@
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, Word};
+use smallvec::SmallVec;
 
 use super::free::VIRTUAL;
 use super::texel::Texels;
@@ -38,13 +44,15 @@ use crate::kernel::{NormalKernel, Specialized};
 const MOST_LINES: usize = 256;
 /// How deep values are made of values.
 const DEEPEST: usize = 128;
+/// Most stores of an item.
+const MOST_SITES: usize = 8;
 
 /// The value of an element.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    /// The store, by its number among the kernel's accesses.
-    pub(crate) store: usize,
-    /// The binding it goes to.
+    /// The stores: each item does all of them.
+    pub(crate) sites: SmallVec<[Site; 1]>,
+    /// The binding they go to.
     pub(crate) binding: usize,
     /// Bindings that are loaded from, once for each load.
     pub(crate) loads: Vec<usize>,
@@ -58,11 +66,25 @@ pub(crate) struct Definition {
     pub(crate) needs_ids: bool,
     /// If it is stored in an image: how that keeps it.
     pub(crate) texels: Option<Texels>,
-    /// What is stored, and the index of the element it is stored in; of a texel, its coordinates.
-    pub(super) value: Word,
-    pub(super) index: Word,
+    /// The index of the element that a single store goes to; of a texel, its coordinates.
+    pub(super) index: Option<Word>,
     pub(super) ty: Word,
-    /// What the value is made of, each line after those it needs.
+    /// What the values are made of, each line after those it needs.
+    pub(super) lines: Vec<Line>,
+}
+
+/// A store that keeps others from having a definition, by block and position, and why.
+type Unlike = ((usize, usize), &'static str);
+
+/// A store of a definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// Its number among the kernel's accesses, and its block and position.
+    pub(crate) store: usize,
+    pub(crate) at: (usize, usize),
+    /// What is stored.
+    pub(super) value: Word,
+    /// If there are others: the lines that this value is made of.
     pub(super) lines: Vec<Line>,
 }
 
@@ -107,51 +129,75 @@ impl Definition {
         let (Some((store, access)), None) = (stores.next(), stores.next()) else {
             return Err("more than one store");
         };
-        if access.loop_depth > 0 {
-            return Err("a loop");
-        }
         let function = normal.module.functions.first().ok_or("no body")?;
-        let inst = &function.blocks[access.at.0].instructions[access.at.1];
         let mut reader = Reader::new(&normal.module, normal, function, access.at.0);
-        let (index, value, texels) = match (access.texel, inst.operands.as_slice()) {
-            (Some(Texel::At(_)), [_, Operand::IdRef(at), Operand::IdRef(value)]) => {
-                (*at, value, Some(Texels::behind(inst, &reader.defs)?))
-            }
-            (Some(Texel::At(_)), _) => return Err("a store to a texel with operands of its own"),
-            (Some(_), _) => return Err("a store to a texel that is not followed"),
-            (None, [Operand::IdRef(pointer), Operand::IdRef(value)]) => {
-                let depth = access.element.and_then(|e| e.index).map(|index| index.depth);
-                let depth =
-                    depth.filter(|_| access.whole_element).ok_or("a store of a part of an element")?;
-                let (_, path) = reader.path(*pointer).ok_or("a pointer that is not followed")?;
-                // Nothing comes behind the element's own index.
-                let index = path.get(depth).copied().filter(|_| path.len() == depth + 1);
-                (index.ok_or("a store of a part of an element")?, value, None)
-            }
-            (None, _) => return Err("a store that is volatile"),
-        };
-        let ty = reader.defs.type_of(*value).ok_or("a value without a type")?;
-        if !is_word(normal, ty) {
-            return Err("elements that are no scalars or vectors");
+        let Store { index, value, ty, texels } = reader.store(access)?;
+        reader.index = Some(index);
+        reader.visit(value, 0)?;
+        let site = Site { store, at: access.at, value, lines: Vec::new() };
+        Ok(reader.definition(SmallVec::from_iter([site]), access.binding, ty, texels))
+    }
+
+    /// The definition of what these stores leave in a buffer, or the place of one that keeps it from having one, and why.
+    pub(crate) fn at(kernel: &Specialized, stores: &[usize]) -> std::result::Result<Self, Unlike> {
+        let interface = &kernel.interface;
+        let nowhere = (0, 0);
+        let normal = kernel.normal.as_ref().map_err(|_| (nowhere, "no normal form"))?;
+        let access = |store: usize| &normal.analysis.accesses[store];
+        let &first = stores.first().ok_or((nowhere, "no stores"))?;
+        let (place, binding) = (access(first).at, access(first).binding);
+        if let Some(&more) = stores.get(MOST_SITES) {
+            return Err((access(more).at, "too many stores beside it"));
         }
-        reader.index = index;
-        reader.visit(*value, 0)?;
-        let Reader { lines, loads, divisions, guarded, work, needs_ids, .. } = reader;
-        let (value, binding) = (*value, access.binding);
-        Ok(Self {
-            store,
-            binding,
-            loads,
-            divisions,
-            guarded,
-            work,
-            needs_ids,
-            texels,
-            value,
-            index,
-            ty,
-            lines,
-        })
+        // Invocations may meet.
+        if interface.has_barrier || interface.workgroup_bytes > 0 {
+            return Err((place, "a barrier or shared memory beside it"));
+        }
+        if interface.has_subgroup_ops || interface.has_atomics || interface.uses_device_addresses {
+            return Err((place, "sub-group operations, atomic operations or device addresses beside it"));
+        }
+        let function = normal.module.functions.first().ok_or((place, "no body"))?;
+        let mut all = Reader::new(&normal.module, normal, function, place.0);
+        let (mut sites, mut types) = (SmallVec::new(), None);
+        for &store in stores {
+            let at = access(store).at;
+            let wrong = |what| (at, what);
+            let mut own = Reader::new(&normal.module, normal, function, at.0);
+            let Store { value, ty, texels, .. } = own.store(access(store)).map_err(wrong)?;
+            if access(store).binding != binding || texels.is_some() {
+                return Err(wrong("another binding than the others"));
+            }
+            if *types.get_or_insert(ty) != ty {
+                return Err(wrong("elements of another type than the others"));
+            }
+            own.visit(value, 0).map_err(wrong)?;
+            all.home = at.0;
+            all.visit(value, 0).map_err(wrong)?;
+            sites.push(Site { store, at, value, lines: own.lines });
+        }
+        if sites.len() > 1 {
+            all.needs_ids = true;
+            all.work += sites.len() as u64;
+        }
+        Ok(all.definition(sites, binding, types.ok_or((place, "no type"))?, None))
+    }
+
+    /// The same with its sites in this order.
+    pub(crate) fn in_order(&self, stores: &[u32]) -> Self {
+        let mut sites = self.sites.clone();
+        sites.sort_by_key(|site| stores.iter().position(|&store| store as usize == site.store));
+        Self { sites, ..self.clone() }
+    }
+
+    /// The lines of one site, by the order of the sites, or of all of them.
+    pub(super) fn lines_of(&self, site: Option<u8>) -> &[Line] {
+        let own = site.and_then(|site| self.sites.get(usize::from(site))).map(|site| &site.lines);
+        own.unwrap_or(&self.lines)
+    }
+
+    /// The store of the first site.
+    pub(crate) fn store(&self) -> usize {
+        self.sites.first().map_or(0, |site| site.store)
     }
 }
 
@@ -162,6 +208,14 @@ pub(super) fn is_word(normal: &NormalKernel, ty: Word) -> bool {
         Type::Vector { element, .. } => is_word(normal, *element),
         _ => false,
     }
+}
+
+/// What a store does.
+struct Store {
+    index: Word,
+    value: Word,
+    ty: Word,
+    texels: Option<Texels>,
 }
 
 struct Reader<'a> {
@@ -176,7 +230,7 @@ struct Reader<'a> {
     accesses: AHashMap<(usize, usize), (usize, usize)>,
     /// Block of the store.
     home: usize,
-    index: Word,
+    index: Option<Word>,
     seen: AHashSet<Word>,
     lines: Vec<Line>,
     loads: Vec<usize>,
@@ -204,7 +258,7 @@ impl<'a> Reader<'a> {
             accesses: normal.analysis.numbered(),
             defs,
             home,
-            index: 0,
+            index: None,
             seen: AHashSet::new(),
             lines: Vec::new(),
             loads: Vec::new(),
@@ -213,6 +267,48 @@ impl<'a> Reader<'a> {
             work: 0,
             needs_ids: false,
         }
+    }
+
+    /// What was read.
+    fn definition(
+        self,
+        sites: SmallVec<[Site; 1]>,
+        binding: usize,
+        ty: Word,
+        texels: Option<Texels>,
+    ) -> Definition {
+        let Self { lines, loads, divisions, guarded, work, needs_ids, index, .. } = self;
+        Definition { sites, binding, loads, divisions, guarded, work, needs_ids, texels, index, ty, lines }
+    }
+
+    /// A store of an element, or of a texel.
+    fn store(&self, access: &Access) -> Result<Store> {
+        if access.loop_depth > 0 {
+            return Err("a loop");
+        }
+        let inst = self.inst(access.at);
+        let (index, value, texels) = match (access.texel, inst.operands.as_slice()) {
+            (Some(Texel::At(_)), [_, Operand::IdRef(at), Operand::IdRef(value)]) => {
+                (*at, *value, Some(Texels::behind(inst, &self.defs)?))
+            }
+            (Some(Texel::At(_)), _) => return Err("a store to a texel with operands of its own"),
+            (Some(_), _) => return Err("a store to a texel that is not followed"),
+            (None, [Operand::IdRef(pointer), Operand::IdRef(value)]) => {
+                let depth = access.element.and_then(|e| e.index).map(|index| index.depth);
+                let depth =
+                    depth.filter(|_| access.whole_element).ok_or("a store of a part of an element")?;
+                let (_, path) = self.path(*pointer).ok_or("a pointer that is not followed")?;
+                // Nothing comes behind the element's own index.
+                let index = path.get(depth).copied().filter(|_| path.len() == depth + 1);
+                (index.ok_or("a store of a part of an element")?, *value, None)
+            }
+            (None, _) => return Err("a store that is volatile"),
+        };
+        let ty = self.defs.type_of(value).ok_or("a value without a type")?;
+        if !is_word(self.normal, ty) {
+            return Err("elements that are no scalars or vectors");
+        }
+        Ok(Store { index, value, ty, texels })
     }
 
     fn inst(&self, (block, at): (usize, usize)) -> &'a Instruction {
@@ -233,7 +329,7 @@ impl<'a> Reader<'a> {
 
     /// Takes in what a value is made of.
     fn visit(&mut self, id: Word, depth: usize) -> Result<()> {
-        if id == self.index || self.seen.contains(&id) {
+        if Some(id) == self.index || self.seen.contains(&id) {
             return Ok(());
         }
         if self.is_undefined(id) && !mutant!(UndefinedIsRecomputed) {

@@ -8,6 +8,7 @@
 //!   index `j + shift`; nothing else of the consumer changes. Where not all elements are stored, it loads the others as before
 //! - where its elements are vectors of what is stored as scalars, or the other way round, it has the values of all that its element is
 //!   made of, or the part of one ([`Parts`])
+//! - where an item of the producer does several stores, it has the value of the store that goes to the element ([`Ids::sites`])
 //! - where it reads a texel, it has what the image would keep of the definition's value for the item that stores that texel
 //! - the ids that the definition is made of are the digits of that index, or coordinates ([`Ids`])
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
@@ -26,6 +27,7 @@ mod item;
 mod parts;
 mod returns;
 mod rows;
+mod sites;
 mod texel;
 
 use ahash::AHashMap;
@@ -112,6 +114,9 @@ pub(super) fn inline(
         zero,
         values: AHashMap::new(),
         dims: None,
+        site: None,
+        load_number: 0,
+        known: None,
         row: None,
     };
     if let Some(texels) = definition.texels {
@@ -125,14 +130,16 @@ pub(super) fn inline(
         }
         return Ok(copy.writer.finish(function));
     }
-    let mut at: Vec<(usize, usize, usize)> = Vec::new();
-    for access in own.analysis.accesses.iter().filter(|access| access.binding == from) {
+    let mut at: Vec<(usize, usize, usize, usize)> = Vec::new();
+    let loads = own.analysis.accesses.iter().enumerate();
+    for (number, access) in loads.filter(|(_, access)| access.binding == from) {
         let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
-        at.push((access.at.0, access.at.1, depth));
+        at.push((access.at.0, access.at.1, depth, number));
     }
     // From the last on, so that positions stay what they are.
     at.sort_unstable();
-    for (block, position, depth) in at.into_iter().rev() {
+    for (block, position, depth, number) in at.into_iter().rev() {
+        copy.load_number = number;
         let body = &mut function.blocks[block].instructions;
         let load = body[position].clone();
         let pointer = load.operands.first().and_then(Operand::id_ref_any);
@@ -242,6 +249,10 @@ struct Copy<'a> {
     values: AHashMap<Word, Word>,
     /// Global, group and local id of the present item.
     dims: Option<[[Word; 3]; 3]>,
+    /// Which of its stores goes to its element; the load that is replaced, and its store, if that is known.
+    site: Option<Word>,
+    load_number: usize,
+    known: Option<u8>,
     /// Row and column of its element, if they are there.
     row: Option<[Word; 2]>,
 }
@@ -275,7 +286,7 @@ impl<'a> Copy<'a> {
         let value = match parts(self.own, ty, self.imported, self.defined()?.ty)? {
             Parts::Whole => {
                 let number = self.shifted(code, own);
-                let (value, of) = self.element(code, number)?;
+                let (value, of) = self.element(code, number, 0)?;
                 self.cast(code, value, of, ty)
             }
             Parts::Several(count) => self.several(code, own, count, ty)?,
@@ -297,12 +308,13 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// What the producer stores in its element of this index, and its type.
-    fn element(&mut self, code: &mut Vec<Instruction>, number: Word) -> Result<(Word, Word)> {
+    /// What the producer stores in its element of this index, which is a part of what is loaded, and its type.
+    fn element(&mut self, code: &mut Vec<Instruction>, number: Word, part: u32) -> Result<(Word, Word)> {
         self.values.clear();
-        self.dims = None;
-        let index = self.defined()?.index;
-        if let Some(own) = self.import.type_of(index).filter(|_| self.import.is_local(index)) {
+        self.known = self.ids.known_site(self.load_number, part);
+        (self.dims, self.site) = (None, None);
+        let index = self.defined()?.index.filter(|&index| self.import.is_local(index));
+        if let Some((index, own)) = index.and_then(|index| Some((index, self.import.type_of(index)?))) {
             if width(self.imported, own) != Some(32) {
                 return Err("an index of another width than 32 bits");
             }
@@ -318,7 +330,7 @@ impl<'a> Copy<'a> {
     fn definition(&mut self, code: &mut Vec<Instruction>, place: &Place) -> Result<(Word, Word)> {
         let definition = self.defined()?;
         let body = &self.imported.module.functions[0].blocks;
-        for line in &definition.lines {
+        for line in definition.lines_of(self.known) {
             match *line {
                 Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], place)?,
                 Line::Load { at: (block, at), ref where_all } => {
@@ -329,7 +341,7 @@ impl<'a> Copy<'a> {
                 }
             }
         }
-        let value = self.value(definition.value)?;
+        let value = self.of_site(code, place)?;
         let own = self.import.global(&mut self.writer, definition.ty)?;
         let is_number = !self.import.holds_floats(definition.ty);
         let value = match self.zero {

@@ -124,6 +124,7 @@ impl Writer {
             (Op::TypeVector, Some(&Operand::IdRef(part))) => return self.is_storage_only(part),
             (Op::TypeInt, Some(Operand::LiteralBit32(8))) => Capability::Int8,
             (Op::TypeInt, Some(Operand::LiteralBit32(16))) => Capability::Int16,
+            (Op::TypeFloat, Some(Operand::LiteralBit32(16))) => Capability::Float16,
             _ => return false,
         };
         !self

@@ -553,8 +553,7 @@ probes! {
         let shared = kernel("a z", "16",
             "var<workgroup> part: array<u32, 16>;---
              part[lid.x] = a[gid.x]; workgroupBarrier(); z[gid.x] = part[15u - lid.x];");
-        let twice = kernel("a z", "16", "z[gid.x] = a[gid.x]; z[gid.x + 64u] = 1u;");
-        for text in [looped, shared, twice] {
+        for text in [looped, shared] {
             let checked = Lab::rewriting(128)
                 .submit(&text, [4, 1, 1], &[0, 1], &[])
                 .submit(&flat("a z", "a[p.x - 1u - i] + a[i]"), over(64), &[1, 2], &[64])

@@ -56,6 +56,7 @@ mod rounds;
 mod rows;
 mod settled;
 mod side_by_side;
+mod sites;
 mod splits;
 mod squares;
 mod subgroups;

@@ -37,6 +37,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("certain", super::certain::ALL),
     ("numbers", super::numbers::ALL),
     ("one_store", super::one_store::ALL),
+    ("sites", super::sites::ALL),
     ("order", super::order::ALL),
     ("other_rows", super::other_rows::ALL),
     ("overlaps", super::overlaps::ALL),

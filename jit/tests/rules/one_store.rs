@@ -184,10 +184,10 @@ probes! {
 
     /// Where nothing would have been loaded the first element is: there has to be one.
     fn a_buffer_without_elements_is_not_loaded_from() {
-        let text = kernel("a:vec4<u32> z:vec4<u32>", "16", "let i = gid.x; if (i >= p.x) { return; }
-            if (i < p.y) { z[i] = a[i]; } else { z[i] = vec4(p.w, 1u, 2u, i); }");
+        let text = kernel("a:vec4<u32> z:vec4<u32> b", "16", "let i = gid.x; if (i >= p.x) { return; }
+            if (b[i] > 4000000000u) { z[i] = a[i]; } else { z[i] = vec4(p.w, 1u, 2u, i); }");
         let lab = |bytes: u64| Lab::rewriting(80)
-            .submit(&text, [2, 1, 1], &[0, 1], &[20, 0, 0, 9])
+            .submit(&text, [2, 1, 1], &[0, 1, 3], &[20, 0, 0, 9])
             .cut(0, bytes)
             .submit(&kernel("a:vec4<u32> z:vec4<u32>", "16", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[p.x - 1u - i] * 3u;"), [2, 1, 1], &[1, 2], &[20])
             .check();

@@ -78,7 +78,7 @@ impl Epilogues {
         };
         let sum = "var s = b[x % p.x]; for (var k = 0u; k < p.z; k++) { s += a[(y * p.x + x + k * 7u) % 1024u] * (k + 3u); } ";
         let (names, size, groups, body);
-        match random.below(7) {
+        match random.below(10) {
             // Neighbours in a row.
             0 => {
                 let count = *random.pick(&[2u32, 4, 8]);
@@ -139,6 +139,34 @@ impl Epilogues {
                 (names, size, body) = ("a b z", "16".to_owned(), text);
                 groups = [(height * each).div_ceil(16), 1, 1];
             }
+            // Two elements an item or four, each made in its own way; half of the items leave gaps, store one twice, or do not do all of their stores.
+            6..=8 => {
+                let half = (width / 2).max(1);
+                let items = height * half - if random.one_in(4) { 2 * less } else { 0 };
+                let rows = format!("i / {half}u * {}u + i % {half}u", 2 * half);
+                let [first, second] = match random.below(4) {
+                    0 => ["2u * i".to_owned(), "2u * i + 1u".to_owned()],
+                    1 => ["i".to_owned(), format!("i + {items}u")],
+                    _ => [rows.clone(), format!("{rows} + {half}u")],
+                };
+                let [first, second] = if random.one_in(3) { [second, first] } else { [first, second] };
+                let (second, guard) = match random.below(8) {
+                    0 => (format!("{second} + {}u", 2 * items), "true"),
+                    1 => (first.clone(), "true"),
+                    2 => (second, "i % 3u != 1u"),
+                    3 => (second, "i + 2u < p.x * p.y / 2u"),
+                    _ => (second, "true"),
+                };
+                let third = match random.one_in(4) {
+                    true => format!("z[{first} + {0}u] = x - 9u; z[{second} + {0}u] = y / 3u;", 2 * items),
+                    false => String::new(),
+                };
+                let text = format!(
+                    "let i = gid.x; if (i >= {items}u) {{ return; }} let k = i % {half}u; let x = a[{first}]; let y = a[{second}]; z[{first}] = x * b[k] - y * 3u; {third} if ({guard}) {{ z[{second}] = x * 5u + (y ^ b[k]); }}"
+                );
+                (names, size, body) = ("a b z", "16".to_owned(), text);
+                groups = [(height * half).div_ceil(16), 1, 1];
+            }
             // Elements a work-group apart.
             _ => {
                 let rounds = *random.pick(&[2u32, 3, 4]);
@@ -168,9 +196,11 @@ impl Epilogues {
         let also = *random.pick(&others.iter().copied().filter(|&one| one != to).collect::<Vec<_>>());
         // How many of the elements.
         let count = *random.pick(&[total, total, total, total.saturating_sub(3).max(1), total + 2]);
-        let read = match random.below(9) {
+        let read = match random.below(12) {
             0 => "a[i] + a[min(i + 1u, p.z - 1u)]",
-            1 => "a[p.z - 1u - i]",
+            1 | 9 => "a[p.z - 1u - i]",
+            10 => "a[i / 2u * 2u] + 3u * a[i ^ 1u]",
+            11 => "a[(i * 5u) % p.z]",
             2 => "a[i] * 3u + b[i % p.x]",
             3 => "a[i] ^ (b[i / p.x] + 7u)",
             4 => "select(a[i], 9u, a[i] % 2u == 0u)",

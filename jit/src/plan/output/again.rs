@@ -34,6 +34,8 @@ pub(crate) struct Again {
     pub(crate) is_texels: bool,
     /// Whether what is loaded is several of its elements, or a part of one.
     pub(crate) is_of_parts: bool,
+    /// The stores of an item by block and position, in the order of their elements.
+    pub(crate) sites: Vec<(usize, usize)>,
 }
 
 /// A digit of an element's number: its weight in elements, its greatest value, and how much of its id one of it is.

@@ -50,6 +50,7 @@ impl Positions<'_> {
         match reason {
             RewriteReason::NoDefinition { producer, .. }
             | RewriteReason::NoItem { producer, .. }
+            | RewriteReason::NoSite { producer, .. }
             | RewriteReason::NoLoads { producer, .. }
             | RewriteReason::NotStored { producer }
             | RewriteReason::NoEpilogue { producer, .. } => self.of(producer),

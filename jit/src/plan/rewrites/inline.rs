@@ -16,7 +16,9 @@
 //! - what would not pay ([`Boundary::pays`])
 
 pub(in crate::plan) mod boundary;
-pub(in crate::plan) mod elements;
+mod definitions;
+pub(in crate::plan) mod digits;
+mod elements;
 pub(in crate::plan) mod texels;
 pub(in crate::plan) mod unpromoted;
 
@@ -28,7 +30,7 @@ use crate::Reason;
 use crate::kernel::Specialized;
 use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
-use crate::plan::grouping::view::ask;
+use crate::plan::grouping::view::{View, ask};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::options::FuseOptions;
 use crate::plan::input::problem::Problem;
@@ -39,10 +41,11 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::again::Again;
 use crate::plan::output::report::{InlineReport, Report};
 use crate::plan::rewrites::proposal::{Known, Placed};
-use crate::plan::rewrites::{idle, place, rounds};
+use crate::plan::rewrites::{idle, place};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition, Guarded, Parts, Slots};
 use boundary::{Boundary, Done, Loads, overlap, size_of, writes};
+pub(crate) use definitions::Stores;
 
 /// Most producers that are recomputed in one submission.
 const MOST_PRODUCERS: usize = 8;
@@ -85,12 +88,17 @@ pub(crate) fn across(
     asked: &[Submission],
     problem: Problem<'_>,
     group: &Group,
-    rejection: &Rejection,
+    (rejection, stores): (&Rejection, Stores),
     known: &Report,
 ) -> Result<Inlined, Option<RewriteReason>> {
     let Problem { list, uses, options, limits } = problem;
     let next = group.end();
-    if !is_tried(&list[next], rejection, options) {
+    let has_several = |one: &Submission| {
+        let accesses = analysis_of(one).map_or(&[][..], |analysis| &analysis.accesses);
+        accesses.iter().filter(|access| access.kind.writes()).count() > 1
+    };
+    let is_other = || stores == Stores::One || list[group.start..next].iter().any(has_several);
+    if !is_tried(&list[next], rejection, options) || !is_other() {
         return Err(None);
     }
     // Recomputation is proven, also under a policy that trusts the user elsewhere.
@@ -121,35 +129,49 @@ pub(crate) fn across(
             None if is_placed => &asked[producer],
             None => &list[producer],
         };
-        let (mut by_rounds, mut settled) = (None, None);
-        let mut definition = Definition::of(&submitted.kernel);
-        if definition.is_err() {
-            // What an invocation stores in several elements is the definition of each of them.
-            by_rounds = rounds::of(submitted, uses, producer);
-            definition = by_rounds.as_ref().map_or(definition, |(one, _)| Definition::of(&one.kernel));
-        }
-        if definition.is_err() {
-            // With the numbers of the call it may store one element, whatever it does with others.
-            settled = one_store(submitted);
-            if let Some(one) = &settled {
-                (by_rounds, definition) = (None, Definition::of(&one.kernel));
+        let (is_own, robust, done) = (false, limits.robust, &done);
+        let target = &list[next].args[from];
+        let (mut found, mut why) = (None, None);
+        // Any other reason says more than that there is no definition.
+        let mut refuse = |reason| {
+            if matches!(why, None | Some(RewriteReason::NoDefinition { .. })) {
+                why = Some(reason);
+            }
+        };
+        for &way in definitions::Way::all(stores) {
+            let form = match way.form(submitted, uses, producer, target) {
+                None => continue,
+                Some(Ok(form)) => form,
+                Some(Err(reason)) => {
+                    refuse(reason);
+                    continue;
+                }
+            };
+            let (source, definition) = (form.source.as_ref(), form.definition.clone());
+            let list = &list;
+            let boundary =
+                Boundary { list, uses, source, definition, producer, next, from, done, is_own, robust };
+            match boundary.inline(&proven) {
+                Ok(made) => {
+                    found = Some((form, made));
+                    break;
+                }
+                Err(reason) => refuse(reason),
+            }
+            // What has one store has no other form.
+            if !way.may_be_another() {
+                break;
             }
         }
-        let source = by_rounds.as_ref().map(|(one, _)| one).or(settled.as_ref()).unwrap_or(submitted);
-        let definition = definition.map_err(|what| Some(RewriteReason::NoDefinition { producer, what }))?;
-        let (is_own, robust) = (false, limits.robust);
-        let done = &done;
-        let boundary =
-            Boundary { list: &list, uses, source, definition, producer, next, from, done, is_own, robust };
-        let made = boundary.inline(&proven).map_err(Some)?;
+        let Some((form, made)) = found else { return Err(why) };
         #[cfg(feature = "certify")]
         again.push(Again {
-            source: if settled.is_some() { submitted.clone() } else { made.again.source },
-            by_rounds: by_rounds.as_ref().map(|&(_, by)| (submitted.clone(), by)),
+            source: if form.is_settled { submitted.clone() } else { made.again.source },
+            by_rounds: form.by_rounds.map(|by| (submitted.clone(), by)),
             ..made.again
         });
         #[cfg(not(feature = "certify"))]
-        let _ = submitted;
+        let _ = form;
         list.to_mut()[next] = made.submission;
         inlined.push(made.report);
         drop_unused(asked, list.to_mut(), next, &mut inlined);
@@ -193,11 +215,6 @@ pub(crate) fn across(
     Err(None)
 }
 
-/// A submission with one store, as its push constants have it, for one with several stores, each item doing one of them.
-fn one_store(one: &Submission) -> Option<Submission> {
-    Some(Submission { kernel: rewrite::one_store(&one.kernel, &one.push)?, ..one.clone() })
-}
-
 /// Drops producers whose elements are no longer loaded and need not be in memory, since their buffer was promoted. An empty kernel
 /// takes their place.
 fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlined: &mut [InlineReport]) {
@@ -209,7 +226,8 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
             let used = uses.of_buffer(one.buffer);
             let wish = wish(asked, &wishes, one.buffer);
             let is_promoted = matches!(wish, Ok(wish) if wish != Promote::None);
-            if !is_promoted || used.iter().any(|&(at, _)| at != one.producer) {
+            let is_used = used.iter().any(|&(at, _)| at != one.producer);
+            if !is_promoted || is_used || stores_elsewhere(list, &uses, one.producer, one.buffer) {
                 continue;
             }
             let (shape, kernel) = (&list[next], &list[one.producer].kernel);
@@ -224,6 +242,14 @@ fn drop_unused(asked: &[Submission], list: &mut [Submission], next: usize, inlin
             return;
         }
     }
+}
+
+/// Whether a submission may write to another buffer.
+fn stores_elsewhere(list: &[Submission], uses: &Uses, at: usize, buffer: BufferId) -> bool {
+    let (Some(view), Ok(analysis)) = (View::of(list, uses, at), analysis_of(&list[at])) else { return true };
+    let mut writes = analysis.accesses.iter().zip(&view.forms).filter(|(access, _)| access.kind.writes());
+    writes.any(|(access, form)| !form.never && list[at].args[access.binding].buffer != buffer)
+        && !mutant!(OthersAreNotStored)
 }
 
 /// The arguments of a kernel that was made of two: those of the one, and those of the other behind them.
@@ -345,6 +371,8 @@ impl Boundary<'_> {
         };
         stored.ids.shifted = loads.shift != 0;
         (stored.ids.from_first, stored.ids.to_last) = (loads.below, loads.above);
+        stored.ids.known = loads.known.clone();
+        let definition = &definition.in_order(&stored.ids.sites);
         let report = self.pays(&loads, options)?;
         let kernel = rewrite::inline(&consumer.kernel, from, &source.kernel, definition, &stored.ids)?;
         let slots = Slots::of(&consumer.kernel, &source.kernel);
@@ -393,6 +421,7 @@ impl Boundary<'_> {
                 above: loads.above,
                 is_texels: definition.texels.is_some(),
                 is_of_parts: loads.parts != Parts::Whole,
+                sites: definition.sites.iter().map(|site| site.at).collect(),
             },
         })
     }
@@ -426,7 +455,7 @@ impl Boundary<'_> {
             return Ok(());
         }
         let has_result = analysis_of(source).ok().and_then(|analysis| {
-            let guards = &analysis.access(definition.store)?.guards;
+            let guards = &analysis.access(definition.store())?.guards;
             let mut all = true;
             ask(source, uses, producer, |evaluator, atoms| {
                 all = definition.divisions.iter().all(|place| {
@@ -479,6 +508,8 @@ impl Boundary<'_> {
         let again = each.saturating_mul(times);
         let work = definition.work.saturating_mul(times);
         let read: u64 = definition.loads.iter().map(|&binding| size_of(source, binding)).sum();
+        // What an item loads, it loads for all of its elements.
+        let read = read.div_ceil(definition.sites.len().max(1) as u64);
         let element = size_of(source, definition.binding);
         let saved = if kept { element } else { 2 * element };
         let len = |binding: usize| match source.kernel.interface.bindings[binding].kind.texture() {

@@ -110,6 +110,9 @@ pub(in crate::rewrite) fn append(
         zero,
         values: AHashMap::new(),
         dims: None,
+        site: None,
+        load_number: 0,
+        known: None,
         row: None,
     };
     let locals = Locals::of(body);

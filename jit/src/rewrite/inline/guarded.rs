@@ -18,15 +18,8 @@ impl Copy<'_> {
         [condition, yes, no]: [Word; 3],
     ) -> Result<()> {
         let (old, ty) = phi.result_id.zip(phi.result_type).ok_or("an instruction without a result")?;
-        let mut condition = self.value(condition)?;
-        // Before version 1.4 a vector is chosen by a vector.
-        if let Some((_, count)) = self.import.vector_of(ty) {
-            let truth = self.writer.bool();
-            let several = self.vector(truth, count);
-            let parts = vec![Operand::IdRef(condition); count as usize];
-            condition = self.writer.fresh();
-            code.push(Instruction::new(Op::CompositeConstruct, Some(several), Some(condition), parts));
-        }
+        let condition = self.value(condition)?;
+        let condition = self.for_all_parts(code, condition, ty);
         let operands = [condition, self.value(yes)?, self.value(no)?].map(Operand::IdRef).to_vec();
         let ty = self.import.global(&mut self.writer, ty)?;
         let new = self.writer.fresh();

@@ -160,6 +160,10 @@ impl Copy<'_> {
                 Part::Global => 0,
                 Part::Group => 1,
                 Part::Local => 2,
+                Part::Site => {
+                    self.site = Some(value);
+                    continue;
+                }
             };
             let id = &mut dims[part][usize::from(digit.dim)];
             *id = if *id == zero { value } else { self.writer.math(code, Op::IAdd, *id, value) };

@@ -23,6 +23,8 @@ pub(crate) enum Part {
     Group,
     /// `LocalInvocationId`.
     Local,
+    /// No id: which of its stores an item does.
+    Site,
 }
 
 /// A coordinate of the texel that an item stores.
@@ -52,12 +54,16 @@ pub(crate) struct Ids {
     pub(crate) by_row: bool,
     /// Of a texel, there are its coordinates instead.
     pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
+    /// The stores of an item by their numbers among the producer's accesses, in the order of their elements.
+    pub(crate) sites: SmallVec<[u32; 2]>,
+    /// Loads of the consumer, by their number among its accesses, and parts of what they load that are all stored by one of these, and by which.
+    pub(crate) known: SmallVec<[((u32, u32), u8); 2]>,
 }
 
 impl Ids {
     /// All of it.
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
-        let Self { shifted, based, from_first, to_last, digits, by_row, coordinates } = self;
+        let Self { shifted, based, from_first, to_last, digits, by_row, coordinates, sites, known } = self;
         let flag = u8::from;
         let digits = digits
             .iter()
@@ -65,7 +71,16 @@ impl Ids {
         let flags = [shifted, based, from_first, to_last, by_row].map(|&flag| u8::from(flag));
         let coordinates =
             coordinates.iter().flat_map(|one| [0xff, one.dim.unwrap_or(0xff), u8::from(one.based)]);
-        flags.into_iter().chain(digits).chain(coordinates).collect()
+        let sites = sites.iter().flat_map(|site| [0xfe].into_iter().chain(site.to_le_bytes()));
+        let known = known.iter().flat_map(|((load, part), site)| {
+            [0xfd].into_iter().chain(load.to_le_bytes()).chain(part.to_le_bytes()).chain([*site])
+        });
+        flags.into_iter().chain(digits).chain(coordinates).chain(sites).chain(known).collect()
+    }
+
+    /// The store that stores a part of what a load of the consumer loads, if it is one for all elements.
+    pub(super) fn known_site(&self, load: usize, part: u32) -> Option<u8> {
+        self.known.iter().find(|(known, _)| *known == (load as u32, part)).map(|one| one.1)
     }
 
     /// How many numbers.

@@ -93,10 +93,10 @@ impl Copy<'_> {
         let first = self.writer.math(code, Op::IMul, own, times);
         let first = self.shifted(code, first);
         let mut parts = Vec::new();
-        for number in 0..count {
-            let number = self.writer.constant(if mutant!(PartsAreTheFirst) { 0 } else { number });
+        for part_number in 0..count {
+            let number = self.writer.constant(if mutant!(PartsAreTheFirst) { 0 } else { part_number });
             let number = self.writer.math(code, Op::IAdd, first, number);
-            let (value, of) = self.element(code, number)?;
+            let (value, of) = self.element(code, number, part_number)?;
             parts.push(Operand::IdRef(self.cast(code, value, of, part)));
         }
         let id = self.writer.fresh();
@@ -126,7 +126,7 @@ impl Copy<'_> {
         if mutant!(PartsAreTheFirst) {
             first = self.writer.constant(0);
         }
-        let (value, _) = self.element(code, at)?;
+        let (value, _) = self.element(code, at, 0)?;
         let mut parts = Vec::new();
         for number in 0..shorter {
             let mut at = first;

@@ -44,9 +44,9 @@ impl Copy<'_> {
         self.dims = None;
         let place = self.coordinates(code, coordinates, defs, stored)?;
         let definition = self.defined()?;
-        if self.import.is_local(definition.index) {
+        if let Some(index) = definition.index.filter(|&index| self.import.is_local(index)) {
             // The same texel: the same coordinates, as the producer has them.
-            let own = self.import.type_of(definition.index).ok_or("coordinates of no type")?;
+            let own = self.import.type_of(index).ok_or("coordinates of no type")?;
             let own = self.import.global(&mut self.writer, own)?;
             let theirs = defs.type_of(coordinates).ok_or("coordinates of no type")?;
             if self.writer.words_of(own) != self.writer.words_of(theirs)
@@ -55,7 +55,7 @@ impl Copy<'_> {
                 return Err("coordinates of another type");
             }
             let own = self.cast(code, coordinates, theirs, own);
-            self.values.insert(definition.index, own);
+            self.values.insert(index, own);
         }
         let (value, own) = self.definition(code, &Place::Texel(place))?;
         let channels = self.channels(code, value, own, stored)?;

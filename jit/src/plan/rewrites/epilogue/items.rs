@@ -9,17 +9,15 @@ use smallvec::SmallVec;
 
 use super::pair::Pair;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::{Affine, Atom, AtomId};
+use crate::analysis::affine::Affine;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::in_range::stays;
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::submission::Submission;
 use crate::plan::rewrites::inline::boundary::Weighed;
-use crate::plan::rewrites::inline::elements::{bound, digits};
+use crate::plan::rewrites::inline::digits::{bound, digits, numbers, parts};
 use crate::reason::RewriteReason;
-use crate::rewrite::{Digit, Part};
 
 /// The elements of a consumer's items.
 pub(super) struct Items {
@@ -173,94 +171,4 @@ impl Pair<'_> {
             })
         })
     }
-}
-
-/// The global ids of a submission, those that have several values.
-fn numbers(one: &Submission) -> SmallVec<[Weighed; 4]> {
-    let size = one.kernel.interface.local_size;
-    let all = (0..3u8).map(|dim| {
-        let d = usize::from(dim);
-        let is = Digit { dim, part: Part::Global, mirrored: false, scaled: false };
-        Weighed { is, weight: 1, count: i128::from(one.groups[d]) * i128::from(size[d]), scale: 1 }
-    });
-    all.filter(|number| number.count > 1).collect()
-}
-
-/// A digit of a global id: what is worth `low` of it and more, and less than `high`, if that is bounded.
-#[derive(Clone, Copy)]
-struct Span {
-    dim: u8,
-    low: i128,
-    high: Option<i128>,
-}
-
-/// Digits of ids, each with its weight.
-type Spans = SmallVec<[(Span, i128); 4]>;
-
-/// The offset of an access as a sum of digits of these ids. Digits are quotients and remainders of an id that together make up all of it, each with its number
-/// of values.
-fn parts(view: &View, form: &AccessForm, numbers: &[Weighed]) -> Option<SmallVec<[Weighed; 4]>> {
-    let found = spans(view, &form.offset)?;
-    let mut digits = SmallVec::new();
-    for number in numbers {
-        let mut next = 1;
-        let mut own = found.iter().filter(|(span, _)| span.dim == number.is.dim).peekable();
-        while let Some((span, weight)) = own.next() {
-            let is_last = own.peek().is_none();
-            let high = if is_last { number.count } else { span.high? };
-            let is_all = !is_last || span.high.is_none_or(|high| high >= number.count);
-            let fits = span.low == next && high % span.low == 0 && is_all && *weight > 0;
-            if !fits && !mutant!(DigitsMakeUpIds) {
-                return None;
-            }
-            let is = Digit { scaled: span.low > 1, ..number.is };
-            digits.push(Weighed { is, weight: *weight, count: high / span.low, scale: span.low });
-            next = high;
-        }
-        if next != number.count {
-            return None;
-        }
-    }
-    (digits.len() == found.len()).then_some(digits)
-}
-
-/// The terms of a form as digits of ids, lowest first; those that follow each other in the form as in the id are one.
-fn spans(view: &View, form: &Affine) -> Option<Spans> {
-    let each = form.terms.iter().map(|&(id, weight)| Some((span(view, id)?, weight)));
-    let mut each = each.collect::<Option<Spans>>()?;
-    each.sort_by_key(|(span, _)| (span.dim, span.low));
-    let mut found = Spans::new();
-    for (span, weight) in each {
-        match found.last_mut() {
-            Some((last, own))
-                if (last.dim, last.high) == (span.dim, Some(span.low))
-                    && weight * last.low == *own * span.low =>
-            {
-                last.high = span.high;
-            }
-            _ => found.push((span, weight)),
-        }
-    }
-    Some(found)
-}
-
-/// The digit of a global id that an atom is.
-fn span(view: &View, id: AtomId) -> Option<Span> {
-    let (groups, size) = (view.shape.groups, view.shape.local);
-    let (base, by, is_quotient) = match view.atoms.get(id) {
-        &Atom::Local(dim) => {
-            let d = usize::from(dim);
-            return Some(Span { dim, low: 1, high: (groups[d] > 1).then_some(size[d].into()) });
-        }
-        &Atom::Group(dim) => return Some(Span { dim, low: size[usize::from(dim)].into(), high: None }),
-        Atom::Quotient(base, by) => (base, *by, true),
-        Atom::Remainder(base, by) => (base, *by, false),
-        _ => return None,
-    };
-    let [(Span { dim, low, high }, 1)] = spans(view, base)?[..] else { return None };
-    let middle = low.checked_mul(by)?;
-    let divides = base.constant == 0 && high.is_none_or(|high| high % middle == 0);
-    let span =
-        if is_quotient { Span { dim, low: middle, high } } else { Span { dim, low, high: Some(middle) } };
-    divides.then_some(span)
 }

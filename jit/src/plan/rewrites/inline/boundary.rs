@@ -51,6 +51,8 @@ pub(super) struct Stored {
     /// Place of the element of index 0 in the memory object, and bytes from one to the next.
     pub(super) origin: i128,
     pub(super) stride: i128,
+    /// If an item does several stores: bytes from the element of one to that of the next.
+    pub(super) apart: i128,
     /// Of texels, there are their coordinates instead.
     pub(super) sides: Sides,
 }
@@ -66,6 +68,7 @@ impl Stored {
             count: 0,
             origin: 0,
             stride: 1,
+            apart: 0,
             sides,
         }
     }
@@ -119,6 +122,8 @@ pub(super) struct Loads {
     pub(super) above: bool,
     /// Whether neighbours load neighbouring elements.
     pub(super) in_order: bool,
+    /// Of loads, by their number among the accesses, and parts of what they load: the store of an item that stores that, by its digit.
+    pub(super) known: SmallVec<[((u32, u32), u8); 2]>,
 }
 
 impl Default for Loads {
@@ -133,6 +138,7 @@ impl Default for Loads {
             below: false,
             above: false,
             in_order: true,
+            known: SmallVec::new(),
         }
     }
 }

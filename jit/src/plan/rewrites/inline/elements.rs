@@ -3,36 +3,43 @@
 use smallvec::SmallVec;
 
 use super::boundary::{Boundary, Loads, Sides, Stored, Weighed};
+use super::digits::{bound, digits, numbers, parts};
 use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom};
+use crate::analysis::affine::{Affine, Atom, Atoms};
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::in_range::{FACTS, most, stays};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
-use crate::plan::input::submission::Submission;
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Digit, Ids, Part, Parts};
+use crate::rewrite::{self, Digit, Ids, Part, Parts, Site};
+
+/// The stores of an item.
+struct Sites {
+    /// In the order of their elements.
+    order: SmallVec<[usize; 2]>,
+    /// Bytes from one to the next.
+    apart: i128,
+}
 
 impl Boundary<'_> {
     /// Which elements the producer stores: `origin + stride (first + Σ weight digit)` for all digits that its guards let through. Each
     /// weight is that of the digit before it times its number of values, so they leave no gap, and no two items store one element.
+    /// Where an item does several stores, which of them it is is a digit as well.
     pub(super) fn stored(&self) -> Result<Stored, RewriteReason> {
         let &Self { uses, source, producer, ref definition, .. } = self;
         let wrong = |what| RewriteReason::NoItem { producer, what };
         let view = View::of(&self.worked_out(), uses, producer).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
-        let form = view.forms[definition.store].clone();
-        let access = &analysis.accesses[definition.store];
-        let element = access.element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
-        if form.unknown || form.never || !form.certain || !form.counters.is_empty() {
-            return Err(wrong("a condition or an index"));
-        }
-        if self.robust && !stays(&view.atoms, &form) && !mutant!(OutsideIsStored) {
-            return Err(wrong("an index that may leave what is bound"));
-        }
+        let Sites { order, apart } = self.sites(&view)?;
+        let store = definition.sites.get(order[0]).map_or(0, |site| site.store);
+        let form = view.forms[store].clone();
+        let element =
+            analysis.accesses[store].element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
         let stride = i128::from(element.stride);
-        let mut digits =
-            digits(&view, &form, source).ok_or_else(|| wrong("an index that is no number of digits"))?;
+        let no_number = || wrong("an index that is no number of digits");
+        let whole = digits(&view, &form, source);
+        let is_whole = whole.is_some();
+        let mut digits = whole.unwrap_or_else(|| numbers(source));
         // How many values each digit has, and all of them together.
         let mut most = None;
         for condition in form.conditions.iter().filter(|_| !mutant!(GuardsAreOpen)) {
@@ -43,46 +50,80 @@ impl Boundary<'_> {
             let condition = undivided.as_ref().unwrap_or(condition);
             bound(&view, &mut digits, condition, &mut most).ok_or_else(|| wrong("a guard"))?;
         }
+        if !is_whole {
+            // Without a box there is no telling which parts an id has.
+            if most.is_some() {
+                return Err(wrong("a guard"));
+            }
+            digits = parts(&view, &form, &digits).ok_or_else(no_number)?;
+        }
         // The least index is that of the greatest ids, where they are taken off.
         let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
         let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
+        // What all of them make is counted by the lightest.
+        let least = digits.iter().map(|digit| digit.weight).min();
         digits.retain(|digit| digit.count > 1);
         digits.sort_by_key(|digit| digit.weight);
+        if most.is_some() && least != digits.first().map(|digit| digit.weight) {
+            return Err(wrong("a guard"));
+        }
+        let all = digits.iter().map(|digit| digit.count).product::<i128>();
+        let items = most.map_or(all, |most: i128| most.min(all));
+        let several = order.len() as i128;
+        if several > 1 {
+            let is = Digit { dim: 0, part: Part::Site, mirrored: false, scaled: false };
+            let at = digits.partition_point(|digit| digit.weight < apart);
+            let is_between = (1..digits.len()).contains(&at);
+            if is_between && items < all {
+                return Err(wrong("a guard"));
+            }
+            digits.insert(at, Weighed { is, weight: apart, count: several, scale: 1 });
+        }
         let mut next = stride;
-        for digit in &digits {
-            if digit.weight != next && !mutant!(DigitsAreDense) {
-                return Err(wrong("elements with gaps between them"));
+        for (number, digit) in digits.iter().enumerate() {
+            let is_site = digit.is.part == Part::Site;
+            // Behind the elements of all items' first stores come those of their second ones.
+            if is_site && number > 0 && number + 1 == digits.len() {
+                next = stride * items;
+            }
+            if digit.weight != next && !mutant!(SitesOverlap) {
+                if is_site {
+                    return Err(wrong(
+                        "several stores of an item, between whose elements are gaps or other items'",
+                    ));
+                }
+                if !mutant!(DigitsAreDense) {
+                    return Err(wrong("elements with gaps between them"));
+                }
             }
             next = digit.weight * digit.count;
         }
-        let mut count = digits.iter().map(|digit| digit.count).product::<i128>();
-        if let Some(most) = most {
-            count = count.min(most);
-        }
+        let count = items * several;
         let origin = i128::from(source.args[definition.binding].offset) + i128::from(element.start);
         let first = form.offset.constant - off - origin;
         if first % stride != 0 || first < 0 || count <= 0 {
-            return Err(wrong("an index that is no number of digits"));
+            return Err(no_number());
         }
         let first = first / stride;
         if first + count >= 1 << 31 {
             return Err(wrong("too many items"));
         }
-        let ids = match definition.needs_ids {
-            true => Ids {
-                based: first != 0,
-                digits: digits.iter().map(|digit| digit.is).collect(),
-                ..Ids::default()
-            },
-            false => Ids::default(),
-        };
+        let stores = order.iter().map(|&site| definition.sites[site].store as u32);
+        let mut ids = Ids { sites: stores.collect(), ..Ids::default() };
+        if definition.needs_ids {
+            ids.based = first != 0;
+            ids.digits = digits.iter().map(|digit| digit.is).collect();
+        }
         let heavier = digits.iter().skip(1).map(|digit| digit.weight / stride);
         let greatest = digits.iter().filter(|digit| digit.is.mirrored).map(|digit| digit.count - 1);
-        let weights = heavier.chain(greatest).filter(|_| definition.needs_ids).map(|n| n as u32).collect();
+        let scales = digits.iter().filter(|digit| digit.is.scaled).map(|digit| digit.scale);
+        let weights = heavier.chain(greatest).chain(scales);
+        let weights = weights.filter(|_| definition.needs_ids).map(|n| n as u32).collect();
         let count = count + i128::from(mutant!(OneMoreIsStored));
         Ok(Stored {
             ids,
             weights,
+            apart: if several > 1 { apart } else { 0 },
             #[cfg(feature = "certify")]
             digits,
             first,
@@ -93,6 +134,42 @@ impl Boundary<'_> {
         })
     }
 
+    /// The stores of an item in the order of their elements, which are equally far apart, and each is done wherever the others are.
+    fn sites(&self, view: &View) -> Result<Sites, RewriteReason> {
+        let &Self { producer, ref definition, .. } = self;
+        let several = definition.sites.len() > 1;
+        let wrong = |site: &Site, what| match several {
+            true => RewriteReason::NoSite { producer, at: site.at, what },
+            false => RewriteReason::NoItem { producer, what },
+        };
+        let mut all: SmallVec<[(i128, usize); 2]> = SmallVec::new();
+        let first = definition.sites.first().map(|site| &view.forms[site.store]);
+        for (number, site) in definition.sites.iter().enumerate() {
+            let form = &view.forms[site.store];
+            if form.unknown || form.never || !form.certain || !form.counters.is_empty() {
+                return Err(wrong(site, "a condition or an index"));
+            }
+            if self.robust && !stays(&view.atoms, form) && !mutant!(OutsideIsStored) {
+                return Err(wrong(site, "an index that may leave what is bound"));
+            }
+            let Some(first) = first else { continue };
+            if form.conditions != first.conditions && !mutant!(SitesAreOfAllItems) {
+                return Err(wrong(site, "other conditions than other stores"));
+            }
+            let apart = form.offset.plus(&first.offset, -1).filter(|apart| apart.terms.is_empty());
+            let apart = apart.ok_or_else(|| wrong(site, "no fixed distance from other stores"))?;
+            all.push((apart.constant, number));
+        }
+        all.sort_unstable();
+        let apart = if let [first, second, ..] = all[..] { second.0 - first.0 } else { 0 };
+        for pair in all.windows(2) {
+            if pair[1].0 - pair[0].0 != apart && !mutant!(SitesOverlap) {
+                return Err(wrong(&definition.sites[pair[1].1], "another distance from other stores"));
+            }
+        }
+        Ok(Sites { order: all.iter().map(|one| one.1).collect(), apart })
+    }
+
     /// Shows that the consumer loads stored elements only, as wholes, so that each load can be replaced.
     pub(super) fn replaceable(&self, stored: &Stored) -> Result<Loads, RewriteReason> {
         let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
@@ -101,7 +178,7 @@ impl Boundary<'_> {
         let view = View::of(list, uses, next).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(one).map_err(|_| wrong("a pointer"))?;
         let mut loads = Loads::default();
-        for (access, form) in analysis.accesses.iter().zip(&view.forms) {
+        for (number, (access, form)) in analysis.accesses.iter().zip(&view.forms).enumerate() {
             if access.binding != from {
                 continue;
             }
@@ -172,6 +249,11 @@ impl Boundary<'_> {
             if (none || !counts) && !mutant!(AllIsStored) {
                 return Err(RewriteReason::NotStored { producer });
             }
+            let count = if let Parts::Several(count) = parts { count } else { 1 };
+            for part in (0..count).filter(|_| !form.unknown) {
+                let site = stored.site_of(&view.atoms, form, i128::from(part) * unit, unit);
+                loads.known.extend(site.map(|site| ((number as u32, part), site)));
+            }
             let by = |atom| view.weight(form, atom).abs();
             loads.in_order &= !form.unknown && by(Atom::Local(0)) == stride;
             loads.add_rounds(access, form, &view);
@@ -184,92 +266,20 @@ impl Boundary<'_> {
     }
 }
 
-/// The offset of a store as a sum of digits: none that is not there tells two items apart.
-pub(in crate::plan) fn digits(
-    view: &View,
-    form: &AccessForm,
-    source: &Submission,
-) -> Option<SmallVec<[Weighed; 4]>> {
-    let known = |atom: &Atom| matches!(atom, Atom::Group(_) | Atom::Local(_));
-    if !form.offset.terms.iter().all(|&(id, _)| known(view.atoms.get(id))) {
-        return None;
-    }
-    let mut digits = SmallVec::new();
-    for d in 0..3u8 {
-        let groups = i128::from(source.groups[usize::from(d)]);
-        let local = i128::from(source.kernel.interface.local_size[usize::from(d)]);
-        let (of_group, of_local) = (view.weight(form, Atom::Group(d)), view.weight(form, Atom::Local(d)));
-        let mut add = |part, weight: i128, count| {
-            let is = Digit { dim: d, part, mirrored: weight < 0, scaled: false };
-            digits.push(Weighed { is, weight: weight.abs(), count, scale: 1 });
-            weight != 0
-        };
-        let fits = match (groups, local) {
-            (0, _) | (_, 0) => false,
-            (1, 1) => true,
-            (1, _) => add(Part::Global, of_local, local),
-            (_, 1) => add(Part::Global, of_group, groups),
-            _ if of_group == of_local * local => add(Part::Global, of_local, groups * local),
-            _ => add(Part::Group, of_group, groups) && add(Part::Local, of_local, local),
-        };
-        if !fits {
+impl Stored {
+    /// The store of an item that stores what is loaded `at` bytes behind the place of a load, by its digit, if that is one for all that may be meant.
+    fn site_of(&self, atoms: &Atoms, form: &AccessForm, at: i128, size: i128) -> Option<u8> {
+        let several = self.ids.sites.len() as i128;
+        let round = self.apart * several;
+        if several < 2 || round <= 0 {
             return None;
         }
+        let begin = self.origin + self.first * self.stride;
+        let terms = form.offset.terms.iter().filter(|(_, weight)| weight % round != 0).copied().collect();
+        let rest = Affine { terms, constant: (form.offset.constant + at - begin).rem_euclid(round) };
+        let (low, high) = rest.bounds(|id| form.ranges.get(atoms, id));
+        let (low, high) = (low.div_euclid(self.apart), (high + size - 1).div_euclid(self.apart));
+        let is_one = low == high || mutant!(SitesAreKnown);
+        is_one.then(|| low.rem_euclid(several) as u8)
     }
-    Some(digits)
-}
-
-/// Takes in a condition of a store, which is at most zero: a greatest value of one digit, or of the number that all of them make.
-pub(in crate::plan) fn bound(
-    view: &View,
-    digits: &mut [Weighed],
-    condition: &Affine,
-    most: &mut Option<i128>,
-) -> Option<()> {
-    let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| condition.coefficient(id));
-    let mut left = condition.terms.len();
-    let mut factors: SmallVec<[i128; 4]> = SmallVec::new();
-    for digit in digits.iter() {
-        let d = digit.is.dim;
-        let (group, local) = (of(Atom::Group(d)), of(Atom::Local(d)));
-        left -= usize::from(group != 0 && digit.is.part != Part::Local);
-        left -= usize::from(local != 0 && digit.is.part != Part::Group);
-        let size = i128::from(view.shape.local[usize::from(d)]);
-        factors.push(match digit.is.part {
-            Part::Group => group,
-            Part::Local => local,
-            // An id with one value only has no atom.
-            Part::Global if view.atoms.find(&Atom::Local(d)).is_none() || size == 1 => group,
-            Part::Global if view.shape.groups[usize::from(d)] == 1 => local,
-            Part::Global if group == local * size => local,
-            Part::Global => return None,
-        });
-    }
-    if left != 0 {
-        return None;
-    }
-    let mut in_it = factors.iter().enumerate().filter(|(_, factor)| **factor != 0);
-    let (first, &factor) = in_it.next()?;
-    if in_it.next().is_none() {
-        // factor * digit + constant <= 0
-        let greatest = (factor > 0).then(|| (-condition.constant).div_euclid(factor))?;
-        let digit = &mut digits[first];
-        digit.count = digit.count.min(greatest.saturating_add(1)).max(0);
-        return Some(());
-    }
-    // factor / weight is one number for all of them.
-    let (lead, weight) = (factor, digits[first].weight);
-    let same = digits
-        .iter()
-        .zip(&factors)
-        .all(|(digit, &factor)| factor * weight == lead * digit.weight && !digit.is.mirrored);
-    if !same || lead <= 0 {
-        return None;
-    }
-    // lead / weight * bytes + constant <= 0, for the bytes from the first element.
-    let least = digits.iter().map(|digit| digit.weight).min()?;
-    let bytes = (-condition.constant).checked_mul(weight)?.div_euclid(lead);
-    let count = bytes.div_euclid(least) + 1;
-    *most = Some(most.map_or(count, |most| most.min(count)).max(0));
-    Some(())
 }

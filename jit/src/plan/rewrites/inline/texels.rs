@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::boundary::{Boundary, Loads, Sides, Stored, Weighed, size_of, texels_of};
-use super::elements::bound;
+use super::digits::bound;
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::evaluate::AccessForm;
@@ -31,7 +31,7 @@ impl Boundary<'_> {
         }
         let view = View::of(&self.worked_out(), uses, producer).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
-        let (sides, coordinates) = written(&view, source, definition.store).map_err(wrong)?;
+        let (sides, coordinates) = written(&view, source, definition.store()).map_err(wrong)?;
         if coordinates.len() != usize::from(stored.coordinates) {
             return Err(wrong("more coordinates than the image has"));
         }
