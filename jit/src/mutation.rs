@@ -220,6 +220,8 @@ mutants! {
     OtherDimensionsAreOne: "a placed kernel has the items of its first dimension",
     OtherIdsAreIdle: "of items that are numbered by their global ids, what the others write is as little as what one store says",
     NumbersAreIds: "where items are numbered by their global ids, the number is that of the first dimension",
+    BlocksAreRows: "where a work-group has several rows of items, its number is that of a row, and the item's that of the column",
+    RemaindersAreTheNumber: "what is divided is at most what its remainder is at most",
     QuotientsAreLess: "a quotient is less by one than that of the most that is divided",
     // Inlining.
     AnySideIsTaken: "what is computed elsewhere loads on both sides of a branch",

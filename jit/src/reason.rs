@@ -77,7 +77,9 @@ pub enum Reason {
     /// Different local sizes, where at least one of the kernels depends on its own.
     #[error("different local sizes")]
     LocalSize {
-        /// Local size of the group so far.
+        /// A submission of the group so far.
+        earlier: usize,
+        /// Its kernel's local size.
         have: [u32; 3],
         /// Local size of the kernel that does not join.
         want: [u32; 3],
@@ -658,8 +660,8 @@ impl Reason {
             Self::MayLeaveRange { submission, at } | Self::MayLeaveArray { submission, at } => {
                 format!("{self}: submission {submission} through binding {}.{}", at.set, at.binding)
             }
-            Self::LocalSize { have, want } => {
-                format!("{self}: the group so far has {have:?}, and the next kernel {want:?}")
+            Self::LocalSize { earlier, have, want } => {
+                format!("{self}: submission {earlier} has {have:?}, and the next one {want:?}")
             }
             _ => self.to_string(),
         }

@@ -218,6 +218,18 @@ impl Affine {
         }
         Some(sum)
     }
+
+    /// If that this is at most zero bounds a remainder from below: the same of what is divided, which is not less. `m <= r + x` gives
+    /// `m <= f + x`, if `r` is the remainder of `f`.
+    pub(crate) fn unreduced(&self, atoms: &Atoms) -> Option<Affine> {
+        let is_bound = |factor: i128| factor < 0 || mutant!(RemaindersAreTheNumber);
+        let is_remainder = |&&(id, factor): &&(AtomId, i128)| {
+            is_bound(factor) && matches!(atoms.get(id), Atom::Remainder(..))
+        };
+        let &(remainder, factor) = self.terms.iter().find(is_remainder)?;
+        let Atom::Remainder(form, _) = atoms.get(remainder) else { return None };
+        self.plus(&Affine::atom(remainder), factor.checked_neg()?)?.plus(form, factor)
+    }
 }
 
 impl Ranges {

@@ -104,7 +104,9 @@ impl Evaluator<'_> {
             self.memo.clear();
             self.assume(atoms, condition, truth, &mut new);
             let undivided: Vec<Affine> = new.iter().filter_map(|fact| fact.undivided(atoms)).collect();
+            let unreduced: Vec<Affine> = new.iter().filter_map(|fact| fact.unreduced(atoms)).collect();
             new.extend(undivided);
+            new.extend(unreduced);
             new.retain(|fact| !context.facts.contains(fact));
             if new.is_empty() {
                 break;

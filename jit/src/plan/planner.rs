@@ -298,9 +298,10 @@ impl Planner<'_> {
                 start + 1
             }
         };
-        if let Some(rejection) = rejection
+        if let Some(mut rejection) = rejection
             && end < self.list.len()
         {
+            self.tell_whose(&mut rejection.reason, start..end);
             self.plan.report.splits.push(SplitReport {
                 after: end - 1,
                 buffer: rejection.buffer,
@@ -310,6 +311,16 @@ impl Planner<'_> {
             });
         }
         Ok(end)
+    }
+
+    /// Gives different local sizes as those of two kernels that were submitted: members may have been placed since.
+    fn tell_whose(&self, reason: &mut Reason, members: std::ops::Range<usize>) {
+        let Reason::LocalSize { earlier, have, want } = reason else { return };
+        let own = |at: usize| self.asked[at].kernel.interface.local_size;
+        (*earlier, *have, *want) = (members.start, own(members.start), own(members.end));
+        // The nearest that differs; all of them may have been placed on others.
+        let found = members.rev().find(|&at| own(at) != *want);
+        found.into_iter().for_each(|at| (*earlier, *have) = (at, own(at)));
     }
 
     /// Rewrites submissions as long as that lets the next one join; returns why the last attempt failed, if there was something to try.

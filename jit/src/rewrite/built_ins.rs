@@ -13,7 +13,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, Decoration, Op};
 
 use super::free::VIRTUAL;
-use super::order::{Digits, Numbering, Spread};
+use super::order::{Numbering, Spread};
 use super::writer::Result;
 use crate::ir::entity::{Func, Global, Region, SecondaryMap, Value};
 use crate::ir::{Builder, Module, Node, Operation, Root};
@@ -48,17 +48,25 @@ impl BuiltIns {
         self.parts.push((builtin, parts));
     }
 
-    /// Computes what they are for item `item` of work-groups of `size`; `counts` are those that the numbering asks for.
+    /// Computes what they are for item `item` of work-groups of `size`, which has this place in rows; `counts` are those that the numbering asks for.
     pub(super) fn number(
         &mut self,
         code: &mut Builder<'_>,
-        item: Value,
+        (item, [row, column]): (Value, [Value; 2]),
         size: [u32; 3],
         (numbering, counts): (Numbering, &[Value]),
     ) {
+        let zero = code.word(0);
         match numbering {
             Numbering::Invocations(spread) => self.by_invocation(code, item, size, (spread, counts)),
-            Numbering::GlobalIds(digits) => self.by_global_id(code, item, size, (digits, counts)),
+            Numbering::GlobalIds(digits) => {
+                self.by_global_id(code, (item, [zero; 3]), size, (&digits.dims(), counts));
+            }
+            Numbering::Rows(digits) => {
+                let (dims, mut global) = (digits.dims(), [zero; 3]);
+                global[dims[0]] = column;
+                self.by_global_id(code, (row, global), size, (&dims[1..], counts));
+            }
         }
     }
 
@@ -115,19 +123,18 @@ impl BuiltIns {
         }
     }
 
-    /// For items whose number has their global ids as digits: `counts` says how many values the id in each dimension of `digits` takes, except in
-    /// the last one.
+    /// For items whose number has their global ids in these dimensions as digits: `counts` says how many values each takes, except in the last one.
+    /// In others they are known.
     fn by_global_id(
         &mut self,
         code: &mut Builder<'_>,
-        item: Value,
+        (number, mut global): (Value, [Value; 3]),
         size: [u32; 3],
-        (digits, counts): (Digits, &[Value]),
+        (dims, counts): (&[usize], &[Value]),
     ) {
         let zero = code.word(0);
-        let mut global = [zero; 3];
-        let mut rest = item;
-        for (n, &d) in digits.dims().iter().enumerate() {
+        let mut rest = number;
+        for (n, &d) in dims.iter().enumerate() {
             global[d] = rest;
             if let Some(&several) = counts.get(n).filter(|_| !mutant!(NumbersAreIds)) {
                 global[d] = code.math(Op::UMod, rest, several);

@@ -59,6 +59,17 @@ impl Digits {
         Self(counts.map(|count| count != 1))
     }
 
+    /// The numbering of items of these counts in rows of this length.
+    pub(crate) fn in_rows(counts: [u32; 3], length: u32) -> Numbering {
+        let digits = Self::of(counts);
+        let is_row = match digits.dims()[..] {
+            [first, _, ..] if mutant!(BlocksAreRows) => length.is_multiple_of(counts[first]),
+            [first, _, ..] => counts[first] == length,
+            _ => false,
+        };
+        if is_row { Numbering::Rows(digits) } else { Numbering::GlobalIds(digits) }
+    }
+
     pub(super) fn dims(self) -> SmallVec<[usize; 3]> {
         (0..3).filter(|&d| self.0[d]).collect()
     }
@@ -71,6 +82,8 @@ pub(crate) enum Numbering {
     Invocations(Spread),
     /// By their global ids.
     GlobalIds(Digits),
+    /// The same where a row of the order has each value of the first of these ids once: it is the column, and the others number the rows.
+    Rows(Digits),
 }
 
 impl Numbering {
@@ -78,10 +91,10 @@ impl Numbering {
     pub(super) fn counted(self) -> SmallVec<[usize; 2]> {
         match self {
             Numbering::Invocations(spread) => spread.counted(),
-            Numbering::GlobalIds(digits) => {
+            Numbering::GlobalIds(digits) | Numbering::Rows(digits) => {
                 let mut dims = digits.dims();
                 dims.pop();
-                dims.into_iter().collect()
+                dims.into_iter().skip(usize::from(matches!(self, Numbering::Rows(_)))).collect()
             }
         }
     }
@@ -95,6 +108,7 @@ impl Numbering {
         let (kind, [x, y, z]) = match self {
             Numbering::Invocations(Spread(dims)) => (0, dims.map(u8::from)),
             Numbering::GlobalIds(Digits(dims)) => (1, dims.map(u8::from)),
+            Numbering::Rows(Digits(dims)) => (2, dims.map(u8::from)),
         };
         [kind, x, y, z]
     }

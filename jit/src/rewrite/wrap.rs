@@ -108,7 +108,7 @@ pub(super) fn wrap(
     restart_variables(&mut code);
     let counts: Vec<Value> =
         (0..counted).map(|number| words.load(&mut code, order.words() + number)).collect();
-    ids.number(&mut code, item, kernel.interface.local_size, (numbering, &counts));
+    ids.number(&mut code, (item, place), kernel.interface.local_size, (numbering, &counts));
     let head = std::mem::take(&mut code.nodes);
     ids.replace(&mut module, func, body)?;
     if order != Order::Line {

@@ -70,6 +70,10 @@ probes! {
             // What is compared is not what is chosen, but follows from it.
             "2u * i >= 2u ? i - 1u : 0u",
             "i >= 4u && i + 4u < p.x ? i + 4u - 4u * (i & 1u) : i",
+            // A remainder is at most what is divided.
+            "i % p.z == 0u ? i : i - 1u",
+            "i % p.z != 0u ? i - 1u : 0u",
+            "i % 5u >= 3u ? i - 3u : i",
             "i < 4u || i + 4u >= p.x ? i : i - 4u",
             "!(i < 4u || p.x <= i) ? i - 4u : i",
             // One inside the other.
@@ -98,6 +102,8 @@ probes! {
             "!(i + 1u < p.x && i > 0u) ? i + 1u : i",
             // By another number than what is chosen.
             "i * p.z % 5u < 4u ? i + 1u : i",
+            "i % p.z < 6u ? i + 1u : i",
+            "i % p.z >= 1u ? i + 1u : i",
             "(i ^ 1u) < p.x ? i + 1u : i",
         ];
         for (number, index) in spelled.into_iter().enumerate() {

@@ -186,7 +186,7 @@ probes! {
                 .submit(second.0, [64 / second.1, 1, 1], &[1, 2], &[])
                 .check();
             assert_eq!(checked.plan.steps.len(), 2);
-            let reason = Reason::LocalSize { have: [first.1, 1, 1], want: [second.1, 1, 1] };
+            let reason = Reason::LocalSize { earlier: 0, have: [first.1, 1, 1], want: [second.1, 1, 1] };
             assert_eq!(checked.plan.report.splits[0].reason, reason);
         }
     }

@@ -44,6 +44,8 @@ mod placed_blocks;
 mod placed_blocks_random;
 mod placed_elements;
 mod placed_grids;
+mod placed_groups;
+mod placed_groups_random;
 mod placed_lines;
 mod placed_rounds;
 mod placement;

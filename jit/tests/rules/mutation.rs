@@ -67,6 +67,8 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("epilogue_rows", super::epilogue_rows::ALL),
     ("epilogues", super::epilogues::ALL),
     ("placed_elements", super::placed_elements::ALL),
+    ("placed_groups", super::placed_groups::ALL),
+    ("placed_groups_random", super::placed_groups_random::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
     ("kept_results", super::kept_results::ALL),

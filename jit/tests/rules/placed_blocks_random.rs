@@ -64,7 +64,7 @@ fn by_rows(random: &mut Random, [_, h, a, b]: [u32; 4]) -> (String, [u32; 3]) {
 }
 
 /// The same of a kernel that goes by elements: in place, or from `a`; always with a value `b` of a row.
-fn by_elements(random: &mut Random, [w, h, a, b]: [u32; 4], in_place: bool) -> (String, [u32; 3]) {
+pub(super) fn by_elements(random: &mut Random, [w, h, a, b]: [u32; 4], in_place: bool) -> (String, [u32; 3]) {
     let (item, size, ids) = match random.below(4) {
         0 => (
             "let i = gid.x; if (i >= p.x * p.y || gid.y >= 1u || gid.z >= 1u) { return; } let row = i / p.x;",

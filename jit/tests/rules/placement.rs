@@ -306,11 +306,19 @@ probes! {
 
     fn fewer_items_than_places_stay_apart() {
         let unguarded = kernel("a z", "16", "z[gid.x] = a[gid.x] + 1u;");
-        let checked = Lab::rewriting(60)
-            .submit(&unguarded, [3, 1, 1], &[0, 1], &[12, 60])
-            .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
-            .check();
-        assert_eq!(checked.apart(2), Some(&RewriteReason::Count { items: 48, places: 60 }));
+        let lab = |groups: u32, length: u32, rows: u32| {
+            Lab::rewriting(128)
+                .submit(&unguarded, [groups, 1, 1], &[0, 1], &[length, 60])
+                .submit(&norm(), [rows, 1, 1], &[1, 2], &[length])
+                .check()
+        };
+        // A part of a row, and a row and a part of the next one.
+        let count = |items, places| Some(RewriteReason::Count { items, places });
+        assert_eq!(lab(2, 40, 3).apart(2), count(32, 120).as_ref());
+        assert_eq!(lab(3, 20, 2).apart(2), count(48, 40).as_ref());
+        // Whole rows, and others for which there are no items.
+        let checked = lab(3, 12, 5).fused(0).on_rows(12, &[0]);
+        assert_eq!(checked.plan.report.rewrites[0].groups, [4, 1, 1]);
     }
 
     fn rows_of_a_length_in_memory_stay_apart() {

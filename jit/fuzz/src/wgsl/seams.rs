@@ -199,17 +199,26 @@ impl Seams {
             }
             3 => (format!("1, {size}"), format!("wid.x * {size}u + gid.y"), [count, 1, 1]),
             4..=6 => (format!("{size}"), format!("wid.x * {size}u + lid.x"), [count, 1, 1]),
+            // A grid of columns and rows.
+            7 | 8 if !exact => {
+                let (x, y) = (size / 4, 4);
+                let rows = total.div_ceil(draft.length);
+                let groups = [draft.length.div_ceil(x), rows.div_ceil(y) + spare, 1];
+                (format!("{x}, {y}"), "gid.y * p.x + gid.x".to_owned(), groups)
+            }
             _ => (format!("{size}"), "gid.x".to_owned(), [count, 1, 1]),
         };
         let is_plain = store.starts_with("z[i]") && !store.contains("return");
         let twice = is_plain && !exact && may_be_twice;
         let each = *random.pick(&[2, 2, 3, 4, 5, 8]);
         let form = random.below(if draft.is_legal { ALIKE } else { SEVERAL });
+        let is_grid = !twice && item.contains("p.x");
+        let columns = if is_grid { "if (gid.x >= p.x) { return; } " } else { "" };
         let body = match random.below(2) {
             _ if twice => several(form, each, size, at, &store, &value),
             _ if exact => format!("let i = {item}; {store}"),
-            0 => format!("let i = {item}; if (i >= p.y) {{ return; }} {store}"),
-            _ => format!("let i = {item}; if (i < p.y) {{ {store} }}"),
+            0 => format!("{columns}let i = {item}; if (i >= p.y) {{ return; }} {store}"),
+            _ => format!("{columns}let i = {item}; if (i < p.y) {{ {store} }}"),
         };
         // In place where every item keeps to its own element.
         let may_be_in_place = random.one_in(4);

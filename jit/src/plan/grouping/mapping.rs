@@ -97,7 +97,7 @@ impl Shapes {
         if self.fixed && !mutant!(AnyKernelIsItemOnly) {
             let want = self.last_local;
             let have = if want == local { other } else { local };
-            return Err(Reason::LocalSize { have, want });
+            return Err(Reason::LocalSize { earlier: 0, have, want });
         }
         let size = self.size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations);
         let groups = fold(self.items.div_ceil(u128::from(size)), limits)?;

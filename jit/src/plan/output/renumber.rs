@@ -39,9 +39,9 @@ impl Positions<'_> {
                 self.of(submission);
                 *writer = writer.map(|at| self.order[at as usize] as u32);
             }
-            Reason::MayLeaveRange { submission, .. } | Reason::MayLeaveArray { submission, .. } => {
-                self.of(submission)
-            }
+            Reason::MayLeaveRange { submission, .. }
+            | Reason::MayLeaveArray { submission, .. }
+            | Reason::LocalSize { earlier: submission, .. } => self.of(submission),
             _ => {}
         }
     }

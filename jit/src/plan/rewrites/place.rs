@@ -17,6 +17,7 @@
 //! - placements that would not pay ([`pays`]); boundaries without a buffer that both sides process element by element
 
 mod blocks;
+mod groups;
 mod lines;
 
 use std::borrow::Cow;
@@ -41,7 +42,7 @@ use crate::plan::rewrites::{idle, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digits, Numbering, Order, Spread};
 
-pub(crate) use blocks::in_blocks;
+pub(crate) use groups::in_blocks;
 
 /// Partners that are tried at one kernel boundary.
 const MOST_PARTNERS: usize = 3;
@@ -218,7 +219,7 @@ fn once(
                     by_rows.or_else(|| proposal.by_groups_of(&list[at]))
                 }
             };
-            let Some(proposal) = placed_at else { continue };
+            let Some(proposal) = placed_at.map(|one| one.as_far_as_items_go(&list[at])) else { continue };
             match place(problem, (at, next), &proposal) {
                 Ok((submission, report)) => {
                     placed[at] = submission;
@@ -296,6 +297,12 @@ impl View {
             before *= i128::from(count);
         }
         step.filter(|_| !form.unknown && !form.never)
+    }
+
+    /// Bytes from one value of a global id to the next.
+    fn step_of_id(&self, form: &AccessForm, dim: usize) -> Option<i128> {
+        let (group, local) = (Atom::Group(dim as u8), Atom::Local(dim as u8));
+        self.step(form, [(local, self.shape.local[dim]), (group, self.shape.groups[dim])])
     }
 
     fn group_digits(&self) -> [(Atom, u32); 3] {
@@ -426,6 +433,20 @@ impl Proposal {
         Some(Self { places: Places::Rows { length: items? }, ..self })
     }
 
+    /// The same proposal without the partner's last work-groups, where a kernel has no items for them.
+    fn as_far_as_items_go(self, one: &Submission) -> Self {
+        let Places::Rows { length } = self.places else { return self };
+        let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
+        let items = product(one.groups) * product(one.kernel.interface.local_size);
+        let rows = items / u64::from(length.max(1));
+        match u32::try_from(rows) {
+            Ok(rows) if rows > 0 && u64::from(rows) < product(self.groups) => {
+                Self { groups: [rows, 1, 1], ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// The same proposal for a kernel that does each row by whole work-groups, if it does not have that shape already.
     fn by_groups_of(self, one: &Submission) -> Option<Self> {
         let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
@@ -549,7 +570,7 @@ pub(in crate::plan) fn place(
         }
     };
     let (numbering, counts) = match places {
-        Places::Blocks { counts, .. } => (Numbering::GlobalIds(Digits::of(counts)), counts),
+        Places::Blocks { length, counts } => (Digits::in_rows(counts, length), counts),
         _ => (Numbering::Invocations(Spread::of(one.groups)), one.groups),
     };
     let has_width = !matches!(places, Places::Line { .. } | Places::Blocks { .. });

@@ -11,15 +11,15 @@
 //! - as for every placement, each item is executed exactly once ([`exactly_once`](crate::plan::rewrites::exactly_once)) or writes nothing
 //!
 //! # Refuses
-//! - members that are not data-parallel, or that were placed and changed otherwise
+//! - members that are not data-parallel (see [`groups`](super::groups)), or that were placed and changed otherwise
 //! - submissions without a buffer in common with the group; item counts that are no multiples of the smallest; placements that would be slower
 
 use std::borrow::Cow;
 
 use super::{grow, place};
 use crate::analysis::access::AccessKind;
-use crate::analysis::affine::{Affine, Atom};
-use crate::plan::grouping::group::{Group, have_in_common};
+use crate::analysis::affine::{Affine, Atom, AtomId};
+use crate::plan::grouping::group::Group;
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
@@ -39,23 +39,21 @@ const SHORT_ROUNDS: u64 = 8;
 /// Work-group size for longer rows.
 const WIDE: u32 = 256;
 
+/// Whether a submission has nothing left to do.
+pub(super) fn is_idle(one: &Submission) -> bool {
+    one.args.is_empty() && rewrite::is_nothing(&one.kernel)
+}
+
 /// Tries to let the next submission join by placing all members on whole rows; `Err(None)` if they have none. As
 /// [`across`](super::across).
-pub(crate) fn in_blocks(
+pub(super) fn all_in_blocks(
     asked: &[Submission],
     problem: Problem<'_>,
     group: &mut Group,
     known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
-    let Problem { list, uses, options, limits } = problem;
-    if options.no_rewrites {
-        return Err(None);
-    }
+    let Problem { list, uses, limits, .. } = problem;
     let members = group.start..group.end() + 1;
-    // Without a buffer in common the members would only share a dispatch.
-    if !(group.start..group.end()).any(|at| have_in_common(&list[at], &list[group.end()])) {
-        return Err(None);
-    }
     // Members that were placed before are placed again.
     let mut fresh = Cow::Borrowed(list);
     let mut undone = Vec::new();
@@ -66,8 +64,7 @@ pub(crate) fn in_blocks(
         fresh.to_mut()[at] = asked[at].clone();
         undone.push(at);
     }
-    let is_idle = |at: usize| fresh[at].args.is_empty() && rewrite::is_nothing(&fresh[at].kernel);
-    let (idle, working): (Vec<usize>, Vec<usize>) = members.clone().partition(|&at| is_idle(at));
+    let (idle, working): (Vec<usize>, Vec<usize>) = members.clone().partition(|&at| is_idle(&fresh[at]));
     let mut boxes = Vec::new();
     for at in working {
         boxes.push((at, ids(&fresh, uses, at).ok_or(None)?));
@@ -96,7 +93,7 @@ pub(crate) fn in_blocks(
 }
 
 /// For each dimension, the number of global ids, counted from 0, that may write anything.
-fn ids(list: &[Submission], uses: &Uses, at: usize) -> Option<[u32; 3]> {
+pub(super) fn ids(list: &[Submission], uses: &Uses, at: usize) -> Option<[u32; 3]> {
     let one = &list[at];
     if one.base != [0; 3] || rewrite::why_not_free(&one.kernel).is_some() {
         return None;
@@ -118,7 +115,7 @@ fn ids(list: &[Submission], uses: &Uses, at: usize) -> Option<[u32; 3]> {
     (!counts.contains(&0)).then_some(counts)
 }
 
-/// The first global id of a dimension for which a form of that id alone is positive.
+/// The first global id of a dimension for which a form is positive, whatever the other ids are.
 fn below(view: &View, condition: &Affine, dim: usize) -> Option<i128> {
     let d = dim as u8;
     let of = |atom: Atom| view.atoms.find(&atom).map_or(0, |id| condition.coefficient(id));
@@ -130,11 +127,13 @@ fn below(view: &View, condition: &Affine, dim: usize) -> Option<i128> {
         _ if group == local * size => local,
         _ => return None,
     };
-    let others = condition
-        .terms
-        .iter()
-        .any(|&(id, _)| !matches!(view.atoms.get(id), Atom::Group(n) | Atom::Local(n) if *n == d));
-    (each > 0 && !others).then(|| (-condition.constant).div_euclid(each) + 1)
+    let of_others = |&&(id, _): &&(AtomId, i128)| match view.atoms.get(id) {
+        Atom::Group(n) | Atom::Local(n) => *n != d,
+        _ => true,
+    };
+    let others = condition.terms.iter().filter(of_others);
+    let least = others.map(|&(id, c)| c.min(0) * view.atoms.max(id)).sum::<i128>();
+    (each > 0).then(|| (-condition.constant - least).div_euclid(each) + 1)
 }
 
 /// Work-groups of whole rows.
