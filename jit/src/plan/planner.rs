@@ -411,7 +411,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The last thing that is tried. `tried` is why nothing else was possible, and `rows` why whole rows were not.
+    /// What is tried last: padding, then placing on the work-groups of others. `tried` is why nothing else was possible, and `rows` why whole rows were not.
     fn pad_for_next(
         &mut self,
         group: &mut Group,
@@ -419,21 +419,32 @@ impl Planner<'_> {
         tried: Option<RewriteReason>,
         rows: Option<RewriteReason>,
     ) -> Result<(), Option<RewriteReason>> {
-        match (pad::across(self.problem(), group, why, Known::of(&self.plan.report)), rows) {
-            (Ok(padded), _) => {
+        // A padded kernel divides nothing, and what its work-group loads stays the same for all of it.
+        let padded = match pad::across(self.problem(), group, why, Known::of(&self.plan.report)) {
+            Ok(padded) => {
                 self.take(padded);
-                Ok(())
+                return Ok(());
             }
+            Err(padded) => padded,
+        };
+        let rows = match place::on_groups(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
+            Ok(placed) => {
+                self.take(placed);
+                return Ok(());
+            }
+            Err(other) => rows.or(other),
+        };
+        match (padded, rows) {
             // What it would cost says more than why nothing else is possible.
             (_, Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
             // What still parts them says more than that one of them is no definition.
-            (Err(Some(rejected @ RewriteReason::Rejected(_))), rows) => {
+            (Some(rejected @ RewriteReason::Rejected(_)), rows) => {
                 let is_more = |other: &RewriteReason| {
                     !matches!(other, RewriteReason::NoDefinition { .. } | RewriteReason::NoSite { .. })
                 };
                 Err(tried.or(rows).filter(is_more).or(Some(rejected)))
             }
-            (Err(padded), rows) => Err(padded.or(tried).or(rows)),
+            (padded, rows) => Err(padded.or(tried).or(rows)),
         }
     }
 

@@ -108,13 +108,13 @@ probes! {
         }
     }
 
-    // Rows of another length, and items that are numbered in another way.
+    // Rows of another length, and items that are numbered in another way. Two short rows of six and six are one of the others.
     fn halves_of_other_rows() {
-        for half in [9, 18, 6] {
+        for (half, steps) in [(9, 2), (18, 2), (6, 1)] {
             let checked = normed(Lab::rewriting(72), 3, 24)
                 .submit(&turns(TURN), [3, 1, 1], &[1, 2], &[36, half])
                 .check();
-            assert_eq!(checked.plan.steps.len(), 2, "{:#?}", checked.plan.report);
+            assert_eq!(checked.plan.steps.len(), steps, "{:#?}", checked.plan.report);
         }
         let across = "let k = i / 3u; let at = i % 3u * 24u + k; z[at] = a[at] * 3u + a[at + 12u]; z[at + 12u] = a[at];";
         normed(Lab::rewriting(72), 3, 24).submit(&flat("a z", across), [3, 1, 1], &[1, 2], &[36]).check();

@@ -42,7 +42,7 @@ use crate::plan::rewrites::{idle, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digits, Numbering, Order, Spread};
 
-pub(crate) use groups::in_blocks;
+pub(crate) use groups::{in_blocks, on_groups};
 
 /// Partners that are tried at one kernel boundary.
 const MOST_PARTNERS: usize = 3;

@@ -31,7 +31,7 @@ use crate::plan::rewrites::proposal::{Known, Placed, Proposal};
 use crate::reason::RewriteReason;
 use crate::rewrite;
 
-/// Tries to let the next submission join by placing members on whole rows; `Err(None)` if they have none. As
+/// Tries to let the next submission join by placing members on whole rows, all of them free; `Err(None)` if they have none. As
 /// [`across`](super::across).
 pub(crate) fn in_blocks(
     asked: &[Submission],
@@ -39,31 +39,31 @@ pub(crate) fn in_blocks(
     group: &mut Group,
     known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
-    let Problem { list, options, .. } = problem;
-    // Without a buffer in common the members would only share a dispatch.
-    let next = group.end();
-    if options.no_rewrites || !(group.start..next).any(|at| have_in_common(&list[at], &list[next])) {
+    let is_tied = |one: &Submission| !is_idle(one) && rewrite::why_not_free(&one.kernel).is_some();
+    let has_tied = problem.list[group.start..group.end() + 1].iter().any(is_tied);
+    if !is_wanted(problem, group) || has_tied {
         return Err(None);
     }
-    let is_tied = |one: &Submission| !is_idle(one) && rewrite::why_not_free(&one.kernel).is_some();
-    let why = match list[group.start..next + 1].iter().any(is_tied) {
-        true => None,
-        false => match all_in_blocks(asked, problem, group, known) {
-            Ok(placed) => return Ok(placed),
-            Err(why) => why,
-        },
-    };
-    on_groups(asked, problem, group, known).map_err(|other| why.or(other))
+    all_in_blocks(asked, problem, group, known)
+}
+
+/// Whether the next submission may be placed with the group. Without a buffer in common the members would only share a dispatch.
+fn is_wanted(problem: Problem<'_>, group: &Group) -> bool {
+    let (list, next) = (problem.list, group.end());
+    !problem.options.no_rewrites && (group.start..next).any(|at| have_in_common(&list[at], &list[next]))
 }
 
 /// Tries to let the next submission join by placing free members on the work-groups of those that are not; `Err(None)` if there is nothing to
 /// try. As [`across`](super::across).
-fn on_groups(
+pub(crate) fn on_groups(
     asked: &[Submission],
     problem: Problem<'_>,
     group: &mut Group,
     known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
+    if !is_wanted(problem, group) {
+        return Err(None);
+    }
     let list = problem.list;
     let members = group.start..group.end() + 1;
     let is_idle = |at: usize| is_idle(&list[at]);
