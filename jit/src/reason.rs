@@ -68,8 +68,8 @@ pub enum Reason {
         /// How many of them still pay, on this device.
         limit: u64,
     },
-    /// Fused and apart were both measured on this device, and apart is faster.
-    #[error("the fused kernel was measured and is slower than separate dispatches")]
+    /// Fused and apart were both measured on this device, and apart is faster; or the caller asked for separate dispatches.
+    #[error("separate dispatches were asked for, or were measured to be faster than the fused kernel")]
     MeasuredSlower,
     /// Nothing is handed on across the boundary, and a device that neither side fills runs two dispatches at once.
     #[error("no data passes between the two here, and separate dispatches overlap on this device")]
@@ -621,6 +621,18 @@ anchors! {
     Differs "differs",
     NotCompared "not-compared",
     Internal "internal",
+}
+
+impl RewriteReason {
+    /// More than the one-line message: the accesses that still keep kernels apart, where there are any.
+    pub fn detail(&self) -> String {
+        let Self::Rejected(reason) = self else { return self.to_string() };
+        let (short, detail) = (reason.to_string(), reason.detail());
+        match detail.strip_prefix(&short) {
+            Some(rest) => format!("{self}{rest}"),
+            None => format!("{self}: {detail}"),
+        }
+    }
 }
 
 impl Reason {

@@ -404,7 +404,7 @@ impl Split {
             buffer: split.buffer.and_then(name),
             reason: split.reason.to_string(),
             detail: split.reason.in_full(),
-            tried: split.tried.as_ref().map(ToString::to_string),
+            tried: split.tried.as_ref().map(|tried| tried.detail()),
             explained_at: split.reason.explained_at(),
         }
     }

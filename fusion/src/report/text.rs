@@ -42,11 +42,13 @@ impl Display for FusionReport {
             if let Some(buffer) = split.buffer {
                 write!(f, ", {}", self.buffer(buffer))?;
             }
-            if !split.detail.is_empty() && split.detail != split.reason.to_string() {
-                write!(f, "; {}", split.detail)?;
+            write!(f, ", {}", split.reason.explained_at())?;
+            let reason = split.reason.to_string();
+            for clause in split.detail.split("; ").filter(|clause| !clause.is_empty() && *clause != reason) {
+                write!(f, "; {}", clause.strip_prefix(&format!("{reason}: ")).unwrap_or(clause))?;
             }
             if let Some(tried) = &split.tried {
-                write!(f, "\n  no rewrite closes it: {tried}")?;
+                write!(f, "\n  no rewrite closes it: {}", tried.detail())?;
             }
         }
         for one in &plan.buffers {

@@ -127,8 +127,8 @@ impl Pair<'_> {
         let all_back = boxes.iter().any(|one| one.is_exact && one.counts == counts && one.items == items);
         digits.iter_mut().zip(counts).for_each(|(digit, count)| digit.count = count);
         if !is_whole {
-            digits =
-                parts(&view, form, &digits).ok_or_else(|| wrong("an index that is no number of digits"))?;
+            digits = parts(&view, form, &digits)
+                .ok_or_else(|| wrong("an index that does not follow from ids alone"))?;
         }
         let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
         let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
@@ -150,7 +150,7 @@ impl Pair<'_> {
         let count = items;
         let first = form.offset.constant - off;
         if first < origin || (first - origin) % stride != 0 || count <= 0 {
-            return Err(Some(wrong("an index that is no number of digits")));
+            return Err(Some(wrong("an index that does not follow from ids alone")));
         }
         Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
     }

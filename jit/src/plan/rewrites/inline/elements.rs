@@ -36,7 +36,7 @@ impl Boundary<'_> {
         let element =
             analysis.accesses[store].element.and_then(|e| e.index).ok_or_else(|| wrong("no array"))?;
         let stride = i128::from(element.stride);
-        let no_number = || wrong("an index that is no number of digits");
+        let no_number = || wrong("an index that does not follow from ids alone");
         let whole = digits(&view, &form, source);
         let is_whole = whole.is_some();
         let mut digits = whole.unwrap_or_else(|| numbers(source));
