@@ -230,9 +230,9 @@ impl Call {
                 deps.and_then(|deps| deps.holds(&buffer.shared, start))
                     .is_some_and(|bytes| numbers.are_in(bytes))
             };
-            let is_same = at == asked_at
-                && (access, promote, constant) == (by, wish, declared)
-                && (element, ty, offset, count) == (of, of_type, from, many);
+            // One by one: comparing tuples is a call for each argument, too.
+            let is_same = at == asked_at && access == by && promote == wish && constant == declared;
+            let is_same = is_same && element == of && ty == of_type && offset == from && count == many;
             let is_same = is_same && is_right(*place as usize, buffer);
             if !(is_same && numbers.as_ref().is_none_or(holds)) {
                 return false;
