@@ -80,7 +80,8 @@ fn a_report_says_in_words_what_happened() {
     let report = list.unwrap().report().unwrap().to_string();
     assert!(report.starts_with("refused: "), "{report}");
     assert!(
-        report.contains("\nsplit after 0 `scale`: ") && report.contains("buffer `between`; "),
+        report.contains("\nsplit after 0 `scale`: ")
+            && report.contains("buffer `between`, docs/reasons.md#cross-group; "),
         "{report}"
     );
     rig.assert_no_validation_messages();
