@@ -1,7 +1,7 @@
 //! Reads expressions and accesses off a normalised kernel.
 //!
 //! # Requires
-//! - one function, everything inlined, SSA form (`kernel::normalise`)
+//! - one function, everything inlined, SSA form ([`frontend`](crate::frontend))
 //!
 //! # Guarantees
 //! - every load, store and atomic on a buffer is in the list, or its binding is in `escaped`; so is every read, write and sample

@@ -3,7 +3,7 @@
 //! The words of `x` become `x + zero`, where `zero` is a push constant that is zero: nothing is known of the result,
 //! so no rule of the compiler reaches from what `x` is made of to what is made of it. A sum of both, and not their difference bit by bit,
 //! for what is hidden twice would not be hidden. All bits survive, those of a NaN too, because the operation is one of integers; and
-//! a value that was kept more precisely than its type is rounded to it. Which values are hidden says the plan (`plan::grouping::seam`).
+//! a value that was kept more precisely than its type is rounded to it. Which values are hidden says the plan (`plan::grouping::boundary`).
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{MemoryAccess, Op, Word};
