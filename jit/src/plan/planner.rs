@@ -1,7 +1,7 @@
 //! The planner: what is tried on a fusion list, and in which order.
 //!
 //! A list is planned in its own order first, group by group: a group grows as far as it can ([`grow`]), and what does not join is rewritten so
-//! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`], [`pad::across`]). If large buffers found no room inside then,
+//! that it may ([`place::across`], [`inline::across`], [`epilogue::across`], [`place::in_blocks`], [`pad::across`], [`place::on_groups`]). If large buffers found no room inside then,
 //! the list is planned again with their readers recomputing them ([`unpromoted`]), and again with buffers recomputed that stand between two dispatches.
 //! The same is tried in other orders ([`reorder`]) and with a buffer of its own for each value ([`rename`]); the plan with the fewest dispatches stays.
 

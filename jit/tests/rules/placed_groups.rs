@@ -313,6 +313,17 @@ probes! {
         // What the kernels have by themselves, not where they were placed.
         let reason = Reason::LocalSize { earlier: 1, have: [8, 1, 1], want: [16, 1, 1] };
         assert_eq!(checked.plan.report.splits[0].reason, reason);
+        // A reason that stays is said once, with its accesses.
+        let stays = |reason: Reason| RewriteReason::Rejected(Box::new(reason)).detail();
+        let sizes = "also after re-indexing: different local sizes: submission 1 has [8, 1, 1], and the next one [16, 1, 1]";
+        assert_eq!(stays(reason.clone()), sizes);
+        let turned = Lab::new(256)
+            .submit(&grid("a z", "4, 4", "z[x * p.y + y] = a[i];"), tiles(w, h), &[0, 1], &[w, h])
+            .submit(&tone("4, 4"), tiles(w, h), &[1, 2], &[w, h])
+            .check();
+        let crossed = turned.plan.report.splits[0].reason.clone();
+        let (detail, pair) = (stays(crossed.clone()), crossed.detail());
+        assert!(pair.contains(" writes binding ") && detail.ends_with(&format!(": {pair}")), "{detail}");
         assert_eq!(checked.plan.report.splits[0].detail, reason.detail());
     }
 

@@ -11,3 +11,8 @@ pub(in crate::plan) fn idle(kernel: &Specialized, groups: [u32; 3], local: [u32;
     let kernel = rewrite::nothing(kernel, local).ok()?;
     Some(Submission { kernel, base: [0; 3], groups, args: SmallVec::new(), push: SmallVec::new() })
 }
+
+/// Whether a submission is one of these.
+pub(in crate::plan) fn is_idle(one: &Submission) -> bool {
+    one.args.is_empty() && rewrite::is_nothing(&one.kernel)
+}

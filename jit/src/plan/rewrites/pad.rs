@@ -46,7 +46,7 @@ pub(in crate::plan) fn across(
         return Err(None);
     }
     let size = |at: usize| list[at].kernel.interface.local_size;
-    let is_idle = |at: &usize| list[*at].args.is_empty() && rewrite::is_nothing(&list[*at].kernel);
+    let is_idle = |at: &usize| idle::is_idle(&list[*at]);
     // Of several, the first one.
     let working = members.clone().filter(|at| !is_idle(at)).rev();
     let largest = working.max_by_key(|&at| invocations(size(at))).ok_or(None)?;

@@ -42,7 +42,8 @@ use crate::plan::rewrites::{idle, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digits, Numbering, Order, Spread};
 
-pub(crate) use groups::{in_blocks, on_groups};
+pub(crate) use blocks::in_blocks;
+pub(crate) use groups::on_groups;
 
 /// Partners that are tried at one kernel boundary.
 const MOST_PARTNERS: usize = 3;
@@ -187,7 +188,7 @@ fn once(
     if goes.is_empty() {
         return Err(why_none());
     }
-    let is_idle = |at: usize| list[at].args.is_empty() && rewrite::is_nothing(&list[at].kernel);
+    let is_idle = |at: usize| idle::is_idle(&list[at]);
     let idle: Vec<usize> = members.clone().filter(|&at| is_idle(at)).collect();
     let mut why = None;
     let mut tried: SmallVec<[Proposal; 2]> = SmallVec::new();

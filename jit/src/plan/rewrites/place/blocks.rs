@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use super::{grow, place};
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom, AtomId};
-use crate::plan::grouping::group::Group;
+use crate::plan::grouping::group::{Group, have_in_common};
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
@@ -39,19 +39,23 @@ const SHORT_ROUNDS: u64 = 8;
 /// Work-group size for longer rows.
 const WIDE: u32 = 256;
 
-/// Whether a submission has nothing left to do.
-pub(super) fn is_idle(one: &Submission) -> bool {
-    one.args.is_empty() && rewrite::is_nothing(&one.kernel)
+/// Whether the next submission may be placed with the group. Without a buffer in common the members would only share a dispatch.
+pub(super) fn is_wanted(problem: Problem<'_>, group: &Group) -> bool {
+    let (list, next) = (problem.list, group.end());
+    !problem.options.no_rewrites && (group.start..next).any(|at| have_in_common(&list[at], &list[next]))
 }
 
 /// Tries to let the next submission join by placing all members on whole rows; `Err(None)` if they have none. As
 /// [`across`](super::across).
-pub(super) fn all_in_blocks(
+pub(crate) fn in_blocks(
     asked: &[Submission],
     problem: Problem<'_>,
     group: &mut Group,
     known: Known<'_>,
 ) -> Result<Placed, Option<RewriteReason>> {
+    if !is_wanted(problem, group) {
+        return Err(None);
+    }
     let Problem { list, uses, limits, .. } = problem;
     let members = group.start..group.end() + 1;
     // Members that were placed before are placed again.
@@ -64,7 +68,8 @@ pub(super) fn all_in_blocks(
         fresh.to_mut()[at] = asked[at].clone();
         undone.push(at);
     }
-    let (idle, working): (Vec<usize>, Vec<usize>) = members.clone().partition(|&at| is_idle(&fresh[at]));
+    let (idle, working): (Vec<usize>, Vec<usize>) =
+        members.clone().partition(|&at| idle::is_idle(&fresh[at]));
     let mut boxes = Vec::new();
     for at in working {
         boxes.push((at, ids(&fresh, uses, at).ok_or(None)?));

@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use super::blocks::{all_in_blocks, ids, is_idle};
+use super::blocks::{ids, is_wanted};
 use super::{grow, place};
 use crate::plan::grouping::group::{Group, have_in_common};
 use crate::plan::grouping::view::View;
@@ -30,28 +30,6 @@ use crate::plan::rewrites::idle;
 use crate::plan::rewrites::proposal::{Known, Placed, Proposal};
 use crate::reason::RewriteReason;
 use crate::rewrite;
-
-/// Tries to let the next submission join by placing members on whole rows, all of them free; `Err(None)` if they have none. As
-/// [`across`](super::across).
-pub(crate) fn in_blocks(
-    asked: &[Submission],
-    problem: Problem<'_>,
-    group: &mut Group,
-    known: Known<'_>,
-) -> Result<Placed, Option<RewriteReason>> {
-    let is_tied = |one: &Submission| !is_idle(one) && rewrite::why_not_free(&one.kernel).is_some();
-    let has_tied = problem.list[group.start..group.end() + 1].iter().any(is_tied);
-    if !is_wanted(problem, group) || has_tied {
-        return Err(None);
-    }
-    all_in_blocks(asked, problem, group, known)
-}
-
-/// Whether the next submission may be placed with the group. Without a buffer in common the members would only share a dispatch.
-fn is_wanted(problem: Problem<'_>, group: &Group) -> bool {
-    let (list, next) = (problem.list, group.end());
-    !problem.options.no_rewrites && (group.start..next).any(|at| have_in_common(&list[at], &list[next]))
-}
 
 /// Tries to let the next submission join by placing free members on the work-groups of those that are not; `Err(None)` if there is nothing to
 /// try. As [`across`](super::across).
@@ -66,7 +44,7 @@ pub(crate) fn on_groups(
     }
     let list = problem.list;
     let members = group.start..group.end() + 1;
-    let is_idle = |at: usize| is_idle(&list[at]);
+    let is_idle = |at: usize| idle::is_idle(&list[at]);
     let is_tied = |at: usize| !is_idle(at) && rewrite::why_not_free(&list[at].kernel).is_some();
     let size = |at: usize| list[at].kernel.interface.local_size;
     let tied: Vec<usize> = members.clone().filter(|&at| is_tied(at)).collect();
@@ -162,7 +140,7 @@ impl Work<'_> {
         let mut placed = fresh.to_vec();
         let (mut rewrites, mut idle) = (Vec::new(), Vec::new());
         for at in self.members.clone() {
-            if is_idle(&list[at]) {
+            if idle::is_idle(&list[at]) {
                 placed[at] = idle::idle(&list[at].kernel, [most as u32, 1, 1], local).ok_or(None)?;
                 idle.push(at);
             }
