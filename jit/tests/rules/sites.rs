@@ -194,7 +194,7 @@ probes! {
         }
         // The items end within a head.
         let heads = "let k = i % 8u; let at = i / 8u * 16u + k; z[at] = a[i]; z[at + 8u] = b[i] * 3u;";
-        refuses(&flat("a b z", heads), 37, [37, 0, 0], 74, "number of digits");
+        refuses(&flat("a b z", heads), 37, [37, 0, 0], 74, "does not follow from ids alone");
     }
 
     /// Which items do a store has to be what it is of the others.
