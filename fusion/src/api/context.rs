@@ -4,10 +4,12 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc, Condvar, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     api::{
@@ -405,7 +407,7 @@ impl Context {
     /// Empties the memory cache of pipelines, except for those of kept lists. The persistent cache is left as it is.
     pub fn clear_memory_cache(&self) {
         self.inner.programs.clear();
-        self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.inner.memo.lock().clear();
         self.inner.autotune.clear();
         let graphs = self.inner.lock().forget_all();
         // Outside the lock: it frees much.

@@ -1,10 +1,11 @@
 //! Images and samplers.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use parking_lot::Mutex;
 use vulkano::{
     format::Format,
     image::{sampler::SamplerCreateInfo, view::ImageViewType},
@@ -173,7 +174,7 @@ impl Image {
     /// An accessor for a binding that is image and sampler in one.
     #[must_use]
     pub fn sampled(&self, sampler: &Sampler) -> Accessor<'static> {
-        let mut sampled = self.inner.sampled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sampled = self.inner.sampled.lock();
         let known = sampled.iter().find(|(handle, _)| *handle == sampler.buffer.handle);
         let buffer = match known {
             Some((_, buffer)) => buffer.clone(),

@@ -1,6 +1,8 @@
 //! Kernels.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::{
     api::context::Context,

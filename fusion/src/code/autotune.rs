@@ -13,13 +13,10 @@
 //! - a way that is clearly slower gets no third turn
 //! - a list that is not in doubt costs a look at its plan, and one that is known nothing
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, time::Duration};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use vkfuse_cache::Entry;
 
@@ -111,10 +108,6 @@ impl Autotune {
         self.is_on
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<[u8; 32], Trial>> {
-        self.trials.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How to run a list with this usual plan, for which there are these other ways. `is_ready` says of a way whether its code is there, and sees to it
     /// that it will be; where the run may not be measured, what is known decides.
     pub(crate) fn choose(
@@ -128,7 +121,7 @@ impl Autotune {
         let list = structure(plan, options);
         // Which ways there are may be another matter with other buffers.
         let may_run = |way: Way| way == Way::Usual || others.contains(&way);
-        let mut trials = self.lock();
+        let mut trials = self.trials.lock();
         if !trials.contains(&list) {
             // Only lists in doubt wait for the store here.
             let chosen = stored(programs, &list);
@@ -158,7 +151,7 @@ impl Autotune {
 
     /// Notes that a run was submitted.
     pub(crate) fn ran(&self, turn: Turn, submitted: &Submitted) {
-        let mut trials = self.lock();
+        let mut trials = self.trials.lock();
         let Some(trial) = trials.get_mut(&turn.list) else { return };
         let Some(measured) = trial.ways.iter_mut().find(|one| one.way == turn.way) else { return };
         measured.turns += 1;
@@ -172,7 +165,7 @@ impl Autotune {
 
     /// Forgets what is in memory.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        self.trials.lock().clear();
     }
 }
 

@@ -5,13 +5,14 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread::{self, ThreadId},
 };
 
 use ahash::AHashMap;
+use parking_lot::{Condvar, Mutex};
 use vkfuse_cache::Cached;
 
 use crate::{
@@ -127,7 +128,7 @@ impl Programs {
             return false;
         }
         let missing: Vec<&Step> = steps.iter().filter(|step| !self.has(&step.key)).collect();
-        let mut builds = self.background.lock();
+        let mut builds = self.background.builds.lock();
         if missing.iter().any(|step| builds.get(&step.key) == Some(&Build::Failed)) {
             return false;
         }
@@ -141,7 +142,7 @@ impl Programs {
                 // The thread drops its reference to the device here, before completion is signalled.
                 let work = move || programs.program(&label, &step).is_ok();
                 let is_built = caught(work).unwrap_or(false);
-                let mut builds = background.lock();
+                let mut builds = background.builds.lock();
                 if is_built {
                     builds.remove(&key);
                 } else {
@@ -159,16 +160,12 @@ impl Programs {
 }
 
 impl Background {
-    fn lock(&self) -> MutexGuard<'_, Builds> {
-        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until no other thread builds anything in the background.
     pub(crate) fn wait(&self) {
         let own = thread::current().id();
         let running = |builds: &mut Builds| {
             builds.values().any(|build| matches!(build, Build::Running(thread) if *thread != own))
         };
-        drop(self.built.wait_while(self.lock(), running).unwrap_or_else(PoisonError::into_inner));
+        self.built.wait_while(&mut self.builds.lock(), running);
     }
 }

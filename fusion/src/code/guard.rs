@@ -16,13 +16,12 @@ use std::{
     io::{ErrorKind, Write},
     path::PathBuf,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{
-        Mutex, PoisonError,
-        mpsc::{Receiver, RecvTimeoutError, channel},
-    },
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use self::wire::{Answer, Hello};
 use crate::{
@@ -85,7 +84,7 @@ impl Guard {
     }
 
     fn ask_one(&self, source: &PipelineSource<'_>) -> Guarded {
-        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worker = self.worker.lock();
         // A child that ended between two questions says nothing about the next one.
         let is_over = worker.as_mut().is_some_and(|old| !matches!(old.child.try_wait(), Ok(None)));
         if is_over {

@@ -3,12 +3,10 @@
 //! # Guarantees
 //! - code that was found to differ is not used again by the context, whichever list needs it and however lists are remembered
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahash::{AHashMap, AHashSet};
+use parking_lot::Mutex;
 
 use crate::{
     jit::{FuseOptions, Limits, Plan, Reason, Step, StepVerdict, Submission, Verdict, validate},
@@ -39,10 +37,6 @@ struct Found {
 }
 
 impl Judged {
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether any code was dropped: then nothing that was remembered with its code runs again unlooked at.
     pub(crate) fn any_dropped(&self) -> bool {
         self.any_dropped.load(Ordering::Acquire)
@@ -53,26 +47,26 @@ impl Judged {
         if !self.any_dropped() {
             return None;
         }
-        let found = self.found();
+        let found = self.found.lock();
         let what = steps.iter().find_map(|step| found.dropped.get(&step.key))?;
         Some(Reason::Differs { what: what.clone() })
     }
 
     /// Fused steps that no run on the device verified yet.
     pub(crate) fn unverified(&self, steps: &[Step]) -> Vec<StepKey> {
-        let found = self.found();
+        let found = self.found.lock();
         let fused = steps.iter().filter(|step| step.is_fused()).map(|step| step.key);
         fused.filter(|key| !found.verified.contains(key)).collect()
     }
 
     /// Notes that a run on the device was equal.
     pub(crate) fn verify(&self, keys: &[StepKey]) {
-        self.found().verified.extend(keys);
+        self.found.lock().verified.extend(keys);
     }
 
     /// Gives code up.
     pub(crate) fn drop_all(&self, keys: &[StepKey], what: &str) {
-        let mut found = self.found();
+        let mut found = self.found.lock();
         found.dropped.extend(keys.iter().map(|key| (*key, what.to_owned())));
         self.any_dropped.store(true, Ordering::Release);
     }
@@ -89,11 +83,11 @@ impl Judged {
     ) -> Vec<CheckReport> {
         let fused = || plan.steps.iter().filter(|step| step.is_fused());
         let is_new = |found: &Found| fused().any(|step| !found.validated.contains_key(&step.key));
-        let new = is_new(&self.found());
+        let new = is_new(&self.found.lock());
         // Outside the lock: it may take a second.
         let verdicts = if new { validate(list, options, limits, plan) } else { Vec::new() };
         for StepVerdict { key, verdict, .. } in verdicts {
-            if self.found().validated.insert(key, verdict.clone()).is_some() {
+            if self.found.lock().validated.insert(key, verdict.clone()).is_some() {
                 continue;
             }
             count(
@@ -112,7 +106,7 @@ impl Judged {
                 _ => tracing::debug!(%verdict, "translation validation"),
             }
         }
-        let found = self.found();
+        let found = self.found.lock();
         let check = |step: &Step| {
             let verdict = found.validated.get(&step.key)?;
             Some(CheckReport {

@@ -18,8 +18,9 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 use super::programs::hex;
 use crate::jit::{
@@ -87,7 +88,7 @@ impl Recorder {
     /// Writes a list, unless this process has. That it cannot is logged and nothing more.
     pub(crate) fn record(&self, submissions: &[Submission], options: &FuseOptions) {
         let line = list(submissions, options);
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock();
         if !written.insert(*blake3::hash(line.as_bytes()).as_bytes()) {
             return;
         }

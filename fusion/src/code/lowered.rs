@@ -2,10 +2,11 @@
 
 use std::{
     any::TypeId,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use ahash::AHashMap;
+use parking_lot::Mutex;
 use vkfuse_kernel::{KernelObject, LowerError, LowerOptions, Lowered};
 
 use crate::{
@@ -46,7 +47,7 @@ impl Source {
 impl RustKernels {
     /// A type, lowered with these options. Two threads may lower the same at the same time; one result is kept.
     pub(crate) fn get(&self, source: &Source, options: LowerOptions) -> Result<Arc<Stored>, Error> {
-        let lock = || self.by_type.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.by_type.lock();
         if let Some(stored) = lock().get(&(source.ty, options)) {
             return Ok(stored.clone());
         }

@@ -6,13 +6,9 @@
 
 pub(crate) mod variables;
 
-use std::{
-    collections::BTreeSet,
-    env,
-    ffi::OsString,
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, env, ffi::OsString, path::PathBuf};
+
+use parking_lot::Mutex;
 
 use crate::{
     jit::Pass,
@@ -139,7 +135,7 @@ pub(crate) fn verify() -> bool {
 /// Logs a warning: the same words once in a process, however many contexts there are.
 pub(crate) fn warn_once(words: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(words.to_owned()) {
+    if SAID.lock().insert(words.to_owned()) {
         tracing::warn!("{words}");
     }
 }

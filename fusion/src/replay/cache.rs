@@ -8,10 +8,12 @@
 use std::{
     hash::{BuildHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
 };
+
+use parking_lot::Mutex;
 
 use super::{exec::GraphExec, graph::Graph, predicted::Prediction};
 use crate::{
@@ -89,13 +91,9 @@ impl CachedGraph {
         self.signature.repeats(at, buffers, asked, |push| self.takes(at, push))
     }
 
-    fn execs(&self) -> MutexGuard<'_, Execs> {
-        self.execs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The executable on these buffers; nothing where they are new.
     pub(crate) fn exec(&self, buffers: &Buffers) -> Option<Arc<GraphExec>> {
-        let Execs { all, once, latest } = &mut *self.execs();
+        let Execs { all, once, latest } = &mut *self.execs.lock();
         if let Some(exec) = all.iter().find(|exec| exec.is_of(buffers)) {
             return Some(exec.clone());
         }
@@ -120,7 +118,7 @@ impl CachedGraph {
                 && exec.is_in_force(changes)
                 && self.repeats(0, &exec.slots, asked)
         };
-        self.execs().all.iter().find(is_it).cloned()
+        self.execs.lock().all.iter().find(is_it).cloned()
     }
 }
 
@@ -245,7 +243,7 @@ impl GraphCache {
         let graphs = self.keep(|cached| cached.signature.views.iter().all(|view| view.only != Some(buffer)));
         let mut execs = Vec::new();
         for cached in self.graphs.values().flatten() {
-            execs.extend(cached.execs().all.extract_if(.., |exec| exec.slots.contains(&buffer)));
+            execs.extend(cached.execs.lock().all.extract_if(.., |exec| exec.slots.contains(&buffer)));
         }
         (graphs, execs)
     }

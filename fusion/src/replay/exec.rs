@@ -7,10 +7,11 @@
 //! With the lock of an executable the schedule is never asked for.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering::Acquire},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -164,7 +165,7 @@ impl GraphExec {
 
     #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, ExecState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Launches it once more without the schedule, on the queue of this number and past. `may` is given the summary of a launch, and what it
@@ -208,7 +209,7 @@ impl GraphExec {
         {
             // What came before on its queue and after earlier launches is not known, so that counts as not ordered.
             deps.repeated(mark, point, false);
-            past.lock().unwrap_or_else(PoisonError::into_inner).launched(&tally, count, point);
+            past.lock().launched(&tally, count, point);
         }
     }
 }

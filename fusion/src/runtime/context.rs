@@ -2,8 +2,10 @@
 
 use std::{
     ops::Deref,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
 };
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
@@ -60,32 +62,28 @@ impl BufferGone for ContextInner {
     /// Drops what is about it now, where no lock is held; where the schedule is, or that is not all, when it is next looked at.
     fn buffer_gone(&self, buffer: HandleId) {
         match self.schedule.try_lock() {
-            Ok(mut schedule) => {
+            Some(mut schedule) => {
                 schedule.settle_relaunches();
                 self.let_go(schedule, buffer);
             }
-            Err(_) => self.gone().push(buffer),
+            None => self.gone.lock().push(buffer),
         }
     }
 }
 
 impl ContextInner {
-    fn gone(&self) -> MutexGuard<'_, Vec<HandleId>> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn let_go(&self, mut schedule: MutexGuard<'_, Schedule>, buffer: HandleId) {
         let (taken, is_all) = schedule.forget(buffer);
         drop(schedule);
         drop(taken);
         if !is_all {
-            self.gone().push(buffer);
+            self.gone.lock().push(buffer);
         }
     }
 
     /// Drops what was recorded with buffers that have gone meanwhile.
     pub(crate) fn bury(&self) {
-        let gone = std::mem::take(&mut *self.gone());
+        let gone = std::mem::take(&mut *self.gone.lock());
         gone.into_iter().for_each(|buffer| self.let_go(self.lock(), buffer));
     }
 }

@@ -2,10 +2,12 @@
 
 use std::{
     ops::Range,
-    sync::{Arc, Condvar, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     thread::{self, ThreadId},
     time::{Duration, Instant},
 };
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     error::Error,
@@ -103,13 +105,13 @@ impl HostDone {
     }
 
     pub(crate) fn finish(&self, result: Result<(), Error>) {
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.map_err(Arc::new));
+        *self.result.lock() = Some(result.map_err(Arc::new));
         self.changed.notify_all();
     }
 
     /// The result, if it is done.
     pub(crate) fn poll(&self) -> Option<Result<(), Arc<Error>>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.result.lock().clone()
     }
 
     /// Waits; `None` if the time ran out first. From inside the task itself that is an error.
@@ -117,10 +119,13 @@ impl HostDone {
         if self.is_own() {
             return Some(Err(Arc::new(Error::OwnTask)));
         }
-        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        let waited = self.changed.wait_timeout_while(result, timeout, |result| result.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        let mut result = self.result.lock();
+        let pending = |result: &mut Option<_>| result.is_none();
+        match timeout {
+            Some(timeout) => drop(self.changed.wait_while_for(&mut result, pending, timeout)),
+            None => self.changed.wait_while(&mut result, pending),
+        }
+        result.clone()
     }
 }
 

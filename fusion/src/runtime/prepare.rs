@@ -1,9 +1,6 @@
 //! From a list to dispatches: planned and fused, or one for each submission.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use ahash::AHashSet;
 use smallvec::SmallVec;
@@ -192,7 +189,7 @@ impl ContextInner {
         submissions: &[Submission],
         options: &FuseOptions,
     ) -> Result<(Arc<Planned>, Numbered), Error> {
-        let memo = || self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        let memo = || self.memo.lock();
         if let (Some(planned), numbers) = memo().get(submissions.iter(), options) {
             return Ok((planned, numbers));
         }

@@ -3,8 +3,10 @@
 use std::{
     mem,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     error::Error,
@@ -59,13 +61,13 @@ impl QueueCell {
     /// Its state. Anyone who has it does not ask for the schedule.
     #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// What it has run. The schedule is locked, or all that is wanted is what it knows.
     #[inline]
     pub(crate) fn past(&self) -> MutexGuard<'_, Past> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+        self.past.lock()
     }
 
     /// Its state, if submissions run. None is listed while it is locked.
@@ -76,11 +78,7 @@ impl QueueCell {
 
     /// Its state; `None` while it is locked, perhaps by the caller.
     pub(crate) fn try_state(&self) -> Option<MutexGuard<'_, QueueState>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.state.try_lock()
     }
 }
 

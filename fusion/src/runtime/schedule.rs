@@ -13,10 +13,11 @@
 //! - The lock is never held while a kernel is built, a closure runs, or the device is waited for.
 
 use std::{
-    sync::{Arc, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, ThreadId},
 };
 
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use crate::{
@@ -228,8 +229,11 @@ impl ContextInner {
     }
 
     /// Waits until something about queues or holds has changed.
-    pub(crate) fn wait_for_change<'a>(&self, schedule: MutexGuard<'a, Schedule>) -> MutexGuard<'a, Schedule> {
-        let mut schedule = self.changed.wait(schedule).unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn wait_for_change<'a>(
+        &self,
+        mut schedule: MutexGuard<'a, Schedule>,
+    ) -> MutexGuard<'a, Schedule> {
+        self.changed.wait(&mut schedule);
         schedule.settle_relaunches();
         schedule
     }

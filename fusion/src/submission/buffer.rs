@@ -3,7 +3,7 @@
 use std::{
     ops::{Deref, Range},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{
             AtomicBool, AtomicU8, AtomicUsize,
             Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -11,6 +11,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use vulkano::format::Format;
 
 use crate::{
@@ -228,7 +229,7 @@ impl BufferInner {
 
     /// Gives it a name.
     pub(crate) fn set_name(&self, name: &str) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        *self.name.lock() = Some(Arc::from(name));
         self.is_named.store(true, SeqCst);
         // Existing reports keep the old name.
         self.changed();
@@ -269,7 +270,7 @@ impl BufferInner {
         if !self.is_named.load(SeqCst) {
             return None;
         }
-        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.name.lock().clone()
     }
 
     /// The promotion it asks for.

@@ -4,10 +4,9 @@
 //! memory then holds older bytes, and reading them as if they were the result would be silently wrong. So such
 //! ranges are remembered, reading them is an error that names the buffer, and writing them makes them readable again.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::{error::Unreadable, submission::identity::Span};
 
@@ -24,10 +23,6 @@ pub(crate) struct SharedContents {
 }
 
 impl SharedContents {
-    fn lock(&self) -> MutexGuard<'_, Contents> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Updates the summary that is read without the lock.
     fn sum_up(&self, ranges: &Contents) {
         let inside = match ranges.bad[..] {
@@ -41,7 +36,7 @@ impl SharedContents {
     /// Why the range cannot be read, if it cannot.
     #[inline]
     pub(crate) fn unreadable(&self, range: Span) -> Option<Unreadable> {
-        if self.are_good() { None } else { self.lock().unreadable(range) }
+        if self.are_good() { None } else { self.ranges.lock().unreadable(range) }
     }
 
     /// As [`SharedContents::unreadable`], once these ranges were written.
@@ -50,7 +45,7 @@ impl SharedContents {
         range: Span,
         written: impl IntoIterator<Item = Span>,
     ) -> Option<Unreadable> {
-        let mut contents = self.lock().clone();
+        let mut contents = self.ranges.lock().clone();
         written.into_iter().for_each(|range| contents.written(range));
         contents.unreadable(range)
     }
@@ -60,7 +55,7 @@ impl SharedContents {
         if self.are_good() {
             return false;
         }
-        let mut ranges = self.lock();
+        let mut ranges = self.ranges.lock();
         let changed = ranges.unreadable(range).is_some();
         ranges.written(range);
         self.sum_up(&ranges);
@@ -84,7 +79,7 @@ impl SharedContents {
         if why == Unreadable::Internalized && self.are_inside(range) {
             return false;
         }
-        let mut ranges = self.lock();
+        let mut ranges = self.ranges.lock();
         // No two of them overlap, so no other note covers any part of it.
         if ranges.bad.contains(&(range, why)) {
             return false;

@@ -17,12 +17,13 @@ use std::{
     hash::{BuildHasher, Hasher},
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use ahash::AHashMap;
+use parking_lot::Mutex;
 
 use crate::{
     jit::BufferId,
@@ -200,13 +201,9 @@ impl SharedMemory {
         })
     }
 
-    fn escaped(&self) -> MutexGuard<'_, Vec<Span>> {
-        self.escaped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that the program has the address of these bytes. Returns whether that is new.
     pub(crate) fn escape(&self, span: Span) -> bool {
-        let mut escaped = self.escaped();
+        let mut escaped = self.escaped.lock();
         let is_new = !escaped.iter().any(|known| known.covers(span));
         if is_new {
             escaped.push(span);
@@ -217,7 +214,7 @@ impl SharedMemory {
 
     /// Whether the program has the address of any of these bytes.
     pub(crate) fn is_escaped(&self, span: Span) -> bool {
-        self.escapes() > 0 && self.escaped().iter().any(|known| known.overlaps(span))
+        self.escapes() > 0 && self.escaped.lock().iter().any(|known| known.overlaps(span))
     }
 
     /// Number of times that the address of further bytes was given out.
@@ -258,7 +255,7 @@ impl Imports {
     /// are.
     pub(crate) fn memory_of(&self, place: &Place, buffer: Life, user: Life) -> Option<Arc<SharedMemory>> {
         let lives = |life: &Life| life.strong_count() > 0;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|_, imports| {
             imports.retain(|import| lives(&import.buffer));
             !imports.is_empty()

@@ -3,12 +3,13 @@
 use std::{
     hash::{Hash, Hasher},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
 use ahash::{AHashSet, AHasher};
+use parking_lot::Mutex;
 
 use crate::{
     error::{BindingName, Error, SubmitError},
@@ -36,7 +37,7 @@ pub(crate) struct KernelInner {
 impl KernelInner {
     /// Says in the log what a submission was given in vain, for the first time that it is.
     pub(crate) fn say(&self, ignored: &Ignored) {
-        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut summary = self.summary.lock();
         if summary.len() < MOST_SAID && summary.insert(ignored.clone()) {
             for note in ignored.of_request(self.jit.name()) {
                 tracing::warn!(target: "vkfuse::request", "{note}");

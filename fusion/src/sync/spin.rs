@@ -1,20 +1,15 @@
 //! Locks that are mostly held for less time than it takes to fall asleep and be woken.
 
-use std::{
-    hint::spin_loop,
-    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
-};
+use std::hint::spin_loop;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// What the lock is for. Where another thread has it, it is asked for again for a few microseconds first, after longer and longer pauses: once a
 /// thread sleeps, the next ones do too. A panic while it was held is ignored: what stands behind such locks is never left half-changed in a
 /// way that matters more than a deadlock of everybody else.
 #[inline]
 pub(crate) fn spin_then_lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    match lock.try_lock() {
-        Ok(guard) => guard,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => ask_again(lock),
-    }
+    lock.try_lock().unwrap_or_else(|| ask_again(lock))
 }
 
 #[cold]
@@ -22,13 +17,11 @@ fn ask_again<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     const PAUSES: [u32; 10] = [4, 8, 16, 32, 32, 32, 32, 32, 32, 32];
     for pauses in PAUSES {
         (0..pauses).for_each(|_| spin_loop());
-        match lock.try_lock() {
-            Ok(guard) => return guard,
-            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {}
+        if let Some(guard) = lock.try_lock() {
+            return guard;
         }
     }
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
+    lock.lock()
 }
 
 #[cfg(test)]
@@ -65,7 +58,7 @@ mod tests {
         let (held, is_held) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut done = lock.lock().unwrap();
+                let mut done = lock.lock();
                 held.send(()).unwrap();
                 thread::sleep(Duration::from_millis(20));
                 *done = true;
@@ -80,12 +73,12 @@ mod tests {
         let lock = Mutex::new(7);
         let panicked = thread::scope(|scope| {
             let holder = scope.spawn(|| {
-                let _guard = lock.lock().unwrap();
+                let _guard = lock.lock();
                 panic!("on purpose");
             });
             holder.join().is_err()
         });
-        assert!(panicked && lock.is_poisoned());
+        assert!(panicked);
         assert_eq!(*spin_then_lock(&lock), 7);
     }
 }

@@ -3,12 +3,13 @@
 use std::{
     borrow::{Borrow, Cow},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::Ordering::{Acquire, Release},
     },
 };
 
 use bytemuck::Pod;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::FusionWrapper;
@@ -180,7 +181,7 @@ impl Kept {
             let other = pushed.iter().rev().find(|(place, _)| *place == at);
             other.map_or_else(|| variant.push(at), |(_, push)| push)
         };
-        let latest = self.family.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let latest = self.family.latest.lock().clone();
         [Some(variant.list.clone()), latest].into_iter().flatten().find_map(|list| {
             let others = (0..list.nodes.len()).filter(|at| list.nodes.push(*at) != now(*at));
             let pushes = others.map(|at| (at, SmallVec::from_slice(now(at)))).collect();
@@ -217,7 +218,7 @@ impl Kept {
         if is_simple && let Some(kept) = Arc::get_mut(&mut planned.inner) {
             // Its buffers have the same numbers.
             kept.family = family.clone();
-            *family.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.variant.list.clone());
+            *family.latest.lock() = Some(kept.variant.list.clone());
         }
         Ok(planned)
     }

@@ -81,7 +81,7 @@ impl Rig {
         let buffers: Buffers = buffers.iter().map(|buffer| (*buffer.inner).clone()).collect();
         let mut hash = ByNumber::default();
         buffers.iter().for_each(|buffer| buffer.handle.hash(&mut hash));
-        let Execs { all, once, .. } = &*cached.execs();
+        let Execs { all, once, .. } = &*cached.execs.lock();
         match all.iter().find(|exec| exec.is_of(&buffers)).cloned() {
             None if once.contains(&hash.finish()) => "graph, buffers seen",
             None => "graph",

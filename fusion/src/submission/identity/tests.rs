@@ -70,7 +70,7 @@ fn handles_that_are_gone_leave_nothing() {
         let handle = Arc::new(0);
         imports.memory_of(&place(3, 0..8), life(&buffer), life(&handle)).unwrap();
     }
-    assert_eq!(imports.known.lock().unwrap()[&Holder::Memory(3)].len(), 1);
+    assert_eq!(imports.known.lock()[&Holder::Memory(3)].len(), 1);
 }
 
 /// Between two handles the program may write the buffer by itself.

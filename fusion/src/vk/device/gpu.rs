@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use vulkano::{
     Version, VulkanObject,
@@ -276,7 +277,7 @@ impl Gpu {
     /// The submissions kept since the last call, in the order submitted: one line per command.
     #[allow(dead_code, reason = "for tests")]
     pub(crate) fn take_recording(&self) -> Vec<(Point, Vec<String>)> {
-        std::mem::take(&mut *self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.recorded.lock())
     }
 
     /// The vulkano device.
@@ -318,7 +319,7 @@ impl GpuInner {
     }
 
     pub(in crate::vk) fn keep_recording(&self, point: Point, lines: Vec<String>) {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push((point, lines));
+        self.recorded.lock().push((point, lines));
     }
 }
 

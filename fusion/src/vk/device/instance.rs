@@ -1,10 +1,11 @@
 //! Loader, instance, validation messages, list of devices.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
+use parking_lot::Mutex;
 use vulkano::{
     Validated, VulkanError, VulkanLibrary,
     device::physical::PhysicalDevice,
@@ -61,7 +62,7 @@ static SHARED: Mutex<[Option<Shared>; 2]> = Mutex::new([None, None]);
 
 /// The instance, with the validation layer where asked for and installed.
 pub(in crate::vk) fn shared(validation: bool) -> Result<(Arc<Instance>, Messages), DeviceError> {
-    let mut both = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut both = SHARED.lock();
     let slot = &mut both[usize::from(validation)];
     if slot.is_none() {
         *slot = Some(create(validation)?);

@@ -8,10 +8,11 @@ use std::{
     collections::VecDeque,
     ops::Range,
     ptr::NonNull,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use ash::vk;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use vulkano::{
     VulkanObject,
@@ -62,27 +63,23 @@ const SPARE: u64 = 16 << 20;
 const SPARES: (u64, usize) = (64 << 20, 64);
 
 impl Spares {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Subbuffer<[u8]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A buffer of exactly this many bytes, the latest of them.
     pub(in crate::vk) fn take(&self, bytes: u64) -> Option<Subbuffer<[u8]>> {
-        let mut spares = self.lock();
+        let mut spares = self.0.lock();
         let place = spares.iter().rposition(|spare| spare.size() == bytes)?;
         spares.remove(place)
     }
 
     /// Lets go of all. Whether there were any.
     pub(in crate::vk) fn clear(&self) -> bool {
-        !std::mem::take(&mut *self.lock()).is_empty()
+        !std::mem::take(&mut *self.0.lock()).is_empty()
     }
 
     fn put(&self, buffer: Subbuffer<[u8]>) {
         if buffer.size() > SPARE {
             return;
         }
-        let mut spares = self.lock();
+        let mut spares = self.0.lock();
         spares.push_back(buffer);
         let (bytes, count) = SPARES;
         let mut gone: SmallVec<[_; 4]> = SmallVec::new();
@@ -314,7 +311,7 @@ impl Memory {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.capacity) {
             return false;
         }
-        let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = host.lock.lock();
         // SAFETY: the range was just checked to lie inside the mapping, which is `capacity` bytes long.
         let to = unsafe { host.start.add(offset as usize) };
         // SAFETY: `to` is valid for that many bytes, no other thread of this crate writes or reads them (lock), and
@@ -329,7 +326,7 @@ impl Memory {
         if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.capacity) {
             return false;
         }
-        let _alone = host.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = host.lock.lock();
         // SAFETY: the range was just checked to lie inside the mapping, which is `capacity` bytes long.
         let from = unsafe { host.start.add(offset as usize) };
         // SAFETY: `from` is valid for that many bytes, no other thread of this crate writes them (lock), and `out` is

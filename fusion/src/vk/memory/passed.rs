@@ -4,8 +4,9 @@
 //! submitted or is pending: what is recorded keeps it, as it keeps all memory. Then it takes other bytes. Submitting makes what
 //! the host wrote before visible to the device, so there is nothing to wait for and no barrier.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::vk::{
@@ -32,7 +33,7 @@ struct Buffer {
 impl PassedBuffers {
     /// A buffer with these bytes at its start.
     pub(in crate::vk) fn with(&self, gpu: &Gpu, bytes: &[u8]) -> Result<Arc<Memory>, DeviceError> {
-        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = self.0.lock();
         if let Some(same) = buffers.iter().position(|buffer| buffer.bytes == bytes) {
             buffers[same..].rotate_left(1);
             return Ok(buffers[buffers.len() - 1].memory.clone());

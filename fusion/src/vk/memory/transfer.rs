@@ -4,11 +4,9 @@
 //! mapped chunks that are used again as soon as the submission that used them is complete, which shows in no one but
 //! the pool holding them.
 
-use std::{
-    collections::VecDeque,
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::vk::{Barrier, Command, DeviceError, Gpu, GpuQueue, Memory, MemoryKind, Point};
 
@@ -41,7 +39,7 @@ impl Staging {
 
     /// A chunk that nothing pending uses, and how many chunks are known.
     fn idle(&self, kind: MemoryKind) -> (Option<Arc<Memory>>, usize) {
-        let mut pool = self.pool(kind).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool(kind).lock();
         let known = pool.len();
         // Exclusive means that no frame keeps it any more.
         let at = pool.iter_mut().position(|chunk| Arc::get_mut(chunk).is_some());
@@ -50,7 +48,7 @@ impl Staging {
 
     /// Hands a chunk back, which a submission may still use.
     fn give_back(&self, kind: MemoryKind, chunk: Arc<Memory>) {
-        let mut pool = self.pool(kind).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool(kind).lock();
         if pool.len() < MAX_CHUNKS {
             pool.push(chunk);
         }

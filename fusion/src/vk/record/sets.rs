@@ -13,10 +13,11 @@
 
 use std::{
     mem, ptr,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use ash::vk;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use vulkano::{VulkanObject, device::Device};
 
@@ -189,7 +190,7 @@ impl SetShapes {
         gpu: &GpuInner,
         bindings: SetBindings,
     ) -> Result<Arc<SetShape>, DeviceError> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|shape| shape.strong_count() > 0);
         if let Some(shape) = known.iter().filter_map(Weak::upgrade).find(|shape| shape.bindings == bindings) {
             return Ok(shape);
@@ -277,7 +278,7 @@ impl Drop for Set {
 impl Drop for SetShape {
     fn drop(&mut self) {
         let (fns, device) = (&self.device.fns().v1_0, self.device.handle());
-        let sets = self.sets.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sets = self.sets.get_mut();
         for pool in mem::take(&mut sets.pools) {
             // SAFETY: who has a set has this too, so all of them are idle and none is in use.
             unsafe { (fns.destroy_descriptor_pool)(device, pool, ptr::null()) };

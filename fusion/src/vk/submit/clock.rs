@@ -8,11 +8,12 @@
 use std::{
     collections::VecDeque,
     ptr,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use ash::vk;
+use parking_lot::Mutex;
 use vulkano::{VulkanObject, device::Device};
 
 use crate::vk::{
@@ -90,7 +91,7 @@ impl Profile {
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        self.clocks.lock().free.push_back((self.value, self.clock));
+        self.clocks.state.lock().free.push_back((self.value, self.clock));
     }
 }
 
@@ -98,10 +99,6 @@ impl Clocks {
     pub(in crate::vk) fn new(device: &Arc<Device>, period: f64, mask: u64) -> Arc<Clocks> {
         let host_resets = device.enabled_features().host_query_reset;
         Arc::new(Clocks { state: Mutex::default(), period, mask, host_resets, device: device.clone() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A clock for a submission, where the time line of the queue has come so far. Nothing on a queue without timestamps.
@@ -114,7 +111,7 @@ impl Clocks {
         if self.period <= 0.0 {
             return Ok(None);
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.free.front().is_none_or(|(value, _)| *value > done) {
             self.grow(&mut state, gpu, family)?;
         }
@@ -190,7 +187,7 @@ impl Clocks {
 
     /// Nanoseconds between the timestamps of a complete submission.
     fn read(&self, clock: u32) -> Option<u64> {
-        let queries = self.lock().blocks[(clock / BLOCK) as usize].queries;
+        let queries = self.state.lock().blocks[(clock / BLOCK) as usize].queries;
         let mut ticks = [0_u64; 2];
         // SAFETY: the pool has the two queries, and `ticks` has room for two 64-bit results.
         let result = unsafe {
@@ -212,7 +209,7 @@ impl Clocks {
 
 impl Drop for Clocks {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         for block in &state.blocks {
             // SAFETY: clocks go with the queue and with the last profile, when nothing of the queue is pending, or the device
             // is lost, where destroying stays legal.

@@ -8,13 +8,14 @@ use std::{
     collections::VecDeque,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use ash::vk;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use vulkano::{
     VulkanObject,

@@ -4,9 +4,10 @@
 //! about ordering. The barrier that it starts with is part of the recording, so anyone who needs different ones has a reusable command buffer
 //! for each.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ash::vk;
+use parking_lot::Mutex;
 use vulkano::{VulkanObject, device::Device};
 
 use crate::vk::{
@@ -53,7 +54,7 @@ impl ReusablePool {
         let needs = what.check(&gpu.0, &mut ranges)?;
         let passed = gpu.passed(&what)?;
         let gpu = &*gpu.0;
-        let mut pool = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.handle.lock();
         if *pool == vk::CommandPool::null() {
             *pool = command_pool(gpu, family, vk::CommandPoolCreateFlags::empty())?;
         }
@@ -76,7 +77,7 @@ impl ReusablePool {
 
 impl Drop for ReusablePool {
     fn drop(&mut self) {
-        let pool = *self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = *self.handle.lock();
         // SAFETY: the reusable command buffers hold the pool, so there are none left and nothing of it is pending.
         unsafe { destroy_command_pool(&self.device, pool) };
     }
@@ -99,7 +100,7 @@ impl ReusableCommands {
 impl Drop for ReusableCommands {
     fn drop(&mut self) {
         let commands = [self.command_buffer.commands()];
-        let pool = self.pool.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = self.pool.handle.lock();
         let device = &self.pool.device;
         // SAFETY: submissions of the reusable command buffer hold it until they are complete, so none is pending (or the device is lost,
         // where freeing stays legal); the pool's lock is held and the command buffer is the pool's.

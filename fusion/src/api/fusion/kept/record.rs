@@ -3,9 +3,10 @@
 //! The program submits, and so it orders: nothing that it runs is in the dependency graph. What happens to contents happens when the
 //! list is recorded.
 
-use std::sync::{Arc, MutexGuard, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use ash::vk;
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::{FusedList, Kept};
