@@ -1,4 +1,4 @@
-//! Every error of this crate.
+//! Every error of this crate: [`Error`](enum@Error).
 //!
 //! One enum for the crate, with one enum per subject inside it. A message says where (kernel, binding, buffer) and what
 //! would fix it. That something could not be *fused* is no error: it is an [`Outcome`] with a reason.

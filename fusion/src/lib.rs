@@ -4,66 +4,48 @@
 //! one kernel: linked at run time, shown to be safe to fuse, their temporaries kept in registers or shared memory. What
 //! cannot be shown to be safe runs unfused, and the [`FusionReport`] says why.
 //!
-//! # Terms
-//!
-//! - A *submission* is one dispatch: a [`Kernel`], its work-group counts, its arguments.
-//! - The *fusion list* is what was submitted since [`start_fusion`](FusionWrapper::start_fusion), in order.
-//! - Two accesses *conflict* when they have a byte of memory in common and at least one of them writes. Work that
-//!   conflicts keeps the order in which it was submitted, over all queues of a [`Context`]; the rest may overlap.
-//! - An action *observes* a listed submission when it would see, or change, what that reads or writes: a wait, a host access
-//!   ([`CancelCause`] has all). It *cancels* the list first, which then runs unfused.
-//! - A buffer is *internalized* (promoted) when its contents stay inside a fused kernel. Reading it is then an error, until
-//!   something writes it.
-//!
-//! # Example
-//!
 //! ```no_run
-//! use vkfuse::{Context, QueueOptions};
-//!
+//! # use vkfuse::{Context, QueueOptions};
 //! # fn main() -> Result<(), vkfuse::Error> {
 //! let context = Context::new()?;
 //! let queue = context.queue(QueueOptions::new().enable_fusion(true))?;
-//! let (mul, sub) = (context.load_spirv("mul.spv")?, context.load_spirv("sub.spv")?);
-//! let n = 1000;
-//! let (a, b) = (context.buffer_from(&vec![2.0f32; n])?, context.buffer_from(&vec![3.0f32; n])?);
-//! let product = context.scratch::<f32>(n)?.named("product");
-//! let out = context.buffer::<f32>(n)?;
-//!
-//! queue.fuse(|queue| {
-//!     queue.submit(|h| {
-//!         h.arg(0, a.read()).arg(1, b.read()).arg(2, product.write());
-//!         h.push(&(n as u32)).dispatch_items(&mul, [n as u32, 1, 1]);
-//!     })?;
-//!     queue.submit(|h| {
-//!         h.arg(0, product.read()).arg(1, b.read()).arg(2, out.write());
-//!         h.push(&(n as u32)).dispatch_items(&sub, [n as u32, 1, 1]);
-//!     })?;
+//! let mul = context.load_spirv("mul.spv")?;
+//! let a = context.buffer_from(&[2.0f32; 1000])?;
+//! let (square, cube) = (context.scratch::<f32>(1000)?, context.buffer::<f32>(1000)?);
+//! let done = queue.fuse(|queue| {
+//!     for (x, z) in [(&a, &square), (&square, &cube)] {
+//!         queue.submit(|h| {
+//!             h.arg(0, x.read()).arg(1, a.read()).arg(2, z.write());
+//!             h.push(&1000u32).dispatch_items(&mul, [1000, 1, 1]);
+//!         })?;
+//!     }
 //!     Ok(())
 //! })?;
-//! assert_eq!(out.download()?, vec![3.0; n]);
+//! println!("{}: {}", done.outcome(), cube.download()?[0]); // fused: 8
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! What most programs use is here, the rest in the modules below. [`vulkano`] is the version whose objects [`Context::from_vulkano`] and
-//! [`UserBuffer`] take, [`ash`] the one whose handles [`Context::from_raw`] and [`RawBuffer`] do.
+//! # Terms
+//!
+//! - A *submission* is one dispatch; the *fusion list* is what was submitted since [`start_fusion`](FusionWrapper::start_fusion).
+//! - Accesses *conflict* where they have a byte in common and at least one writes. Work that conflicts keeps the order in which it was
+//!   submitted, over all queues of a [`Context`]; the rest may overlap.
+//! - An action *observes* a listed submission where it would see, or change, what that reads or writes ([`CancelCause`] has all). It
+//!   *cancels* the list first, which then runs unfused.
+//! - A buffer is *internalized* where a fused kernel keeps its contents. Reading it is an error until something writes it.
 //!
 //! # Features
 //!
-//! | feature | on by default | adds |
-//! | --- | --- | --- |
-//! | `installed-spirv-tools` | yes | validation by the installed `spirv-val` |
-//! | `compiled-spirv-tools` | no | validation by SPIRV-Tools in the library: minutes of C++, once |
-//! | `wgsl` | yes | kernels of WGSL text |
-//! | `wgpu` | no | devices of wgpu |
-//! | `picture`, `json` | no | reports as SVG and as JSON: `FusionReport::to_svg`, `to_json` |
-//! | `remote`, `remote-tls` | no | a cache over the network |
+//! `installed-spirv-tools` (default): kernels are validated by the installed `spirv-val`; `compiled-spirv-tools`: by SPIRV-Tools in the
+//! library (minutes of C++). `wgsl` (default): kernels of WGSL text. `wgpu`: its devices. `picture`, `json`: reports as SVG and JSON.
+//! `remote`, `remote-tls`: a cache over the network.
 
 mod api;
 mod code;
 pub mod error;
 mod jit;
-mod options;
+pub mod options;
 mod replay;
 pub mod report;
 mod runtime;
@@ -72,49 +54,26 @@ mod sync;
 mod vk;
 
 pub use api::{
-    buffer::{Buffer, BufferElement},
-    context::Context,
-    fusion::{FusedList, FusionWrapper, PlannedList, Rebind, Recorded},
-    handler::{Handler, PushValue, SubmitResult},
-    image::{Image, Sampler},
-    kernel::Kernel,
-    queue::{HostScope, Queue},
+    buffer::Buffer, context::Context, fusion::FusionWrapper, handler::Handler, kernel::Kernel, queue::Queue,
     rust,
-    texels::Texels,
 };
-pub use ash;
-pub use error::Error;
-pub use jit::{BufferId, FloatMode, Policy, Promote, SetBinding};
-pub use options::{
-    cache::CacheOptions,
-    context::{ContextOptions, QueueOptions},
-    fusion::FusionProperties,
-    tuning::{ParseTuningError, Tuning},
-};
-pub use report::outcome::Outcome;
 pub use runtime::event::Event;
 pub use submission::accessor::Accessor;
-pub use vk::{
-    Dependency, QueueLock, RawBuffer, RawCommandBuffer, RawDevice, RawHandles, RawSemaphore, Scope,
-    UserBuffer, UserImage,
-};
-pub use vulkano;
 
 pub mod cache {
     //! What is kept of code: options, counters, events, explanations, recordings.
 
     pub use vkfuse_cache::Event;
 
-    pub use crate::{
-        code::{
-            ahead::{Difference, Explanation},
-            carried::is_valid_entry,
-            keep::{Artifact, NotCacheable},
-            log::{RecordedList, Recording, RecordingError},
-            programs::{CacheStats, kernel_store},
-        },
-        options::cache::CacheOptions,
+    pub use crate::code::{
+        ahead::{Difference, Explanation},
+        carried::is_valid_entry,
+        keep::{Artifact, NotCacheable},
+        log::{RecordedList, Recording, RecordingError},
+        programs::{CacheStats, kernel_store},
     };
+    #[doc(hidden)]
+    pub use crate::options::CacheOptions;
 }
 
 pub mod environment {
@@ -126,7 +85,52 @@ pub mod environment {
 pub mod device {
     //! What there is to run on.
 
-    pub use crate::vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceProfile, DeviceSelector, UserBuffer};
+    #[doc(hidden)]
+    pub use crate::vk::UserBuffer;
+    pub use crate::vk::{DeviceInfo, DeviceKind, DeviceLimits, DeviceProfile, DeviceSelector};
+}
+
+pub mod image {
+    //! Images, samplers and texel buffers.
+
+    pub use crate::api::{
+        image::{Image, Sampler},
+        texels::Texels,
+    };
+}
+
+pub mod interop {
+    //! Devices, buffers and command buffers that the program made.
+    //!
+    //! [`Context::from_vulkano`](crate::Context::from_vulkano) and [`UserBuffer`] take objects of [`vulkano`], of the version that is
+    //! re-exported here; [`Context::from_raw`](crate::Context::from_raw) and [`RawBuffer`] take handles of [`ash`].
+
+    pub use ash;
+    pub use vulkano;
+
+    pub use crate::vk::{
+        Dependency, QueueLock, RawBuffer, RawCommandBuffer, RawDevice, RawHandles, RawSemaphore, Scope,
+        UserBuffer, UserImage,
+    };
+}
+
+pub mod lists {
+    //! Fusion lists that are kept: run again on other buffers, planned ahead, recorded.
+
+    pub use crate::api::fusion::{FusedList, PlannedList, Rebind, Recorded};
+}
+
+pub mod submit {
+    //! What submissions and host tasks are given, and return.
+
+    pub use crate::{
+        api::{
+            buffer::BufferElement,
+            handler::{PushValue, SubmitResult},
+            queue::HostScope,
+        },
+        jit::SetBinding,
+    };
 }
 
 #[cfg(feature = "wgpu")]
@@ -166,7 +170,7 @@ pub mod guard {
     };
 }
 
-// Names from before there were modules.
+// Names of the modules, at the root as well.
 #[doc(hidden)]
 pub use crate::{
     cache::{
@@ -175,19 +179,31 @@ pub use crate::{
     },
     device::{DeviceInfo, DeviceKind, DeviceLimits, DeviceSelector},
     error::{
-        BindingName, BufferError, BuildError, DeviceError, FusionError, JitError, KernelError, KernelReason,
-        OverrunAccess, PlanError, SubmitError, Unreadable,
+        BindingName, BufferError, BuildError, DeviceError, Error, FusionError, JitError, KernelError,
+        KernelReason, OverrunAccess, PlanError, SubmitError, Unreadable,
     },
+    image::{Image, Sampler, Texels},
+    interop::{
+        Dependency, QueueLock, RawBuffer, RawCommandBuffer, RawDevice, RawHandles, RawSemaphore, Scope,
+        UserBuffer, UserImage, ash, vulkano,
+    },
+    lists::{FusedList, PlannedList, Rebind, Recorded},
     module::{
         Binding, BindingKind, DescriptorArray, Interface, IntoSpecValue, Module, PushLayout, PushMember,
         ScalarClass, SharedConstant, SpecConstant, SpecType, SpecValue, Specialized,
     },
-    report::{
-        AloneReason, BarrierReason, BarrierReport, BufferReport, CancelCause, CheckReport, CheckedBy,
-        CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport, Internalization,
-        Members, NoPushBuffer, Objects, Places, Reason, RenameReport, ReorderReport, Report, RewriteReason,
-        RewriteReport, SplitReport, Stats, StepReport, Tier, TrustedReport,
+    options::{
+        CacheOptions, ContextOptions, FloatMode, FusionProperties, ParseTuningError, Policy, Promote,
+        QueueOptions, Tuning,
     },
+    report::{
+        AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CancelCause, CheckReport,
+        CheckedBy, CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport,
+        Internalization, Members, NoPushBuffer, Objects, Outcome, Places, Reason, RenameReport,
+        ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier,
+        TrustedReport,
+    },
+    submit::{BufferElement, HostScope, PushValue, SetBinding, SubmitResult},
 };
 
 /// The pages whose code is compiled as it stands.

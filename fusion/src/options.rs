@@ -1,4 +1,4 @@
-//! How contexts, queues and caches are made: by the program, and by the environment.
+//! How contexts, queues, lists and caches are made.
 
 pub(crate) mod cache;
 pub(crate) mod context;
@@ -7,3 +7,10 @@ pub(crate) mod fusion;
 pub(crate) mod guard;
 pub(crate) mod planning;
 pub(crate) mod tuning;
+
+pub use cache::CacheOptions;
+pub use context::{ContextOptions, QueueOptions};
+pub use fusion::FusionProperties;
+pub use tuning::{ParseTuningError, Tuning};
+
+pub use crate::jit::{FloatMode, Policy, Promote};

@@ -37,7 +37,7 @@ use crate::{
     vk::{DeviceInfo, DeviceProfile, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
 
-/// A Vulkan device, and everything that is made with it: [buffers](Buffer), [kernels](Kernel), [queues](Queue) and caches of code.
+/// A Vulkan device, and what is made with it: [buffers](Buffer), [kernels](Kernel), [queues](Queue), caches.
 ///
 /// Most programs make one context with [`Context::new`] and keep it. A context either opens a device of its own, or uses one that the
 /// program has opened ([`from_vulkano`](Context::from_vulkano), [`from_raw`](Context::from_raw)). Objects of different contexts

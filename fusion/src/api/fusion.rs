@@ -32,7 +32,9 @@ mod kept;
 pub use ahead::PlannedList;
 pub use kept::{FusedList, Rebind, Recorded};
 
-/// Control of a queue's fusion mode. A handle; all wrappers of a queue control the same mode.
+/// Control of a queue's fusion mode.
+///
+/// This is a handle; all wrappers of a queue control the same mode.
 ///
 /// Dropping the last handle of a wrapper that entered fusion mode cancels the list that is still being recorded: it runs unfused. So an
 /// error in between, returned with `?`, does not leave the queue in fusion mode.

@@ -16,8 +16,10 @@ use crate::{
     },
 };
 
-/// Describes one dispatch, in the closure of [`Queue::submit`](crate::Queue::submit): its arguments ([`arg`](Handler::arg)), push
-/// constants ([`push`](Handler::push)), specialization constants ([`spec`](Handler::spec)), and its kernel and size
+/// Describes one dispatch, in the closure of [`Queue::submit`](crate::Queue::submit).
+///
+/// It takes arguments ([`arg`](Handler::arg)), push
+/// constants ([`push`](Handler::push)), specialization constants ([`spec`](Handler::spec)), and the kernel with its size
 /// ([`dispatch`](Handler::dispatch), [`dispatch_items`](Handler::dispatch_items)).
 ///
 /// Methods may be called in any order, and return the handler for chaining. Exactly one kernel has to be dispatched. The description is

@@ -66,7 +66,7 @@ struct ImageInner {
     next: AtomicU64,
 }
 
-/// A sampler. This is a handle: clones are the same sampler.
+/// How images are sampled. This is a handle: clones are the same sampler.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     buffer: Arc<BufferInner>,

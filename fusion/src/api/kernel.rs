@@ -12,7 +12,7 @@ use crate::{
     submission::kernel::{KernelId, KernelInner, check_device},
 };
 
-/// A kernel: one compute entry point of a SPIR-V module, checked against the device of a context.
+/// One compute entry point of a SPIR-V module, checked against the device of a context.
 ///
 /// Kernels are made by [`Context::load_spirv`], [`Context::kernel_from_bytes`] and others, and run by
 /// [`Queue::submit`](crate::Queue::submit). This is a handle, cheap to clone.

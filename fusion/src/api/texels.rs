@@ -15,8 +15,10 @@ use crate::{
     },
 };
 
-/// A buffer, or a part of it, seen through a format: what a kernel takes as `samplerBuffer`, `textureBuffer` or `imageBuffer`.
-/// A handle: clones are the same view, which keeps the buffer.
+/// A buffer, or a part of it, seen through a format.
+///
+/// A kernel takes it as `samplerBuffer`, `textureBuffer` or `imageBuffer`.
+/// This is a handle: clones are the same view, which keeps the buffer.
 ///
 /// It has the bytes of the buffer, so work on either is in order with work on the other. A kernel with such arguments is a dispatch of
 /// its own in a fusion list; what comes before and after it fuses.

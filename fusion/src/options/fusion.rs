@@ -4,7 +4,9 @@ use std::sync::Once;
 
 use crate::jit::{FloatMode, FuseOptions, Policy};
 
-/// Properties of a fusion list, passed to [`FusionWrapper::complete_fusion`](crate::FusionWrapper::complete_fusion) or
+/// Properties of a fusion list.
+///
+/// They are passed to [`FusionWrapper::complete_fusion`](crate::FusionWrapper::complete_fusion) or
 /// [`Queue::fuse_with`](crate::Queue::fuse_with).
 ///
 /// With the defaults every fusion is proven, a fused list gives the same bits as an unfused one, and kernels are fused only where that is

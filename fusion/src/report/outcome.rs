@@ -4,7 +4,9 @@ use std::fmt;
 
 use crate::jit::{Plan, Reason};
 
-/// What became of a submission, or of the fusion list that it was part of. Carried by every [`Event`](crate::Event).
+/// What became of a submission, or of the fusion list that it was part of.
+///
+/// Carried by every [`Event`](crate::Event).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

@@ -19,7 +19,9 @@ use crate::{
     vk::{Point, Submitted},
 };
 
-/// A handle on a submission, a command, a host task or a completed fusion list. Valid however fusion mode ended.
+/// A handle on a submission, a command, a host task or a completed fusion list.
+///
+/// It is valid however fusion mode ended.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub(crate) inner: Arc<EventInner>,
