@@ -146,6 +146,10 @@ impl FusionWrapper {
     ///
     /// If something ended fusion mode before (see [`CancelCause`]), this returns the event of that ending.
     ///
+    /// Without a [`start_fusion`](FusionWrapper::start_fusion) after the last list there is no new list: what was submitted
+    /// since ran as it was submitted, and this returns the event of the list before, whose report says so
+    /// ([`FusionReport::is_earlier`](crate::FusionReport::is_earlier)).
+    ///
     /// # Errors
     ///
     /// [`FusionError::NotFusing`] if fusion mode was never entered; [`FusionError::Forced`] if that was asked for and the

@@ -331,9 +331,9 @@ impl List {
     }
 }
 
-/// The notes of all submissions, each once.
+/// That it is of the list before, and the notes of all submissions, each once.
 fn notes(report: &FusionReport) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes: Vec<String> = report.earlier().map(str::to_owned).into_iter().collect();
     for note in report.kernels.iter().flat_map(|one| &one.notes) {
         if !notes.contains(note) {
             notes.push(note.clone());

@@ -191,6 +191,9 @@ pub struct WayReport {
 pub struct FusionReport {
     /// What became of it.
     pub outcome: Outcome,
+    /// Whether it is of the list before: [`complete_fusion`](crate::FusionWrapper::complete_fusion) was called without a `start_fusion`
+    /// after that list.
+    pub is_earlier: bool,
     /// How many submissions were listed.
     pub submissions: usize,
     /// The submissions, in order.
@@ -236,6 +239,7 @@ impl FusionReport {
     ) -> FusionReport {
         FusionReport {
             outcome,
+            is_earlier: false,
             submissions: kernels.len(),
             kernels,
             plan,
@@ -248,6 +252,18 @@ impl FusionReport {
             plan_us,
             names,
         }
+    }
+
+    /// The same, of a list that was completed again.
+    pub(crate) fn of_earlier(&self) -> FusionReport {
+        FusionReport { is_earlier: true, ..self.clone() }
+    }
+
+    /// That it is of the list before, in words.
+    pub(crate) fn earlier(&self) -> Option<&'static str> {
+        self.is_earlier.then_some(
+            "this is the list before: `start_fusion` was not called after it, and what was submitted since ran as it was submitted",
+        )
     }
 
     /// The name of a buffer that the report speaks of.

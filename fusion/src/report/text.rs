@@ -13,6 +13,9 @@ impl Display for FusionReport {
         let submissions = count(self.submissions, "submission", "s");
         let dispatches = count(self.dispatches, "dispatch", "es");
         write!(f, "{}: {submissions}, {dispatches}", self.outcome)?;
+        if let Some(earlier) = self.earlier() {
+            write!(f, "\n{earlier}")?;
+        }
         for group in &plan.groups {
             let members: Vec<String> = group.members.iter().map(|&at| self.submission(at)).collect();
             let how = if group.fused { "one kernel" } else { "as submitted" };

@@ -168,13 +168,14 @@ impl ContextInner {
             let Mode::Recording(mut list) = mem::take(&mut state.mode) else {
                 let last = state.completion.clone();
                 // Where it was forced, and was not, the first time gave an error, and this one gives the event.
-                if let (End::Complete(properties), Some(last)) = (end, &last)
+                if let (End::Complete(properties), Some(earlier)) =
+                    (end, last.as_ref().and_then(|last| last.earlier()))
                     && !properties.force
-                    && last.is_of_completed()
                 {
                     tracing::warn!(
                         "a list that is complete was completed again, which does nothing; `start_fusion` begins the next one"
                     );
+                    return Ok(Some((earlier, None)));
                 }
                 return Ok(last.map(|last| (last, None)));
             };

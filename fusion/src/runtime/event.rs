@@ -176,12 +176,17 @@ impl EventInner {
         self.settled.get()
     }
 
-    /// Whether it is of a list that ran because it was completed.
-    pub(crate) fn is_of_completed(&self) -> bool {
-        self.settled().is_some_and(|settled| {
-            let outcome = &settled.summary.outcome;
-            !matches!(outcome, Outcome::Cancelled { .. } | Outcome::Failed | Outcome::Pending)
-        })
+    /// The same with a report that says that the list is an earlier one, if it is of a list that ran because it was completed.
+    pub(crate) fn earlier(&self) -> Option<Arc<EventInner>> {
+        let Settled { result, summary, failed } = self.settled()?;
+        let Summary { outcome, report } = &**summary;
+        if matches!(outcome, Outcome::Cancelled { .. } | Outcome::Failed | Outcome::Pending) {
+            return None;
+        }
+        let report = report.as_ref().map(|report| Reported::Made(Arc::new(report.report().of_earlier())));
+        let summary = Arc::new(Summary { outcome: outcome.clone(), report });
+        let settled = Settled { result: result.clone(), summary, failed: failed.clone() };
+        Some(EventInner::at_once(&self.origin, settled))
     }
 }
 

@@ -47,6 +47,35 @@ fn by_completion() {
     );
 }
 
+/// An event that `complete_fusion` returns again, for want of a list, says so in its report.
+#[test]
+fn the_report_of_an_earlier_list_says_that_it_is_one() {
+    let rig = rig!();
+    let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    let properties = FusionProperties::new();
+    // As a new list, as one that was seen, and as a graph.
+    for _ in 0..4 {
+        wrapper.start_fusion().unwrap();
+        add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+        scale(&rig, &rig.queue, &tmp, 3, &out).unwrap();
+        let done = wrapper.complete_fusion(&properties).unwrap();
+        // `start_fusion` is forgotten.
+        let alone = add(&rig, &rig.queue, &a, &a, &out).unwrap();
+        let again = wrapper.complete_fusion(&properties).unwrap();
+        assert_eq!((alone.outcome(), again.outcome()), (Outcome::Unfused, done.outcome()));
+        let (first, second) = (done.report().unwrap(), again.report().unwrap());
+        assert!(!first.is_earlier && second.is_earlier);
+        assert_eq!(first.submissions, second.submissions);
+        let said = "this is the list before: `start_fusion` was not called after it";
+        assert!(!first.to_string().contains(said) && second.to_string().contains(said), "{second}");
+        again.wait().unwrap();
+        assert!(again.is_complete());
+        assert_eq!(out.download().unwrap(), multiples(2));
+    }
+    rig.assert_no_validation_messages();
+}
+
 /// What does nothing is said in the log: completing what is complete, and leaving out barriers of what is proven.
 #[test]
 fn what_does_nothing_is_said() {
