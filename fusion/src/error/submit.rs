@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::Unreadable;
-use crate::jit::{ElementType, SetBinding};
+use crate::jit::{ElementType, Reason, SetBinding};
 
 /// What is wrong with a submission.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -323,6 +323,22 @@ pub enum SubmitError {
         /// `maxComputeWorkGroupInvocations`.
         invocations: u32,
     },
+    /// More work-groups than the device dispatches, of a kernel that cannot be run with fewer.
+    #[error(
+        "{count} work-groups in {} are over the device's `maxComputeWorkGroupCount` of {limit}{}",
+        axis(*dim),
+        unfolded(why)
+    )]
+    GroupCount {
+        /// Dimension: 0 = x.
+        dim: usize,
+        /// How many are asked for.
+        count: u32,
+        /// The limit.
+        limit: u32,
+        /// Why they cannot be done by fewer.
+        why: Reason,
+    },
     /// The kernel's shared memory is larger than the device's.
     #[error("{needed} bytes of shared memory are over the device's `maxComputeSharedMemorySize` of {limit}")]
     SharedMemory {
@@ -381,6 +397,20 @@ impl fmt::Display for BindingName {
             Some(name) => write!(f, " (`{name}`)"),
             None => Ok(()),
         }
+    }
+}
+
+fn axis(dim: usize) -> &'static str {
+    ["x", "y", "z"][dim.min(2)]
+}
+
+/// Why a dispatch cannot be done with fewer work-groups, as the end of a sentence.
+fn unfolded(why: &Reason) -> String {
+    match why {
+        Reason::GroupCount { .. } => {
+            String::from(", and all dimensions together are too many to be done by fewer")
+        }
+        why => format!(", and it cannot be done by fewer: {why}"),
     }
 }
 

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use crate::{
     error::{BindingName, BufferError, Error, OverrunAccess, SubmitError},
     jit::{
-        Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding, Specialized,
-        Submission, has_work, loop_rounds, overrun, texel_overrun,
+        self, Arg, Binding, BindingKind, ElementType, ImageDeclaration, Overrun, Promote, SetBinding,
+        Specialized, Submission, has_work, loop_rounds, overrun, texel_overrun,
     },
     runtime::{context::ContextInner, schedule::List},
     submission::{
@@ -119,9 +119,13 @@ pub(crate) fn check(
         }
     }
     let submission = &entry.submission;
-    if runs && groups.iter().zip(context.limits.max_groups).any(|(count, limit)| *count > limit) {
+    let over = (0..3).find(|&dim| groups[dim] > context.limits.max_groups[dim]);
+    if let Some(dim) = over.filter(|_| runs) {
         // Whether such counts can be folded is for the planner to say, and better now than when a whole list ends.
-        context.plain_step(&entry, context.float)?;
+        jit::plan_unfused(submission, context.float, &context.limits).map_err(|error| {
+            let (count, limit, why) = (groups[dim], context.limits.max_groups[dim], error.reason);
+            fail(SubmitError::GroupCount { dim, count, limit, why })
+        })?;
     }
     let sizes = handle.sizes_of(submission);
     if !handle.is_within(sizes) {

@@ -1,7 +1,9 @@
 //! Dispatches whose work-group ids do not start at 0: right by themselves, and never fused, with the reason.
 
 use crate::support::{Rig, own::Own, poison};
-use vkfuse::{Buffer, DeviceError, Error, Event, FusionProperties, FusionWrapper, Outcome, Reason};
+use vkfuse::{
+    Buffer, DeviceError, Error, Event, FusionProperties, FusionWrapper, Outcome, Reason, SubmitError,
+};
 
 /// Four work-groups of 128.
 const N: u32 = 512;
@@ -120,6 +122,31 @@ fn the_last_group_is_within_the_limit() {
     let error = data.add(&rig, "pair/add", limit, 1).unwrap_err();
     assert!(matches!(error, Error::Device(DeviceError::OverLimit { .. })), "{error}");
     data.assert_added(0..0);
+    rig.assert_no_validation_messages();
+}
+
+/// What cannot be folded to the device's limit is an error of the submission that has it, and the list before it is as it was.
+#[test]
+fn more_groups_than_the_device_dispatches_are_an_error_of_their_submission() {
+    let rig = rig!();
+    let data = Data::new(&rig);
+    let kernel = rig.kernel("pair/add");
+    let wrapper = FusionWrapper::new(&rig.queue).unwrap();
+    wrapper.start_fusion().unwrap();
+    data.add(&rig, "pair/add", 0, 4).unwrap();
+    let error = rig.queue.submit(|h| {
+        h.arg(0, data.x.read()).arg(1, data.y.read()).arg(2, data.z.write()).push(&N);
+        h.dispatch(&kernel, [217, u32::MAX, u32::MAX]);
+    });
+    let error = error.unwrap_err();
+    let Error::Submit { kernel, problem } = &error else { panic!("{error}") };
+    assert!(matches!(problem, SubmitError::GroupCount { dim: 1, count: u32::MAX, .. }), "{error}");
+    let said = format!(
+        "kernel `{kernel}`: 4294967295 work-groups in y are over the device's `maxComputeWorkGroupCount` of "
+    );
+    assert!(error.to_string().starts_with(&said), "{error}");
+    wrapper.complete_fusion(&FusionProperties::new()).unwrap();
+    data.assert_added(0..512);
     rig.assert_no_validation_messages();
 }
 
