@@ -6,7 +6,7 @@ use crate::args::BenchArgs;
 use crate::bench_page;
 use crate::gather;
 use crate::interrupt;
-use crate::pipeline::check;
+use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
 use crate::report::json::{Choice, FORMAT, Group, Rewrite, Run, Split, Times};
@@ -81,6 +81,8 @@ pub(crate) struct Bench {
     rewrites: Vec<Rewrite>,
     pub(crate) splits: Vec<Split>,
     pub(crate) choice: Option<Choice>,
+    /// What is odd about the file and what it asks for.
+    notes: Vec<String>,
     pub(crate) time_us: Times,
     /// Wall time of the first fused run, in microseconds: with JIT and driver.
     pub(crate) cold_wall_us: f64,
@@ -110,16 +112,18 @@ struct Benches<'a> {
 /// Times the files and prints medians.
 pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     // A mistake in the last file must not cost the time of all others.
+    let mut lists = Vec::with_capacity(args.files.len());
     for file in &args.files {
         let pipeline = pipeline::load(file)?;
         contents::check_files(&pipeline)?;
-        check::check(&pipeline, &session::known(&args.device)?)?;
+        let checked = check::check(&pipeline, &session::known(&args.device)?)?;
+        lists.push((pipeline, checked));
     }
     interrupt::listen();
     let mut benches = Vec::with_capacity(args.files.len());
-    for file in &args.files {
+    for (pipeline, checked) in &lists {
         // Nothing was timed where Ctrl-C came first.
-        let Some((bench, labels)) = measure(file, args)? else { break };
+        let Some((bench, labels)) = measure(pipeline, checked, args)? else { break };
         if !args.json {
             print(&bench, &labels, out)?;
             out.flush()?;
@@ -224,10 +228,12 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
 }
 
 /// What it came to, over as many runs as there were until Ctrl-C; `None` if there was none.
-fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>, Stop> {
-    let pipeline = pipeline::load(file)?;
-    let checked = check::check(&pipeline, &session::known(&args.device)?)?;
-    let session = Session::open(&pipeline, &checked, &args.device, None)?;
+fn measure(
+    pipeline: &Pipeline,
+    checked: &Checked,
+    args: &BenchArgs,
+) -> Result<Option<(Bench, Vec<String>)>, Stop> {
+    let session = Session::open(pipeline, checked, &args.device, None)?;
     // The list runs on the same memory again and again: what the numbers become does not matter here, and neither uploads nor fresh
     // memory disturb the clock. A promoted buffer whose first reader finds what was in memory before the list is the exception: it
     // has no contents after a run that kept it inside.
@@ -242,11 +248,12 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
         iters: args.iters,
         submissions: pipeline.submits.len(),
         elements: pipeline.buffers.iter().map(|b| b.len).max().unwrap_or(0),
-        bytes: moved(&pipeline, &[]),
+        bytes: moved(pipeline, &[]),
         groups: Vec::new(),
         rewrites: Vec::new(),
         splits: Vec::new(),
         choice: None,
+        notes: Vec::new(),
         time_us: Times::default(),
         cold_wall_us: 0.0,
         predicted: None,
@@ -273,11 +280,11 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
             fused => fused?,
         };
         if let Some(fused_report) = &fused.fusion {
-            let gathered = gather::fused(&pipeline, &fused_buffers.ids(), fused_report);
-            bench.bytes = moved(&pipeline, &gathered.internalized);
+            let gathered = gather::fused(pipeline, &fused_buffers.ids(), fused_report);
+            bench.bytes = moved(pipeline, &gathered.internalized);
             inside = (0..pipeline.buffers.len()).filter(|&index| gathered.internalized[index]).collect();
             if lost.len() < inside.len() {
-                let first = inside.iter().copied().filter(|&index| checked.is_read_first(&pipeline, index));
+                let first = inside.iter().copied().filter(|&index| checked.is_read_first(pipeline, index));
                 lost = first.collect();
             }
             is_decided = gathered.choice.as_ref().is_none_or(|choice| choice.decided);
@@ -308,6 +315,8 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
     if runs.is_empty() {
         return Ok(None);
     }
+    let kernels = report.iter().flat_map(|report| &report.kernels);
+    bench.notes = checked.notes_and(kernels.flat_map(|kernel| &kernel.notes));
     bench.iters = runs.len() as u32;
     let first = first.unwrap_or_default();
     let first_fused_wall = Some(bench.cold_wall_us);
@@ -315,7 +324,7 @@ fn measure(file: &Path, args: &BenchArgs) -> Result<Option<(Bench, Vec<String>)>
     if let (Some(report), Some(_)) = (report, bench.time_us.fused_gpu) {
         bench.predicted = Model::of(session.context()).map(|model| model.predict(&report));
     }
-    Ok(Some((bench, labels(&pipeline))))
+    Ok(Some((bench, labels(pipeline))))
 }
 
 /// Bytes of the buffers that are not internalized.

@@ -54,7 +54,8 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
     let again = || self::memory(&pipeline).map(|(memory, _)| memory);
     let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
     let reaching = undefined::reaching(&dispatches, &options, &ran, again)?;
-    let report = Report::new(&pipeline, &steps, &findings, &reaching);
+    let mut report = Report::new(&pipeline, &steps, &findings, &reaching);
+    report.file_notes.clone_from(&checked.notes);
     if args.json {
         print_json(out, &report)?;
     } else {

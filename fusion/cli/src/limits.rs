@@ -4,9 +4,11 @@
 //! run. A file that does not fit this device must run nothing, so the whole list is checked first.
 
 use crate::pipeline::check::{Checked, CheckedSubmit};
+use crate::pipeline::list::submissions;
 use crate::pipeline::{Pipeline, Problem, Submit, bind};
-use vkfuse::{DeviceInfo, DeviceLimits};
+use vkfuse::{DeviceInfo, DeviceLimits, SubmitError};
 use vkfuse_jit::kernel::BindingKind;
+use vkfuse_jit::plan::{FloatMode, Limits, has_work, plan_unfused};
 
 /// Checks every buffer, kernel and submission of `pipeline`.
 pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo) -> Result<(), Problem> {
@@ -36,6 +38,26 @@ pub(crate) fn check(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo)
             pipeline.problem(&submit.kernel_place, format!("{message} ({})", device.name))
         })?;
         arguments(pipeline, submit, checked, limits)?;
+    }
+    groups(pipeline, checked, device)
+}
+
+/// Counts of work-groups, unless they can be folded.
+fn groups(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo) -> Result<(), Problem> {
+    let max_groups = device.limits.max_groups;
+    let over = |submit: &CheckedSubmit| (0..3).find(|&dim| submit.groups[dim] > max_groups[dim]);
+    if checked.submits.iter().all(|submit| over(submit).is_none()) {
+        return Ok(());
+    }
+    let limits = Limits { max_groups, max_push_bytes: device.limits.max_push_bytes, ..Limits::default() };
+    for (number, submission) in submissions(pipeline, checked).iter().enumerate() {
+        // What has none in another dimension does not run.
+        let dim = over(&checked.submits[number]).filter(|_| has_work(submission.groups));
+        if let (Some(dim), Err(error)) = (dim, plan_unfused(submission, FloatMode::Strict, &limits)) {
+            let (count, limit) = (submission.groups[dim], max_groups[dim]);
+            let problem = SubmitError::GroupCount { dim, count, limit, why: error.reason };
+            return Err(pipeline.problem(&pipeline.submits[number].place, problem.to_string()));
+        }
     }
     Ok(())
 }

@@ -63,7 +63,8 @@ pub(crate) fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Status, Stop>
         }
         None => here(args, &pipeline, &checked)?,
     };
-    let list = List::of(&planned.report, |id| planned.report.buffer_name(id).map(str::to_owned));
+    let mut list = List::of(&planned.report, |id| planned.report.buffer_name(id).map(str::to_owned));
+    list.notes = checked.notes_and(list.notes.iter());
     let figures = |steps: &[StepReport]| steps.iter().map(Figures::of).collect();
     let code = Code { fused: figures(&planned.report.steps), alone: figures(&planned.alone) };
     let report = Report { format: FORMAT, name: pipeline.name.clone(), device, driver, list, code };

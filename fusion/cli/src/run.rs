@@ -43,11 +43,8 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let differ = outputs.differ();
     let mut report = report(&session, &pipeline, args.mode, gathered, (first, runs), outputs);
     // What the engine found to be said of kernels: the log has it as well.
-    for note in shown.fusion.iter().flat_map(|fusion| &fusion.kernels).flat_map(|kernel| &kernel.notes) {
-        if !report.notes.contains(note) {
-            report.notes.push(note.clone());
-        }
-    }
+    let kernels = shown.fusion.iter().flat_map(|fusion| &fusion.kernels);
+    report.notes = checked.notes_and(kernels.flat_map(|kernel| &kernel.notes));
     if let Some(page) = &args.html {
         let labels = labels(&pipeline);
         let times = shown.times(&session, labels.len())?;
@@ -232,7 +229,7 @@ fn report(
         changed: gathered.changed,
         rewrites: gathered.rewrites,
         checks: gathered.checks,
-        notes: session.notes().to_vec(),
+        notes: Vec::new(),
         choice: gathered.choice,
         cache: first.cache,
         time_us: Times {

@@ -111,11 +111,6 @@ impl<'p> Session<'p> {
         (info.name.clone(), driver(info))
     }
 
-    /// What the file gives and no kernel uses.
-    pub(crate) fn notes(&self) -> &[String] {
-        &self.checked.notes
-    }
-
     /// The device.
     pub(crate) fn context(&self) -> &Context {
         &self.context
@@ -195,7 +190,11 @@ impl<'p> Session<'p> {
         let start = Instant::now();
         let fusion = FusionWrapper::new(queue).map_err(running)?;
         fusion.start_fusion().map_err(running)?;
-        self.submit(queue, buffers)?;
+        if let Err(wrong) = self.submit(queue, buffers) {
+            // Of a list that is wrong nothing is to run.
+            drop(fusion.keep_unrun(properties));
+            return Err(wrong);
+        }
         let done = match fusion.complete_fusion(properties) {
             // It ran unfused, and why belongs into the report: asked again, it gives the event of that.
             Err(Error::Fusion(FusionError::Forced { .. })) => fusion.complete_fusion(properties),
@@ -324,8 +323,10 @@ pub(crate) fn unrun(
     let fusion = FusionWrapper::new(queue).map_err(running)?;
     fusion.start_fusion().map_err(running)?;
     let promotes = vec![true; buffers.len()];
-    session.submit(queue, &Buffers { held: buffers, promotes })?;
-    fusion.keep_unrun(&session.properties).map_err(running)
+    let submitted = session.submit(queue, &Buffers { held: buffers, promotes });
+    // Whether it is right or wrong.
+    let kept = fusion.keep_unrun(&session.properties).map_err(running);
+    submitted.and(kept)
 }
 
 fn kernels(context: &Context, pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Kernel>, Stop> {

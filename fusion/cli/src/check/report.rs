@@ -30,6 +30,8 @@ pub(super) struct Report {
     unfollowed: u64,
     /// The submission in which Ctrl-C stopped it; nothing is known of what comes after.
     stopped: Option<usize>,
+    /// What may be mistaken in the file: the `notes` of `run`.
+    pub(super) file_notes: Vec<String>,
 }
 
 /// All are counted, some are listed.
@@ -174,6 +176,7 @@ impl Report {
             undefined: Found { count: undefined.len() as u64, list: undefined },
             unfollowed: reaching.unfollowed,
             stopped: findings.stopped,
+            file_notes: Vec::new(),
         }
     }
 }

@@ -140,8 +140,13 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         let kernel = &kernels[submit.kernel];
         let mut checked = check_submit(pipeline, submit, kernel)?;
         let is_idle = !matches!(submit.extent, Extent::Indirect { .. }) && !has_work(checked.groups);
-        let idle =
-            is_idle.then(|| pipeline.problem(&submit.place, "no work-groups: it does nothing".to_owned()));
+        let idle = is_idle.then(|| {
+            let name = kernel.name();
+            let message = format!(
+                "kernel {name} is dispatched with no work-groups in some dimension, and does not run"
+            );
+            pipeline.problem(&submit.place, message)
+        });
         for note in unused(pipeline, submit, kernel, &checked).into_iter().chain(idle) {
             // Where it is given first. A file may do the same in every submission.
             if problems.iter().all(|known| known.message != note.message) {
@@ -159,6 +164,19 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         tracing::warn!("{note}");
     }
     Ok(Checked { modules, submits, notes })
+}
+
+impl Checked {
+    /// The notes on the file, and those of the engine that do not say the same without the place.
+    pub(crate) fn notes_and<'a>(&self, engine: impl Iterator<Item = &'a String>) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        for note in engine {
+            if !notes.iter().any(|known| known.ends_with(note)) {
+                notes.push(note.clone());
+            }
+        }
+        notes
+    }
 }
 
 /// Loads a module file, SPIR-V or, by its extension, WGSL.

@@ -17,6 +17,7 @@ pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Pro
     if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
         notes.extend(list.unwritten());
         notes.extend(list.read_early());
+        notes.extend(list.never_filled());
         notes.extend(list.unused());
         notes.extend(list.repeated());
     }
@@ -115,6 +116,23 @@ impl<'a> List<'a> {
         self.pipeline.buffers.iter().enumerate().filter_map(early).collect()
     }
 
+    /// Buffers without contents of their own that are read and never written.
+    fn never_filled(&self) -> Vec<Problem> {
+        let is_empty = |(index, buffer): &(usize, &super::BufferDecl)| {
+            let mut worked = self.uses_of(*index).filter(|one| self.has_work(one.submission)).peekable();
+            !buffer.initialised && worked.peek().is_some() && worked.all(|one| !one.binding.writes)
+        };
+        let empty = self.pipeline.buffers.iter().enumerate().filter(is_empty);
+        empty
+            .map(|(_, buffer)| {
+                let name = &buffer.name;
+                let message =
+                    format!("{name} is read, no submission writes it, and it has no `init`: it holds zeros");
+                self.pipeline.problem(&buffer.place, message)
+            })
+            .collect()
+    }
+
     /// Kernels and buffers that no submission names.
     fn unused(&self) -> Vec<Problem> {
         let submits = &self.pipeline.submits;
@@ -150,7 +168,7 @@ impl<'a> List<'a> {
             let dim = repeated(&checked.kernel, checked.groups)?;
             let kernel = &self.pipeline.kernels[submit.kernel].name;
             let message = format!(
-                "work-groups that differ in {dim} alone write the same elements: kernel {kernel} does not ask for its place in {dim}"
+                "kernel {kernel} is dispatched with work-groups that differ in {dim} alone and write the same elements: it does not ask for its place in {dim}"
             );
             Some(self.pipeline.problem(&submit.place, message))
         };

@@ -80,17 +80,34 @@ impl fmt::Display for Number {
             return f.write_str(word);
         }
         match self {
-            Number::Single(value) => write!(f, "{value}"),
-            Number::Double(value) => write!(f, "{value}"),
+            Number::Single(value) => f.write_str(shortest(&format!("{value:?}"))),
+            Number::Double(value) => f.write_str(shortest(&format!("{value:?}"))),
             Number::Signed(value) => write!(f, "{value}"),
             Number::Unsigned(value) => write!(f, "{value}"),
         }
     }
 }
 
+/// `1` of `1.0`: what a float is printed as for people. Very small and very large ones have exponents.
+fn shortest(float: &str) -> &str {
+    float.strip_suffix(".0").unwrap_or(float)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_printed_in_as_few_characters_as_read_back() {
+        let single = |value: f32| Number::from_bytes(ElementType::F32, &value.to_le_bytes()).to_string();
+        let shown = [1.4641e-20, 1e30, -3.5e-7, 0.1, 1.0, -0.0, 65536.0, 16777216.0].map(single);
+        assert_eq!(shown, ["1.4641e-20", "1e30", "-3.5e-7", "0.1", "1", "-0", "65536", "16777216"]);
+        for value in [f32::MIN_POSITIVE, f32::MAX, f32::from_bits(1), 1.0 / 3.0, 123456.79] {
+            assert_eq!(single(value).parse(), Ok(value));
+        }
+        let double = Number::from_bytes(ElementType::F64, &f64::MIN_POSITIVE.to_le_bytes()).to_string();
+        assert_eq!(double, "2.2250738585072014e-308");
+    }
 
     fn json(ty: ElementType, bytes: &[u8]) -> String {
         serde_json::to_string(&Number::from_bytes(ty, bytes)).unwrap_or_default()

@@ -94,6 +94,45 @@ fn status_2_for_what_the_device_cannot_do() {
     assert!(finished.stderr.contains("submit[0].kernel"), "{}", finished.stderr);
 }
 
+/// A submission that the device cannot do is named by its place, whichever it is, and nothing is said beside that.
+#[test]
+fn status_2_for_more_work_groups_than_the_device_dispatches() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let second = "\n[[submit]]\nkernel = \"sub\"\nglobal = [65539]";
+    let many = second.replace("global = [65539]", "groups = [217, 4000000000, 4000000000]");
+    let file = changed(folder.path(), "chain.toml", second, &many);
+    for args in [&["run", "--mode", "unfused"] as &[&str], &["run", "--mode", "fused"], &["plan"], &["bench"]]
+    {
+        let finished = vkfuse(&[args, &[&file]].concat());
+        let said: Vec<&str> = finished.stderr.lines().filter(|line| !line.contains("differ in")).collect();
+        let [said] = said[..] else { panic!("{args:?}: {}", finished.stderr) };
+        assert_eq!((finished.status, &*finished.stdout), (2, ""), "{said}");
+        let wanted =
+            "submit[1]: 4000000000 work-groups in y are over the device's `maxComputeWorkGroupCount` of ";
+        assert!(said.contains(wanted), "{args:?}: {said}");
+    }
+}
+
+/// What is wrong with a later submission is all that is said: nothing of the list runs, where nothing could run either.
+#[test]
+fn status_2_for_a_later_submission_that_overruns_its_buffer() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = "[buffers.out]\ntype = \"f32\"\nlen = 65539";
+    let file = changed(folder.path(), "chain.toml", out, &out.replace("65539", "100"));
+    for args in [&["run", "--mode", "unfused"] as &[&str], &["run", "--mode", "fused"], &["plan"]] {
+        let finished = vkfuse(&[args, &[&file]].concat());
+        assert_eq!(finished.status, 2, "{args:?}: {}", finished.stderr);
+        one_line(&finished);
+        assert!(finished.stderr.contains("submit[3]: kernel `sub`: binding 2"), "{}", finished.stderr);
+    }
+}
+
 #[test]
 fn status_3_without_a_device() {
     for args in [

@@ -72,7 +72,12 @@ fn what_may_be_mistaken_is_noted_with_its_place() {
         (
             "groups = [1]",
             "groups = [1, 3]",
-            "14:1: submit[0]: work-groups that differ in y alone write the same elements: kernel mul",
+            "14:1: submit[0]: kernel mul is dispatched with work-groups that differ in y alone and write the same elements",
+        ),
+        (
+            "len = 64\ninit = \"iota\"",
+            "len = 64",
+            "4:10: buffers.x: x is read, no submission writes it, and it has no `init`: it holds zeros",
         ),
     ] {
         let said = noted(from, to);
@@ -117,7 +122,7 @@ fn what_is_odd_about_a_file_is_said() {
             "[{ u32 = 65539 }, { u32 = 1 }]",
             Some("takes 4 bytes of push constants, and 8 are given"),
         ),
-        ("global = [65539]", "global = [0]", Some("no work-groups")),
+        ("global = [65539]", "global = [0]", Some("is dispatched with no work-groups")),
         (chain, chain, None),
     ];
     for (from, to, note) in cases {
@@ -136,8 +141,8 @@ fn what_is_odd_about_a_file_is_said() {
     // It is said once, by the command, which knows the place.
     let file = changed(folder.path(), "chain.toml", "global = [65539]", "global = [0]");
     let said = vkfuse(&["run", &file, "--mode", "unfused"]).stderr;
-    assert!(said.contains("submit[0]: no work-groups: it does nothing"), "{said}");
-    assert_eq!(said.matches("no work-groups").count(), 1, "{said}");
+    assert!(said.contains("submit[0]: kernel mul is dispatched with no work-groups"), "{said}");
+    assert_eq!(said.matches("kernel mul is dispatched").count(), 1, "{said}");
     let out = "[buffers.out]\n";
     let file = changed(folder.path(), "chain.toml", out, "[buffers.out]\npromote = \"private\"\n");
     let finished = vkfuse(&["run", &file]);
@@ -153,4 +158,38 @@ fn what_is_odd_about_a_file_is_said() {
         "{}",
         finished.stderr
     );
+}
+
+/// Every command says what is odd about a file once on the standard error, and once in its object, and `--quiet` takes away neither.
+#[test]
+fn notes_are_said_once_by_every_command() {
+    if !has_device() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    let kernels = root().join("shaders").display().to_string();
+    let odd = LIST
+        .replace('@', &kernels)
+        .replacen("init = \"iota\"\n", "", 1)
+        .replacen("groups = [1]", "groups = [1, 3]", 1)
+        .replacen("kernel = \"mul\"\ngroups = [1]\n", "kernel = \"mul\"\ngroups = [0]\n", 1);
+    std::fs::write(&file, odd).expect("the folder can be written");
+    let wanted = ["and it has no `init`", "that differ in y alone", "with no work-groups"];
+    let at = [("run", "/notes"), ("plan", "/list/notes"), ("bench", "/notes"), ("check", "/file_notes")];
+    for (command, pointer) in at {
+        let mut args = vec![command, &file, "--quiet", "--json"];
+        args.extend((command == "bench").then_some(["--iters", "1"]).into_iter().flatten());
+        let finished = vkfuse(&args);
+        let report: serde_json::Value = serde_json::from_str(&finished.stdout)
+            .unwrap_or_else(|_| panic!("{command}: {}", finished.stderr));
+        let notes = report.pointer(pointer).and_then(serde_json::Value::as_array);
+        let notes = notes.unwrap_or_else(|| panic!("{command}: {report:#}"));
+        assert_eq!(notes.len(), wanted.len(), "{command}: {notes:#?}");
+        for want in wanted {
+            let said = notes.iter().filter(|note| note.as_str().is_some_and(|note| note.contains(want)));
+            assert_eq!(said.count(), 1, "{command}: {want}: {notes:#?}");
+            assert_eq!(finished.stderr.matches(want).count(), 1, "{command}: {want}: {}", finished.stderr);
+        }
+    }
 }

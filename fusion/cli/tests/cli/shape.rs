@@ -297,6 +297,7 @@ pub(crate) fn check_bench(report: &Value) {
             ("bytes", count),
             ("groups", |value, path| each(value, path, group)),
             ("splits", |value, path| each(value, path, split)),
+            ("notes", |value, path| each(value, path, text)),
             ("time_us", times),
             ("cold_wall_us", number),
             ("predicted", |value, path| or_null(value, path, predicted)),
