@@ -17,6 +17,12 @@ use vkfuse_jit::kernel::{Kernel, KernelError, SpecConstant, SpecValue, Specializ
 
 /// Prints the module.
 pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status, Stop> {
+    if args.file.extension().is_some_and(|extension| extension == "toml") {
+        let file = args.file.display();
+        return Err(Stop::wrong(format!(
+            "{file}: it is a pipeline file, and `inspect` shows modules; `vkfuse plan {file}` shows a list"
+        )));
+    }
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
     let known = vkfuse::cache::kernel_store(&vkfuse::CacheOptions::new());
     let module = load_module(&args.file, &name, &known).map_err(Stop::wrong)?;

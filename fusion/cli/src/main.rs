@@ -33,14 +33,25 @@ mod stop;
 
 use args::{Color, Command, CommandLine};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use stop::{Status, Stop};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    // A wrong command line ends here, with clap's message and exit status 2.
-    let line = CommandLine::parse();
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        // A wrong command line ends here, with exit status 2 and clap's message, unless there is a better one.
+        Err(error) => match file_as_command(&error) {
+            Some(message) => {
+                let _ = writeln!(std::io::stderr(), "error: {message}");
+                return Status::Wrong.into();
+            }
+            None => error.exit(),
+        },
+    };
     log(line.color);
     if matches!(line.command, Command::CompileGuard) {
         // Nothing else may write to its output.
@@ -71,6 +82,18 @@ fn main() -> ExitCode {
         let _ = writeln!(std::io::stderr(), "error: {}", stop.message);
     }
     stop.status.into()
+}
+
+/// What to say where a file stands in the place of the command.
+fn file_as_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let path = Path::new(word);
+    let command = match path.extension()?.to_str()? {
+        "toml" => "run",
+        "spv" | "wgsl" => "inspect",
+        _ => return None,
+    };
+    path.is_file().then(|| format!("{word} is a file, and a command is missing: `vkfuse {command} {word}`"))
 }
 
 fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {

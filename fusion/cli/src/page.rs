@@ -14,8 +14,9 @@ max-width:76em;padding:0 1em;color:var(--ink);background:var(--paper)}h1{font-si
 margin:1.6em 0 .4em}h3{font-size:1em;margin:1em 0 .2em}p{margin:.4em 0;max-width:62em}details{margin:.4em 0;max-width:62em}summary{cursor:pointer;overflow-wrap:anywhere}code{font-size:.92em}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}\
 .wide{overflow-x:auto}.wide svg{display:block;max-width:100%;min-width:min(24em,var(--width));height:auto}.wide svg.r{min-width:34em}\
 table{border-collapse:collapse;width:max-content}td,th{max-width:24em;padding:.25em .8em;text-align:right;border-bottom:1px solid var(--rim);vertical-align:top}\
-th{max-width:8.5em}td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
-a{color:var(--accent)}";
+th{max-width:9.5em}td:first-child,th:first-child{text-align:left;padding-left:0}table.text td,table.text th{text-align:left}\
+a{color:var(--accent)}\
+@media(max-width:36em){body{font-size:14px}table{width:auto}td,th{padding:.25em .4em}table.text td:last-child{min-width:11em}}";
 
 impl Page {
     /// A page with this title, and with what it is about in one line.

@@ -20,11 +20,12 @@ pub(crate) struct Given {
 /// Reads `push`: an array of `{ TYPE = VALUE }`, or `{ hex = "…" }`. An element of the array
 /// may be `{ hex = "…" }` too: its bytes follow without padding.
 pub(crate) fn read(node: &Node<'_>) -> Result<Given, Problem> {
+    const WANTED: &str = "an array of typed numbers, [{ u32 = 64 }], or { hex = \"…\" }";
     let mut given = Given::default();
-    if node.is_table() {
+    if is_hex(node) {
         append_hex(node, &mut given.bytes)?;
     } else {
-        for element in node.array("an array of typed numbers, or { hex = \"…\" }")? {
+        for element in node.array(WANTED)? {
             append(&element, &mut given)?;
         }
     }
@@ -35,10 +36,13 @@ pub(crate) fn read(node: &Node<'_>) -> Result<Given, Problem> {
     Ok(given)
 }
 
+fn is_hex(node: &Node<'_>) -> bool {
+    node.value().as_table().is_some_and(|table| table.contains_key("hex"))
+}
+
 fn append(node: &Node<'_>, given: &mut Given) -> Result<(), Problem> {
     let bytes = &mut given.bytes;
-    let is_hex = node.value().as_table().is_some_and(|table| table.contains_key("hex"));
-    if is_hex {
+    if is_hex(node) {
         return append_hex(node, bytes);
     }
     match Scalar::read(node, false)? {
@@ -59,7 +63,10 @@ fn append_hex(node: &Node<'_>, bytes: &mut SmallVec<[u8; 32]>) -> Result<(), Pro
     for c in text.chars().filter(|c| !c.is_ascii_whitespace() && *c != '_') {
         match c.to_digit(16) {
             Some(digit) => digits.push(digit as u8),
-            None => return Err(hex.problem(format!("{c:?} is not a hexadecimal digit"))),
+            None => {
+                let prefix = if text.trim_start().starts_with("0x") { "; leave out 0x" } else { "" };
+                return Err(hex.problem(format!("{c:?} is not a hexadecimal digit{prefix}")));
+            }
         }
     }
     if digits.len() % 2 != 0 {

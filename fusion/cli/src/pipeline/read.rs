@@ -397,7 +397,9 @@ fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, P
     let mut args: Vec<Argument> = Vec::with_capacity(table.len());
     for (name, value) in table.entries() {
         let at = set_binding(name).ok_or_else(|| {
-            value.problem(format!("\"{name}\" is not a binding, expected \"BINDING\" or \"SET.BINDING\""))
+            value.problem(format!(
+                "\"{name}\" is not a binding, expected its number, such as \"2\", or its set and number, \"0.2\""
+            ))
         })?;
         if args.iter().any(|other| other.at.whole() == at) {
             return Err(value.problem(format!("binding {} of set {} is given twice", at.binding, at.set)));

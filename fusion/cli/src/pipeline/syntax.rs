@@ -41,6 +41,18 @@ pub(super) fn problem(
     if message.starts_with("string values must be quoted") && word.starts_with(|c: char| c.is_ascii_digit()) {
         return at(span.start, format!("expected an integer or another value, found {word}"));
     }
+    // Where a value should stand the parser guesses at its kind from one letter.
+    let before = text.get(..span.start).unwrap_or_default().trim_end_matches([' ', '\t']);
+    if before.ends_with('=') {
+        let rest = text.get(span.start..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        if rest.is_empty() || rest.starts_with(['\n', '\r', '#']) {
+            return at(span.start, "expected a value, found nothing".to_owned());
+        }
+        if word.starts_with(char::is_alphabetic) {
+            let message = format!("expected a value, found {word}; a string has quotation marks: \"{word}\"");
+            return at(span.start, message);
+        }
+    }
     at(span.start, message.replace('\n', ", "))
 }
 
@@ -167,7 +179,27 @@ mod tests {
     fn a_number_with_a_unit_is_none() {
         let said = complaint("len = 2k\n", "string values must be quoted, expected literal string", 6..8);
         assert_eq!(said, "f.toml:1:7: expected an integer or another value, found 2k");
-        let said = complaint("len = many\n", "string values must be quoted, expected literal string", 6..10);
-        assert!(said.ends_with("string values must be quoted, expected literal string"), "{said}");
+    }
+
+    #[test]
+    fn a_string_without_quotation_marks_and_a_missing_value_are_named() {
+        let quoted = "string values must be quoted, expected literal string";
+        for (text, message, wanted) in [
+            (
+                "type = f32\n",
+                "invalid boolean, expected `false`",
+                "found f32; a string has quotation marks: \"f32\"",
+            ),
+            ("type = many\n", quoted, "found many; a string has quotation marks: \"many\""),
+            ("type = \n", quoted, "expected a value, found nothing"),
+            ("type =", quoted, "expected a value, found nothing"),
+            ("type = # later\n", quoted, "expected a value, found nothing"),
+        ] {
+            let start = (text.find('=').unwrap_or_default() + 2).min(text.len());
+            let said = complaint(text, message, start..start);
+            assert!(said.ends_with(wanted), "{said} is not {wanted}");
+        }
+        let said = complaint("type = \"f32\n", "invalid basic string", 7..12);
+        assert!(said.ends_with("invalid basic string"), "{said}");
     }
 }

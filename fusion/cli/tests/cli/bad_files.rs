@@ -49,7 +49,9 @@ struct Case(&'static str, &'static str, &'static str, &'static str);
 const CASES: &[Case] = &[
     // The text itself.
     Case("[fusion]", "[fusion", "30:8:", "unclosed table"),
-    Case("policy = \"prove\"", "policy = ", "31:10:", ""),
+    Case("policy = \"prove\"", "policy = ", "31:10: expected a value, found nothing", ""),
+    Case("type = \"f32\"", "type = f32", "9:8: expected a value, found f32", "quotation marks: \"f32\""),
+    Case("name = \"good\"", "name = good", "2:8: expected a value, found good", "quotation marks: \"good\""),
     Case("name = \"good\"", "format = 1", "2:1: duplicate key \"format\"", "first given in line 1"),
     Case("[buffers.y]", "[buffers.x]", "14:10: duplicate key \"x\"", "first given in line 8"),
     Case("len = 1024", "len = 1k", "10:7: expected an integer", "found 1k"),
@@ -160,7 +162,9 @@ const CASES: &[Case] = &[
     Case("{ u32 = 1024 }", "{ u32 = 1, i32 = 1 }", "25:9: submit[0].push[0]: expected exactly one of", ""),
     Case("[{ u32 = 1024 }]", "1024", "25:1: submit[0].push: expected an array", ""),
     Case("[{ u32 = 1024 }]", "{ hex = \"0004000\" }", "25:10: submit[0].push.hex: 7 hexadecimal digits", ""),
-    Case("[{ u32 = 1024 }]", "{ hex = \"0x04\" }", "25:10: submit[0].push.hex: 'x'", "hexadecimal digit"),
+    Case("[{ u32 = 1024 }]", "{ hex = \"0x04\" }", "25:10: submit[0].push.hex: 'x'", "digit; leave out 0x"),
+    Case("[{ u32 = 1024 }]", "{ hex = \"0g\" }", "25:10: submit[0].push.hex: 'g'", "a hexadecimal digit"),
+    Case("[{ u32 = 1024 }]", "{ u32 = 1024 }", "25:1: submit[0].push: expected an array", "[{ u32 = 64 }]"),
     Case(
         "[{ u32 = 1024 }]",
         "[{ u16 = 1024 }]",
@@ -171,7 +175,7 @@ const CASES: &[Case] = &[
     // Arguments.
     Case("\"0\" = \"x\"", "\"0\" = \"w\"", "27:1: submit[0].args.0: unknown buffer \"w\"", "x, y or z"),
     Case("\"0\" = \"x\"", "\"0\" = 3", "27:1: submit[0].args.0: expected the name of a buffer", ""),
-    Case("\"0\" = \"x\"", "\"zero\" = \"x\"", "27:1: submit[0].args.zero:", "not a binding"),
+    Case("\"0\" = \"x\"", "\"zero\" = \"x\"", "27:1: submit[0].args.zero:", "its number, such as \"2\""),
     Case("\"0\" = \"x\"", "\"0.0.0\" = \"x\"", "27:1: submit[0].args.\"0.0.0\":", "not a binding"),
     Case("\"0\" = \"x\"", "\"0.2\" = \"x\"", "29:1: submit[0].args.2:", "given twice"),
     Case("\"0\" = \"x\"\n", "", "21:1: submit[0]:", "uses binding 0.0"),

@@ -53,6 +53,24 @@ fn status_2_for_a_wrong_command_line() {
     one_line(&finished);
 }
 
+/// A file without a command, and a file of another kind than the command takes: what was meant is said.
+#[test]
+fn status_2_for_a_file_in_the_wrong_place() {
+    let (list, module) = (example("chain.toml"), root().join("shaders/chain/mul.spv").display().to_string());
+    for (args, wanted) in [
+        (&[&*list] as &[&str], format!("a command is missing: `vkfuse run {list}`")),
+        (&[&*module], format!("a command is missing: `vkfuse inspect {module}`")),
+        (&["inspect", &list], format!("`vkfuse plan {list}` shows a list")),
+        (&["run", &module], format!("`vkfuse inspect {module}` shows it")),
+    ] {
+        let finished = vkfuse(args);
+        assert_eq!(finished.status, 2, "{args:?}");
+        one_line(&finished);
+        assert!(finished.stderr.contains(&wanted), "{}", finished.stderr);
+    }
+    assert!(vkfuse(&["no-such-file.toml"]).stderr.contains("unrecognized subcommand"));
+}
+
 /// An execution mode that the device lacks is named before a driver sees it.
 #[test]
 fn status_2_for_an_execution_mode_that_the_device_lacks() {

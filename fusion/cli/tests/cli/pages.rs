@@ -54,6 +54,16 @@ fn a_page_shows_kernels_buffers_dispatches_and_splits() {
         &["4 kernels in 1 dispatch", "in registers", ">tmp1 · ", ">out · ", "dispatch 0 ", " before, "]
     ));
     assert!(has(&softmax, &["in shared memory", ">barrier<"]));
+    // The only dispatch has the times of the list, wherever they stand.
+    for page in [&chain, &softmax] {
+        let cells = |start: &str| -> Vec<String> {
+            let row = page.split("<tr>").find(|row| row.starts_with(start)).expect("the row");
+            let cells = row.split("</td>").filter_map(|cell| Some(cell.rsplit_once('>')?.1.to_owned()));
+            cells.collect()
+        };
+        let (list, dispatch) = (cells("<td>on the device</td>"), cells("<td>0</td>"));
+        assert_eq!(list[1..3], dispatch[2..4], "{page}");
+    }
     let accesses = [
         "split: cross-work-group dependency",
         " reads ",
