@@ -100,6 +100,35 @@ fn refuses_registers_for_a_reversal_in_the_group() {
     assert!(matches!(plan.report.buffers[0].reason, Some(Reason::SharedElements { .. })));
 }
 
+/// A request for either place that neither grants has both reasons, and those of one place have one.
+#[test]
+fn what_neither_registers_nor_shared_memory_keep_has_both_reasons() {
+    let of = |promote: Promote, max_shared_bytes: u32| {
+        let mut list = List::new(1 << 20);
+        list.promote(2, promote);
+        list.submit(&kernel("pair/add_mirrored.spv"), [4, 1, 1], &[0, 1, 2], &[]);
+        list.submit(&kernel("pair/mul_grouped.spv"), [4, 1, 1], &[2, 3, 4], &[]);
+        let limits = Limits { max_shared_bytes, ..desktop() };
+        plan(&list.submissions, &FuseOptions::default(), &limits).expect("plan").report.buffers.remove(0)
+    };
+    let granted = of(Promote::Auto, 32 << 10);
+    assert_eq!((granted.got, granted.why()), (Internalization::Local, None));
+    let neither = of(Promote::Auto, 16);
+    assert_eq!(neither.got, Internalization::None);
+    assert!(matches!(neither.reason, Some(Reason::SharedElements { .. })), "{neither:?}");
+    assert!(matches!(neither.not_local, Some(Reason::SharedMemory { .. })), "{neither:?}");
+    let why = neither.why().unwrap_or_default();
+    assert!(
+        why.starts_with("not in registers: elements are shared") && why.contains("; not in shared memory: "),
+        "{why}"
+    );
+    let local = of(Promote::Local, 16);
+    assert!(
+        matches!((&local.reason, &local.not_local), (Some(Reason::SharedMemory { .. }), None)),
+        "{local:?}"
+    );
+}
+
 #[test]
 fn grants_several_elements_per_invocation() {
     for promote in [Promote::Private, Promote::Local] {

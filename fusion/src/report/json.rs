@@ -510,7 +510,7 @@ impl From<&BufferReport> for BufferOutcome {
             Promote::Auto => "auto",
         };
         let got = word(report.got);
-        BufferOutcome { asked, got, reason: report.reason.as_ref().map(ToString::to_string) }
+        BufferOutcome { asked, got, reason: report.why() }
     }
 }
 

@@ -67,8 +67,8 @@ impl Display for FusionReport {
                 Promote::Local => f.write_str(", asked for shared memory")?,
                 Promote::Auto => f.write_str(", asked for promotion")?,
             }
-            if let Some(reason) = &one.reason {
-                write!(f, ": {reason}")?;
+            if let Some(why) = one.why() {
+                write!(f, ": {why}")?;
             }
         }
         for one in &plan.renamed {

@@ -31,7 +31,7 @@ impl List {
                     let (buffer, asked) = (arg.buffer, mem::take(&mut arg.promote));
                     let (got, reason) = (Internalization::None, Some(Reason::Addressed));
                     if !reports.iter().any(|report| report.buffer == buffer) {
-                        reports.push(BufferReport { buffer, asked, got, reason });
+                        reports.push(BufferReport { buffer, asked, got, reason, not_local: None });
                     }
                 } else if buffer.is_addressed() {
                     let (buffer, first, second) = (Some(arg.buffer), position, position);

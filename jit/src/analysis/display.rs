@@ -96,7 +96,7 @@ impl Exprs {
             Node::Join { inputs, .. } => call(out, "one-of", inputs),
             Node::Select { condition, a, b, .. } => call(out, "select", &[*condition, *a, *b]),
             Node::Counter { id, .. } => {
-                let _ = write!(out, "loop%{id}");
+                let _ = write!(out, "round of loop {id}");
             }
             Node::Final { counter, .. } => call(out, "last", &[*counter]),
             Node::Compare { op, a, b, .. } => {
@@ -115,7 +115,7 @@ impl Exprs {
                 self.write(*a, depth + 1, out);
             }
             Node::Opaque { id, .. } => {
-                let _ = write!(out, "unknown%{id}");
+                let _ = write!(out, "unknown value {id}");
             }
         }
     }

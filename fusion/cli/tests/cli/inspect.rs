@@ -161,6 +161,21 @@ fn overrides_without_a_default_are_required() {
     assert!(line.contains(" n ") && line.contains("a value is required"), "{line}");
 }
 
+/// What an index is made of is said in words, as far as it has no name in the source.
+#[test]
+fn rounds_of_loops_and_unknown_values_are_words() {
+    for (module, wanted) in [("access/stencil.spv", "(round of loop "), ("ids/record.spv", "(unknown value ")]
+    {
+        let finished = vkfuse(&["inspect", &root().join("shaders").join(module).display().to_string()]);
+        assert_eq!(finished.status, 0, "{}", finished.stderr);
+        assert!(finished.stdout.contains(wanted), "{}", finished.stdout);
+        // A remainder has spaces around its sign.
+        let is_remainder = |at: usize| finished.stdout[..at].ends_with(' ');
+        let mut signs = finished.stdout.match_indices('%');
+        assert!(signs.all(|(at, _)| is_remainder(at)), "{}", finished.stdout);
+    }
+}
+
 /// An array whose length is a constant that has to be given: a list gives it, and what is shown is with 1.
 #[test]
 fn arrays_without_elements_by_default() {

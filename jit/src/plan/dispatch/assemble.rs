@@ -149,8 +149,8 @@ fn promotions(
         if reported.contains(&buffer) {
             continue;
         }
-        let mut report =
-            BufferReport { buffer, asked: Promote::None, got: Internalization::None, reason: None };
+        let (asked, got) = (Promote::None, Internalization::None);
+        let mut report = BufferReport { buffer, asked, got, reason: None, not_local: None };
         if let Some(grant) = internalize::decide(problem, group, buffer, shared, &mut report) {
             if grant.internal.kind == Internalization::Local {
                 shared = shared.saturating_sub(grant.bytes);
@@ -207,7 +207,7 @@ pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>,
             Promote::Local => Internalization::Local,
             _ => Internalization::Private,
         };
-        plan.report.buffers.push(BufferReport { buffer, asked: wish, got, reason: None });
+        plan.report.buffers.push(BufferReport { buffer, asked: wish, got, reason: None, not_local: None });
     }
 }
 
@@ -225,6 +225,7 @@ pub(crate) fn report_wishes(list: &[Submission], uses: &Uses, plan: &mut Plan) {
             asked,
             got: Internalization::None,
             reason: Some(reason),
+            not_local: None,
         });
     }
 }

@@ -127,6 +127,7 @@ impl Plan {
                     asked: arg.promote,
                     got: Internalization::None,
                     reason: Some(Reason::NoWorkGroups),
+                    not_local: None,
                 });
             }
         }

@@ -403,6 +403,19 @@ pub struct BufferReport {
     pub got: Internalization,
     /// Why it did not get what was asked for.
     pub reason: Option<Reason>,
+    /// Why it did not get shared memory either: of [`Promote::Auto`], where that is another reason than the one for registers.
+    pub not_local: Option<Reason>,
+}
+
+impl BufferReport {
+    /// Why it did not get what was asked for, in words.
+    pub fn why(&self) -> Option<String> {
+        let reason = self.reason.as_ref()?;
+        Some(match &self.not_local {
+            Some(not_local) => format!("not in registers: {reason}; not in shared memory: {not_local}"),
+            None => reason.to_string(),
+        })
+    }
 }
 
 /// One thing policy `trust` took without proof.

@@ -101,7 +101,7 @@ pub(crate) fn decide(
         Promote::Local => &[Internalization::Local],
         Promote::Auto => &[Internalization::Private, Internalization::Local],
     };
-    let mut first_reason = None;
+    let mut reasons: SmallVec<[Reason; 2]> = SmallVec::new();
     for &kind in kinds {
         let trusted = group.trusted.len();
         match grant(problem, group, buffer, kind, shared) {
@@ -110,14 +110,14 @@ pub(crate) fn decide(
                 if asked == Promote::Auto && kind == Internalization::Private && granted.is_indexed() =>
             {
                 group.trusted.truncate(trusted);
-                first_reason.get_or_insert(Reason::IndexedRegisters);
+                reasons.push(Reason::IndexedRegisters);
             }
             Ok(granted) if asked == Promote::Auto && granted.is_too_much(kind, limits.unroll) => {
                 group.trusted.truncate(trusted);
                 let (slots, most) = (granted.internal.slots, limits.unroll.private_bytes);
                 let size = (granted.bytes / u64::from(slots.max(1))).max(1);
                 let limit = u64::from(most) / size;
-                first_reason.get_or_insert(Reason::TooManySlots { slots: u64::from(slots), limit });
+                reasons.push(Reason::TooManySlots { slots: u64::from(slots), limit });
             }
             Ok(granted) => {
                 report.got = kind;
@@ -126,11 +126,13 @@ pub(crate) fn decide(
             }
             Err(reason) => {
                 group.trusted.truncate(trusted);
-                first_reason.get_or_insert(reason);
+                reasons.push(reason);
             }
         }
     }
-    report.reason = first_reason;
+    reasons.dedup();
+    let mut reasons = reasons.into_iter();
+    (report.reason, report.not_local) = (reasons.next(), reasons.next());
     None
 }
 
