@@ -43,12 +43,16 @@ impl ContextInner {
             schedule.settle_relaunches();
         }
         let mut state = exec.map(|exec| exec.state());
-        let (deps, on) = (&mut schedule.deps, (queue.lane, queue.profiling));
+        let on = (queue.lane, queue.profiling);
         let known = state.as_deref().filter(|_| pushes.is_none());
-        let submitted = match known.and_then(|known| known.repeat(&self.device, deps, on)) {
+        let submitted = match known.and_then(|known| known.repeat(&self.device, &mut schedule.deps, on)) {
             Some(submitted) => submitted,
-            // What fails here fails again when it is planned, and is dealt with there.
-            None => launch.submit(&self.device, deps, on, state.as_deref_mut()).ok()?,
+            None => {
+                // What it puts in force takes the place of what seems complete, as an executable does that was launched since.
+                schedule.settle_relaunches();
+                // What fails here fails again when it is planned, and is dealt with there.
+                launch.submit(&self.device, &mut schedule.deps, on, state.as_deref_mut()).ok()?
+            }
         };
         let summary = launch.come_into_force(&self.device, state.as_deref_mut());
         if let (Some(exec), Some(state)) = (repeating, &mut state)

@@ -168,6 +168,20 @@ impl Schedule {
         is_free
     }
 
+    /// Whether a queue was given all of these buffers, for what is touched: then [`is_free`](Schedule::is_free) changes nothing.
+    pub(crate) fn has_given<'a>(
+        queue: QueueId,
+        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
+        touches: impl FnOnce() -> Touches,
+    ) -> bool {
+        if buffers.clone().all(|buffer| buffer.shared.owner.is(queue)) {
+            return true;
+        }
+        let touches = touches();
+        let mut buffers = buffers;
+        buffers.all(|buffer| buffer.shared.owner.allows(queue, is_written(buffer.shared.id, &touches)))
+    }
+
     /// Whether neither what other queues list nor a hold is in conflict with accesses.
     fn is_clear(&self, queue: QueueId, touches: &[Touch]) -> bool {
         self.observed(touches, Some(queue), Touch::conflicts).is_none() && self.held(touches).is_none()

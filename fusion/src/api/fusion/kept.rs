@@ -31,7 +31,7 @@ use crate::{
         event::{Done, Event, EventInner, Settled},
         queues::Origin,
         rebind::{self, Changes, Exchanged},
-        schedule::{List, Mode},
+        schedule::{List, Mode, Schedule},
     },
     submission::{
         dependencies::{Touch, Touches},
@@ -506,7 +506,12 @@ impl ContextInner {
         // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
         let _direct = origin.direct()?;
         let touches = || graph.nodes.touches(0..graph.nodes.len(), buffers).collect();
-        let may_launch = schedule.is_free(origin.id, buffers.iter().map(Borrow::borrow), touches)
+        let given = || buffers.iter().map(Borrow::borrow);
+        // Executables that are launched without the schedule rest on who owns their memory, which this would change.
+        if !Schedule::has_given(origin.id, given(), &touches) {
+            schedule.settle_relaunches();
+        }
+        let may_launch = schedule.is_free(origin.id, given(), touches)
             && graph.finds_its_numbers(buffers, &schedule.deps)
             && launch.is_as_planned(self.contents.load(Acquire));
         if may_launch { self.launch(&mut schedule, origin, launch, !graph.has_numbers()) } else { None }
