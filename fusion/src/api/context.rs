@@ -348,7 +348,7 @@ impl Context {
         let Schedule { counts, queues, .. } = &*self.inner.lock();
         stats.add(counts);
         for queue in queues {
-            stats.add(&queue.past().counts);
+            stats.add(&queue.past.lock().counts);
         }
         stats
     }

@@ -9,7 +9,7 @@
 use std::sync::{
     Arc,
     atomic::{
-        AtomicUsize,
+        AtomicU64,
         Ordering::{Relaxed, Release},
     },
 };
@@ -47,13 +47,8 @@ pub struct FusionWrapper {
 #[derive(Debug)]
 struct Control {
     queue: Queue,
-    /// The address of the completion of the list that this one began; 0 once that list has ended.
-    began: AtomicUsize,
-}
-
-/// Tells lists of a queue apart while they are recorded.
-fn address(list: &List) -> usize {
-    Arc::as_ptr(&list.completion) as usize
+    /// The number of the list that this one began, of those of its queue; 0 once this one has ended a list.
+    began: AtomicU64,
 }
 
 impl Drop for Control {
@@ -65,7 +60,7 @@ impl Drop for Control {
         }
         let state = self.queue.inner.state();
         let Mode::Recording(list) = &state.mode else { return };
-        if address(list) != began {
+        if state.lists != began {
             return;
         }
         if list.entries.is_empty() && list.followed.as_ref().is_none_or(|followed| followed.at == 0) {
@@ -88,7 +83,7 @@ impl FusionWrapper {
         if !queue.fusion_enabled() {
             return Err(FusionError::NotEnabled.into());
         }
-        let (queue, began) = (queue.clone(), AtomicUsize::new(0));
+        let (queue, began) = (queue.clone(), AtomicU64::new(0));
         Ok(FusionWrapper { inner: Arc::new(Control { queue, began }) })
     }
 
@@ -123,7 +118,8 @@ impl FusionWrapper {
                 Mode::Direct => {
                     let last = state.completion.take();
                     let list = List::new(EventInner::listed_after(last, &queue.origin));
-                    self.inner.began.store(address(&list), Relaxed);
+                    state.lists += 1;
+                    self.inner.began.store(state.lists, Relaxed);
                     state.mode = Mode::Recording(list);
                     queue.is_direct.store(false, Release);
                     Ok(None)
@@ -137,7 +133,7 @@ impl FusionWrapper {
         }
         let mut schedule = queue.context.lock();
         while let Some(thread) = start()? {
-            schedule = queue.context.wait_for_list(schedule, thread)?;
+            queue.context.wait_for_list(&mut schedule, thread)?;
         }
         Ok(())
     }

@@ -167,7 +167,7 @@ impl Drop for QueueInner {
         let state = mem::take(&mut *self.state());
         // Its tasks go on, and what becomes of them is for a wait for the whole context to say.
         schedule.orphans.retain(|task| !matches!(task.poll(), Some(Ok(()))));
-        schedule.counts.add(&mem::take(&mut *self.past()).counts);
+        schedule.counts.add(&mem::take(&mut *self.past.lock()).counts);
         let tasks = state.tasks.iter();
         schedule.orphans.extend(tasks.filter(|task| !matches!(task.poll(), Some(Ok(())))).cloned());
         drop(schedule);

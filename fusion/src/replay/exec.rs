@@ -11,7 +11,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Acquire},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) struct GraphExec {
     /// The count of changes of contents after which everything that is read was readable and every effect was in force; 0
     /// for none.
     pub(super) epoch: AtomicU64,
-    state: Mutex<ExecState>,
+    pub(crate) state: Mutex<ExecState>,
 }
 
 type Reusables = SmallVec<[(Option<Barrier>, Arc<ReusableCommands>); 2]>;
@@ -163,11 +163,6 @@ impl GraphExec {
         self.slots.iter().zip(buffers).all(|(known, buffer)| *known == buffer.handle)
     }
 
-    #[inline]
-    pub(crate) fn state(&self) -> MutexGuard<'_, ExecState> {
-        self.state.lock()
-    }
-
     /// Launches it once more without the schedule, on the queue of this number and past. `may` is given the summary of a launch, and what it
     /// makes of that is returned. `None` if relaunches are not allowed there, if `may` refuses, or if the device is lost: nothing was
     /// submitted then.
@@ -178,7 +173,7 @@ impl GraphExec {
         (lane, past): (u32, &Arc<Mutex<Past>>),
         may: impl FnOnce(&Arc<Summary>) -> Option<R>,
     ) -> Option<(Submitted, R)> {
-        let ExecState { relaunches, summary, reusables, .. } = &mut *self.state();
+        let ExecState { relaunches, summary, reusables, .. } = &mut *self.state.lock();
         let relaunches = relaunches.as_mut().filter(|known| Arc::ptr_eq(&known.past, past))?;
         let result = may(summary.as_ref()?)?;
         let waits = device.gpu.done(lane) < relaunches.point.value;
@@ -190,12 +185,12 @@ impl GraphExec {
 
     /// Whether the schedule may not know of all its launches.
     pub(crate) fn is_relaunched(&self) -> bool {
-        self.state().relaunches.is_some()
+        self.state.lock().relaunches.is_some()
     }
 
     /// Whether a launch of it has nothing to wait for except its latest one, which the schedule knows.
     pub(crate) fn repeats(&self, deps: &mut Dependencies, lane: u32) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.lane == Some(lane)
             && state.mark.is_some_and(|mark| deps.repeat(mark, lane).is_some())
             && state.relaunches.is_none()
@@ -203,7 +198,7 @@ impl GraphExec {
 
     /// Accounts for its launches without the schedule: afterwards there are none.
     pub(crate) fn settle(&self, deps: &mut Dependencies) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let (Some(Relaunches { tally, past, point, count: count @ 1.. }), Some(mark)) =
             (state.relaunches.take(), state.mark)
         {

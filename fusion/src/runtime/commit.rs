@@ -148,7 +148,7 @@ impl ContextInner {
             self.gpu.queue(lane as usize).and_then(|queue| queue.submit(&commands, &waits, profile));
         let submitted = submitted.inspect_err(|_| schedule.deps.roll_back(&batch))?;
         schedule.deps.commit(&batch, submitted.point);
-        queue.past().ran(submitted.point);
+        queue.past.lock().ran(submitted.point);
         Ok(submitted)
     }
 }

@@ -162,7 +162,7 @@ impl ContextInner {
             schedule.settle_relaunches();
             if let Mode::Ending(_, thread) = state.mode {
                 drop(state);
-                schedule = self.wait_for_list(schedule, thread)?;
+                self.wait_for_list(&mut schedule, thread)?;
                 continue;
             }
             let Mode::Recording(mut list) = mem::take(&mut state.mode) else {

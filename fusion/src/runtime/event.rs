@@ -122,11 +122,8 @@ impl HostDone {
             return Some(Err(Arc::new(Error::OwnTask)));
         }
         let mut result = self.result.lock();
-        let pending = |result: &mut Option<_>| result.is_none();
-        match timeout {
-            Some(timeout) => drop(self.changed.wait_while_for(&mut result, pending, timeout)),
-            None => self.changed.wait_while(&mut result, pending),
-        }
+        let timeout = timeout.unwrap_or(Duration::MAX);
+        let _ = self.changed.wait_while_for(&mut result, |result| result.is_none(), timeout);
         result.clone()
     }
 }

@@ -42,7 +42,7 @@ impl ContextInner {
         if repeating.is_none() {
             schedule.settle_relaunches();
         }
-        let mut state = exec.map(|exec| exec.state());
+        let mut state = exec.map(|exec| exec.state.lock());
         let on = (queue.lane, queue.profiling);
         let known = state.as_deref().filter(|_| pushes.is_none());
         let submitted = match known.and_then(|known| known.repeat(&self.device, &mut schedule.deps, on)) {
@@ -61,7 +61,7 @@ impl ContextInner {
         {
             schedule.relaunched.push(exec.clone());
         }
-        queue.past().launched(&graph.tally, 1, submitted.point);
+        queue.past.lock().launched(&graph.tally, 1, submitted.point);
         tell(queue, graph);
         Some((submitted, summary))
     }

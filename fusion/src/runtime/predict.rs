@@ -73,7 +73,7 @@ impl QueueCell {
     pub(crate) fn follow(
         &self,
         list: &mut List,
-        schedule: Option<&Schedule>,
+        schedule: Option<&mut Schedule>,
         contents: &AtomicU64,
         request: &mut Request<'_>,
         after: &[Event],
@@ -84,13 +84,14 @@ impl QueueCell {
             return None;
         }
         let (followed, changes) = (&mut list.followed, contents.load(Acquire));
-        let (cache, asked) = (schedule.map(|all| &all.cache), (&*request, schedule.map(|all| &all.deps)));
+        let known = schedule.as_deref();
+        let (cache, asked) = (known.map(|all| &all.cache), (&*request, known.map(|all| &all.deps)));
         let agrees = if let Some(one) = followed
             && one.repeats(changes, asked)
         {
             true
         } else if let Some(one) = followed
-            && (one.at > 0 || (schedule.is_none() && one.exec.is_none()))
+            && (one.at > 0 || (known.is_none() && one.exec.is_none()))
         {
             one.goes_on(cache, asked)
         } else if let Some(cache) = cache {
@@ -159,7 +160,7 @@ impl Schedule {
             predicted.exec.as_ref().is_some_and(|exec| exec.slots.contains(&buffer))
         };
         for queue in &self.queues {
-            match queue.try_state() {
+            match queue.state.try_lock() {
                 Some(mut state) => predicted.extend(state.predicted.take_if(is_on)),
                 None => is_all = false,
             }

@@ -28,11 +28,11 @@ pub(crate) struct QueueCell {
     /// The hardware queue it submits to.
     pub(crate) lane: u32,
     pub(crate) profiling: bool,
-    state: Mutex<QueueState>,
+    pub(crate) state: Mutex<QueueState>,
     /// Whether submissions run, as the state says: a kept list is launched again without a lock of the state, which would be 4 % of its
     /// instructions.
     pub(crate) is_direct: AtomicBool,
-    /// What it has run.
+    /// What it has run. Who locks it has the schedule, or wants no more than what that knows.
     pub(crate) past: Arc<Mutex<Past>>,
 }
 
@@ -64,21 +64,10 @@ impl QueueCell {
         self.state.lock()
     }
 
-    /// What it has run. The schedule is locked, or all that is wanted is what it knows.
-    #[inline]
-    pub(crate) fn past(&self) -> MutexGuard<'_, Past> {
-        self.past.lock()
-    }
-
     /// Its state, if submissions run. None is listed while it is locked.
     #[inline]
     pub(crate) fn direct(&self) -> Option<MutexGuard<'_, QueueState>> {
         Some(self.state()).filter(|state| matches!(state.mode, Mode::Direct))
-    }
-
-    /// Its state; `None` while it is locked, perhaps by the caller.
-    pub(crate) fn try_state(&self) -> Option<MutexGuard<'_, QueueState>> {
-        self.state.try_lock()
     }
 }
 
@@ -109,7 +98,7 @@ impl ContextInner {
         self.bury();
         let mut result = self.cancel_list(queue, cause);
         drop(self.lock());
-        let last = queue.past().last;
+        let last = queue.past.lock().last;
         let tasks = take_tasks(&mut queue.state().tasks);
         result = wait_for(tasks, result);
         if let Some(point) = last {

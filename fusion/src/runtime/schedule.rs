@@ -61,6 +61,8 @@ pub(crate) struct Schedule {
 #[derive(Debug, Default)]
 pub(crate) struct QueueState {
     pub(crate) mode: Mode,
+    /// How many lists were begun on it, which is the number of the one that is recorded.
+    pub(crate) lists: u64,
     /// The completion event of the latest list that ended.
     pub(crate) completion: Option<Arc<EventInner>>,
     /// The latest list, if its graph was launched: the next one is likely to be the same.
@@ -145,7 +147,7 @@ impl Schedule {
     /// Whether nothing is in the way of what a queue lists or runs on these buffers: no list of another queue, and not the
     /// host. Only where others may have used the memory does it matter what is touched.
     pub(crate) fn is_free<'a>(
-        &self,
+        &mut self,
         queue: QueueId,
         buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
         touches: impl FnOnce() -> Touches,
@@ -160,26 +162,14 @@ impl Schedule {
         if buffers.clone().all(|buffer| is_allowed(&buffer)) {
             return true;
         }
+        // What is launched without the schedule rests on who owns its memory.
+        self.settle_relaunches();
         buffers.clone().filter(|buffer| !is_allowed(buffer)).for_each(|buffer| buffer.shared.owner.revoke());
         let is_free = self.is_clear(queue, &touches);
         if is_free {
             self.give(queue, &touches, buffers);
         }
         is_free
-    }
-
-    /// Whether a queue was given all of these buffers, for what is touched: then [`is_free`](Schedule::is_free) changes nothing.
-    pub(crate) fn has_given<'a>(
-        queue: QueueId,
-        buffers: impl Iterator<Item = &'a Arc<BufferInner>> + Clone,
-        touches: impl FnOnce() -> Touches,
-    ) -> bool {
-        if buffers.clone().all(|buffer| buffer.shared.owner.is(queue)) {
-            return true;
-        }
-        let touches = touches();
-        let mut buffers = buffers;
-        buffers.all(|buffer| buffer.shared.owner.allows(queue, is_written(buffer.shared.id, &touches)))
     }
 
     /// Whether neither what other queues list nor a hold is in conflict with accesses.
@@ -243,25 +233,22 @@ impl ContextInner {
     }
 
     /// Waits until something about queues or holds has changed.
-    pub(crate) fn wait_for_change<'a>(
-        &self,
-        mut schedule: MutexGuard<'a, Schedule>,
-    ) -> MutexGuard<'a, Schedule> {
-        self.changed.wait(&mut schedule);
+    pub(crate) fn wait_for_change(&self, schedule: &mut MutexGuard<'_, Schedule>) {
+        self.changed.wait(schedule);
         schedule.settle_relaunches();
-        schedule
     }
 
     /// Waits until something has changed, while a thread ends a list. What that thread calls meanwhile cannot wait for it.
-    pub(crate) fn wait_for_list<'a>(
+    pub(crate) fn wait_for_list(
         &self,
-        schedule: MutexGuard<'a, Schedule>,
+        schedule: &mut MutexGuard<'_, Schedule>,
         thread: ThreadId,
-    ) -> Result<MutexGuard<'a, Schedule>, Error> {
+    ) -> Result<(), Error> {
         if thread == builder() {
             return Err(Error::OwnList);
         }
-        Ok(self.wait_for_change(schedule))
+        self.wait_for_change(schedule);
+        Ok(())
     }
 
     /// Makes sure that an access comes after every list that it observes and after the host's use of the same bytes,
@@ -295,7 +282,7 @@ impl ContextInner {
                 Some(hold) if hold.thread == thread::current().id() => {
                     return Err(Error::buffer(&hold.buffer, BufferError::HostAccess));
                 }
-                Some(_) => schedule = self.wait_for_change(schedule),
+                Some(_) => self.wait_for_change(&mut schedule),
             }
         }
     }

@@ -31,7 +31,7 @@ use crate::{
         event::{Done, Event, EventInner, Settled},
         queues::Origin,
         rebind::{self, Changes, Exchanged},
-        schedule::{List, Mode, Schedule},
+        schedule::{List, Mode},
     },
     submission::{
         dependencies::{Touch, Touches},
@@ -426,7 +426,7 @@ impl ContextInner {
         let (keep, touches) = (kept.keep(), kept.touches());
         let list = loop {
             let (buffers, cause) = (kept.buffers.iter(), CancelCause::OtherQueue);
-            let schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
+            let mut schedule = self.observe(&touches, buffers, Some(id), Touch::conflicts, cause)?;
             let (deps, mut state) = (&schedule.deps, origin.state());
             let learn = |entry: &mut Entry| {
                 // What an imported buffer holds was declared to be constant for the list that was recorded.
@@ -437,7 +437,7 @@ impl ContextInner {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
                     drop(state);
-                    drop(self.wait_for_list(schedule, thread)?);
+                    self.wait_for_list(&mut schedule, thread)?;
                 }
                 Mode::Recording(list) => {
                     list.materialize(deps);
@@ -506,12 +506,7 @@ impl ContextInner {
         // What a launch changes of contents, a list that begins meanwhile must not have looked at before: it begins afterwards.
         let _direct = origin.direct()?;
         let touches = || graph.nodes.touches(0..graph.nodes.len(), buffers).collect();
-        let given = || buffers.iter().map(Borrow::borrow);
-        // Executables that are launched without the schedule rest on who owns their memory, which this would change.
-        if !Schedule::has_given(origin.id, given(), &touches) {
-            schedule.settle_relaunches();
-        }
-        let may_launch = schedule.is_free(origin.id, given(), touches)
+        let may_launch = schedule.is_free(origin.id, buffers.iter().map(Borrow::borrow), touches)
             && graph.finds_its_numbers(buffers, &schedule.deps)
             && launch.is_as_planned(self.contents.load(Acquire));
         if may_launch { self.launch(&mut schedule, origin, launch, !graph.has_numbers()) } else { None }

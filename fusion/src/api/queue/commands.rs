@@ -250,7 +250,7 @@ impl Queue {
             schedule.deps.know(&dst.buffer.shared, dst.buffer.span(dst.range()).start, &contents);
         }
         dst.buffer.overwritten(dst.range());
-        self.inner.past().ran(submitted.point);
+        self.inner.past.lock().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

@@ -24,7 +24,7 @@ impl Queue {
         let context = &self.inner.context;
         let _schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.wait_for(semaphore)?;
-        self.inner.past().ran(submitted.point);
+        self.inner.past.lock().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 
@@ -39,7 +39,7 @@ impl Queue {
         context.cancel_list(&self.inner.queue, CancelCause::Semaphore)?;
         let _schedule = context.lock();
         let submitted = context.gpu.queue(self.inner.lane as usize)?.signal(semaphore)?;
-        self.inner.past().ran(submitted.point);
+        self.inner.past.lock().ran(submitted.point);
         Ok(EventInner::done(&self.inner.origin, Done::Gpu(submitted)))
     }
 }

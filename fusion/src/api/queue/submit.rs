@@ -130,7 +130,7 @@ impl Queue {
                 Mode::Ending(_, thread) => {
                     let thread = *thread;
                     drop(state);
-                    drop(context.wait_for_list(schedule, thread)?);
+                    context.wait_for_list(&mut schedule, thread)?;
                     continue;
                 }
                 Mode::Recording(list) => {

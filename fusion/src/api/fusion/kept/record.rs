@@ -110,7 +110,7 @@ impl ContextInner {
             let (mut schedule, _direct) = self.locked_for(kept)?;
             let launch = Launch { graph, buffers: &kept.buffers, pushes: None, exec: Some(&kept.exec) };
             if launch.is_as_planned(self.contents.load(Ordering::Acquire)) {
-                let state = (&mut *kept.exec.state(), Points::new());
+                let state = (&mut *kept.exec.state.lock(), Points::new());
                 return self.write_down(&mut schedule.deps, launch, state, into);
             }
         }
@@ -124,7 +124,7 @@ impl ContextInner {
         kept: &'a Kept,
     ) -> Result<(MutexGuard<'a, Schedule>, Option<MutexGuard<'a, QueueState>>), Error> {
         let id = kept.family.queue.inner.id;
-        let schedule = self.lock();
+        let mut schedule = self.lock();
         let direct = kept.family.queue.inner.direct();
         if direct.is_some() && schedule.is_free(id, kept.buffers.iter(), || kept.touches()) {
             return Ok((schedule, direct));
