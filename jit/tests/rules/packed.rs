@@ -243,7 +243,7 @@ probes! {
             part[lid.x] = own + lid.x;
             workgroupBarrier();
             var v = 0u;
-            if (lid.x < p.x) { v = part[(lid.x + 1u) & 7u]; }
+            if (lid.x < p.x) { v = part[lid.x ^ (lid.x >> 2u)]; }
             z[gid.x] = v;";
         for w in [1, 4, 5, 7, 8] {
             for (lanes, elements) in [(4, 0), (4, 4), (2, 8)] {
