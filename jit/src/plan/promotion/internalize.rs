@@ -417,10 +417,12 @@ fn places_of(
         Atom::Local(_) => kind == Internalization::Private,
         _ => false,
     };
-    // What has one value where an access happens is a number: the local id, where one invocation of a work-group does it.
+    // What has one value where an access happens is a number: the local id, where one invocation of a work-group does it. What depends on rounds in
+    // private memory follows from unrolled loops.
     let number = |element: &Element, id: AtomId| {
         let (least, most) = element.form.ranges.get(atoms, id);
-        (least == most || mutant!(RangesAreNumbers)).then_some(least)
+        let is_one = least == most || mutant!(RangesAreNumbers);
+        (is_one && kind == Internalization::Local).then_some(least)
     };
     let split = |element: &&Element| {
         let (mut own, mut rest, mut constant) = (Terms::new(), Terms::new(), element.start.constant);
