@@ -11,7 +11,7 @@
 //! # Guarantees
 //! - a push constant lies in its range, with the numbers of this call; it is one that a plan depends on
 //!   ([`Specialized::planned_push`](crate::kernel::Specialized::planned_push)), so that a call with another number is planned anew
-//! - lengths between the same multiples have the same code, but for that of a single element, which one invocation has
+//! - lengths between the same multiples have the same code; a single element has its own, as one invocation has it
 
 use crate::analysis::access::PushUse;
 use crate::plan::input::submission::Submission;
