@@ -292,6 +292,7 @@ mutants! {
     LastGroupsNeedNoBarrier: "work-groups that are done one by one need no barrier between them",
     // Several invocations by one.
     InvocationsAreOne: "an invocation does one of the kernel's several times",
+    PushedNumbersAreLeast: "a push constant has the least number of its range",
     RowsEndAtMultiples: "rows that are shorter than a work-group end at a multiple of the invocations that are left",
     RestIsNobody: "invocations that are left do not have to divide a work-group",
     RowsAreLines: "work-groups of several dimensions are lines of invocations",
@@ -385,6 +386,7 @@ mutants! {
     ArraysAreKeptTo: "with robust access, an index that may leave an array is taken for one that does not",
     RangesAreTight: "with robust access, ranges are not rounded up",
     OneSlot: "all elements of an invocation share a slot",
+    RangesAreNumbers: "what an access is made of has one value where it happens, the least one",
     SlotsFromTheView: "the slot of an element counts from the start of the view",
     SlotsFromTheArray: "the slot of an element counts from the start of its array, wherever that lies in the block",
     MajorsAreOne: "matrices are alike however they lie in memory",

@@ -2,7 +2,7 @@
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
-use vkfuse_jit::plan::{Promote, ThreadCoarseningLimits, UnrollLimits};
+use vkfuse_jit::plan::{Internalization, Promote, ThreadCoarseningLimits, UnrollLimits};
 
 use super::glsl;
 use super::lab::{Checked, Lab, kernel};
@@ -173,6 +173,85 @@ probes! {
         softmax(7, 16, Promote::Auto).packed(4, 4, true).in_lanes(4).check().of(4, 4);
         softmax(8, 16, Promote::Auto).packed(4, 4, false).in_lanes(4).check().of(4, 4);
         softmax(8, 16, Promote::Auto).packed(4, 1, true).in_lanes(4).check().of(1, 4);
+    }
+
+    /// What a row has one of is in the register of a lane. Of two elements a row, each has its place.
+    fn an_element_of_a_row_takes_one_register() {
+        let per_row = |kinds: [Promote; 2], per: u32, w: u32, rows: u32| {
+            let first = "if (lid.x < p.y) { z[wid.x * p.y + lid.x] = part[0] + lid.x; }";
+            let kept = reduce("max(own, v)", "max(x, y)").replace("if (lid.x == 0u) { z[wid.x] = part[0]; }", first);
+            let sum = reduce("own + v", "x + y").replace("if (lid.x == 0u) { z[wid.x] = part[0]; }", first);
+            let last = kernel("a b z", "8", "let i = gid.x; if (i < p.x) { z[i] = a[i] * 3u + b[i]; }");
+            let all = rows * per;
+            Lab::rewriting(u64::from((rows * w).max(all)).max(16))
+                .promote(1, kinds[0])
+                .promote(2, Promote::Auto)
+                .promote(3, kinds[1])
+                .submit(&kept, [rows, 1, 1], &[0, 1], &[w, per])
+                .submit(&spread("b[wid.x * p.y + p.y - 1u] - a[at]"), [rows, 1, 1], &[0, 1, 2], &[w, per])
+                .submit(&sum, [rows, 1, 1], &[2, 3], &[w, per])
+                .submit(&last, [all.div_ceil(8), 1, 1], &[1, 3, 4], &[all])
+                .written_out()
+        };
+        for kinds in [[Promote::Auto; 2], [Promote::Local; 2], [Promote::None; 2]] {
+            for (w, rows) in [(16, 8), (5, 8), (16, 7)] {
+                for per in [1, 2, 8] {
+                    per_row(kinds, per, w, rows).check();
+                    per_row(kinds, per, w, rows).packed(4, 4, false).check();
+                    for elements in [0, 4] {
+                        let checked = per_row(kinds, per, w, rows).packed(4, 4, true).in_lanes(elements).check();
+                        let is_one = per == 1 && kinds[0] != Promote::None;
+                        if is_one {
+                            assert_eq!((checked.plan.steps.len(), counts(&checked)[0]), (1, 0), "{:#?}", checked.plan.report);
+                        }
+                    }
+                }
+            }
+        }
+        // Room for four sub-groups of four rows each: 64 bytes of the trees of a row, and two elements of it.
+        for (bytes, subgroups) in [(4 * 4 * 72, 4), (4 * 4 * 72 - 1, 2)] {
+            let mut lab = per_row([Promote::Local; 2], 1, 16, 16).packed(4, 4, true).in_lanes(4);
+            lab.limits.max_shared_bytes = bytes;
+            lab.check().each_of_lanes(subgroups, 4, 4);
+        }
+    }
+
+    /// A flat kernel makes an element of each row, which all of the row's invocations use: it is in a register of one, which is known by the length of that row. By
+    /// other lengths it is not known which invocations have an element.
+    fn one_invocation_has_a_row_of_one_element() {
+        for (w, rows) in [(16, 8), (5, 8), (16, 7)] {
+            let lab = || {
+                let flat = kernel("a z", "8", "let i = gid.x; if (i < p.x) { z[i] = a[i] * 3u + i; }");
+                Lab::rewriting(u64::from(rows * w).max(64))
+                    .promote(1, Promote::Auto)
+                    .promote(2, Promote::Auto)
+                    .submit(&reduce("max(own, v)", "max(x, y)"), [rows, 1, 1], &[0, 1], &[w])
+                    .submit(&flat, [rows.div_ceil(8), 1, 1], &[1, 2], &[rows])
+                    .submit(&spread("b[wid.x] - a[at]"), [rows, 1, 1], &[0, 2, 3], &[w])
+                    .written_out()
+            };
+            lab().check();
+            for elements in [0, 4] {
+                let checked = lab().packed(4, 4, true).in_lanes(elements).check();
+                assert_eq!((checked.plan.steps.len(), counts(&checked)[0]), (1, 0), "{:#?}", checked.plan.report);
+                checked.inside(1, Internalization::Local).inside(2, Internalization::Local);
+            }
+        }
+        let body = "var<workgroup> part: array<u32, 8>;---
+            var own = 3u;
+            for (var c = lid.x; c < p.x; c += 8u) { own += a[wid.x * p.x + c]; }
+            part[lid.x] = own + lid.x;
+            workgroupBarrier();
+            var v = 0u;
+            if (lid.x < p.x) { v = part[lid.x ^ (lid.x >> 2u)]; }
+            z[gid.x] = v;";
+        for w in [1, 4, 5, 7, 8] {
+            for (lanes, elements) in [(4, 0), (4, 4), (2, 8)] {
+                let lab = Lab::new(16 * 8).submit(&kernel("a z", "8", body), [16, 1, 1], &[0, 1], &[w]);
+                let flat = kernel("a z", "8", "z[gid.x] = a[gid.x] * 5u;");
+                lab.submit(&flat, [16, 1, 1], &[1, 2], &[]).written_out().packed(lanes, 4, true).in_lanes(elements).check();
+            }
+        }
     }
 
     /// A step of a tree over elements behind the end of a row changes nothing from the second time on.

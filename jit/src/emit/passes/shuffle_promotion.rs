@@ -34,7 +34,7 @@ use crate::ir::{
     Access, Arg, Builder, ConstData, ConstKind, Def, Function, GlobalArg, GlobalData, Module, Node,
     Operation, Position, Root, TypeKind,
 };
-use crate::plan::recipe::Recipe;
+use crate::plan::recipe::{PushRange, Recipe};
 use accesses::{SharedAccess, accesses};
 use flow::Flow;
 use idle::RegisterAccess;
@@ -56,7 +56,12 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
     let zero = recipe.zero.map(|slot| Slot::find(module, recipe, slot)).transpose()?;
     let is_packed = recipe.schedule.packing().is_some();
     let flows = Flow::of_all(module, entry, is_packed);
-    let all: Vec<Vec<SharedAccess>> = flows.iter().map(|(func, _)| accesses(module, *func, size)).collect();
+    let is_one = |range: &&PushRange| range.least == range.greatest || mutant!(PushedNumbersAreLeast);
+    let pushed = recipe.push_ranges.iter().filter(is_one);
+    let pushed = pushed.map(|range| Ok((Slot::find(module, recipe, range.slot)?, range.least)));
+    let pushed: Vec<(Slot, u32)> = pushed.collect::<Result<_, JitError>>()?;
+    let all: Vec<Vec<SharedAccess>> =
+        flows.iter().map(|(func, _)| accesses(module, *func, size, &pushed)).collect();
     let mut kept: AHashMap<Global, Scalars> = AHashMap::new();
     for global in module.declared() {
         let is_own = |one: &&SharedAccess| one.variable == global;

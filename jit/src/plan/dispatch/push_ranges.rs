@@ -11,7 +11,7 @@
 //! # Guarantees
 //! - a push constant lies in its range, with the numbers of this call; it is one that a plan depends on
 //!   ([`Specialized::planned_push`](crate::kernel::Specialized::planned_push)), so that a call with another number is planned anew
-//! - lengths between the same multiples have the same code
+//! - lengths between the same multiples have the same code; a single element has its own, as one invocation has it
 
 use crate::analysis::access::PushUse;
 use crate::plan::input::submission::Submission;
@@ -31,11 +31,12 @@ pub(crate) fn of(recipe: &Recipe, members: &[Submission]) -> Vec<PushRange> {
             let Some(&slot) = member.push.get(at) else { continue };
             let is_known = found.iter().any(|range| range.slot == slot);
             if !is_known && (1..invocations).contains(&number) {
-                let greatest = match mutant!(RowsEndAtMultiples) {
-                    true => number / left * left,
-                    false => number.next_multiple_of(left),
+                let (least, greatest) = match number {
+                    1 => (1, 1),
+                    _ if mutant!(RowsEndAtMultiples) => (number / left * left, number / left * left),
+                    _ => (number / left * left, number.next_multiple_of(left)),
                 };
-                found.push(PushRange { slot, least: number / left * left, greatest });
+                found.push(PushRange { slot, least, greatest });
             }
         }
     }

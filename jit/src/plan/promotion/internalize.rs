@@ -400,6 +400,9 @@ fn places(
     Ok((slots, all.ok_or(Reason::Slot)?))
 }
 
+/// Terms of an affine form.
+type Terms = SmallVec<[(AtomId, i128); 3]>;
+
 /// As [`places`], for accesses that happen.
 fn places_of(
     atoms: &Atoms,
@@ -414,23 +417,36 @@ fn places_of(
         Atom::Local(_) => kind == Internalization::Private,
         _ => false,
     };
-    let split = |form: &Affine| {
-        let (own, rest): (Vec<_>, Vec<_>) = form.terms.iter().copied().partition(|&(id, _)| owned(id));
-        (own, rest)
+    // What has one value where an access happens is a number: the local id, where one invocation of a work-group does it. What depends on rounds in
+    // private memory follows from unrolled loops.
+    let number = |element: &Element, id: AtomId| {
+        let (least, most) = element.form.ranges.get(atoms, id);
+        let is_one = least == most || mutant!(RangesAreNumbers);
+        (is_one && kind == Internalization::Local).then_some(least)
     };
-    let Some(first) = elements.first() else {
+    let split = |element: &&Element| {
+        let (mut own, mut rest, mut constant) = (Terms::new(), Terms::new(), element.start.constant);
+        for &(id, c) in &element.start.terms {
+            match number(element, id) {
+                _ if owned(id) => own.push((id, c)),
+                Some(value) => constant += c * value,
+                None => rest.push((id, c)),
+            }
+        }
+        (own, rest, constant)
+    };
+    let parts: Vec<_> = elements.iter().map(split).collect();
+    let Some((own, ..)) = parts.first() else {
         return Err(Reason::Slot);
     };
-    let (own, _) = split(&first.start);
+    if parts.iter().any(|part| part.0 != *own) && !same_opaque_owner(atoms, elements, &owned) {
+        return Err(Reason::Slot);
+    }
     let mut low = i128::MAX;
     let mut high = i128::MIN;
-    for element in elements {
-        let (mine, rest) = split(&element.start);
-        if mine != own && !same_opaque_owner(atoms, elements, &owned) {
-            return Err(Reason::Slot);
-        }
-        let (mut a, mut b) = (element.start.constant, element.start.constant);
-        for (id, c) in rest {
+    for (element, (_, rest, constant)) in elements.iter().zip(&parts) {
+        let (mut a, mut b) = (*constant, *constant);
+        for &(id, c) in rest {
             if touches_owner(atoms, id, &owned) {
                 if same_opaque_owner(atoms, elements, &owned) {
                     // One element per owner, wherever it lies.
@@ -454,9 +470,8 @@ fn places_of(
         return Err(Reason::Slot);
     }
     // Elements an owner touches may lie a fixed distance apart, as in a loop that strides.
-    let step = elements.iter().fold(0, |step, element| {
-        let (_, rest) = split(&element.start);
-        rest.iter().fold(gcd(step, element.start.constant - low), |step, &(_, c)| gcd(step, c))
+    let step = parts.iter().fold(0, |step, (_, rest, constant)| {
+        rest.iter().fold(gcd(step, constant - low), |step, &(_, c)| gcd(step, c))
     });
     let step = if step == 0 { stride } else { step };
     if uneven(step) {
@@ -467,17 +482,19 @@ fn places_of(
     let round =
         |element: &Element, id: AtomId| element.loops.iter().find(|l| l.counter == id).map(|l| l.index);
     let unrolled = kind == Internalization::Private
-        && elements.iter().all(|e| split(&e.start).1.iter().all(|&(id, _)| round(e, id).is_some()));
+        && elements
+            .iter()
+            .zip(&parts)
+            .all(|(e, (_, rest, _))| rest.iter().all(|&(id, _)| round(e, id).is_some()));
     let mut places = Vec::with_capacity(elements.len());
-    for element in elements {
-        let (_, rest) = split(&element.start);
+    for (element, (_, rest, constant)) in elements.iter().zip(&parts) {
         if rest.is_empty() {
-            let slot = if mutant!(OneSlot) { 0 } else { (element.start.constant - low) / step };
+            let slot = if mutant!(OneSlot) { 0 } else { (constant - low) / step };
             places.push(SlotOf::Fixed(slot as u32));
             continue;
         }
         if unrolled {
-            let first = ((element.start.constant - low) / step) as u32;
+            let first = ((constant - low) / step) as u32;
             let by =
                 rest.iter().filter_map(|&(id, c)| Some((round(element, id)?, i64::try_from(c / step).ok()?)));
             places.push(SlotOf::Unrolled { first, by: by.collect() });
@@ -485,7 +502,7 @@ fn places_of(
         }
         let mut group = [0i64; 3];
         let mut local = [0i64; 3];
-        for &(id, c) in &own {
+        for &(id, c) in own {
             let factor = i64::try_from(c / stride).map_err(|_| Reason::Slot)?;
             match atoms.get(id) {
                 Atom::Group(d) => group[usize::from(*d)] = factor,

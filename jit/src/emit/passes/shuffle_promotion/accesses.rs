@@ -1,7 +1,7 @@
 //! Accesses of a function to shared memory: the element of each, and the invocations of a work-group that make it.
 //!
 //! With loops over constants unrolled, indices and conditions of the steps of a tree are functions of the local id alone, and are evaluated for each of the
-//! work-group's invocations.
+//! work-group's invocations. So are those of rows of a single element, whose length is known.
 //!
 //! # Requires
 //! - a function of a kernel whose work-groups are lines
@@ -15,6 +15,7 @@ use std::rc::Rc;
 use ahash::AHashMap;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
+use crate::emit::passes::slots::Slot;
 use crate::frontend::opcodes::{PURE, has};
 use crate::ir::entity::{Construct, Func, Global, Inst, Place, Region, SecondaryMap, Type, Value};
 use crate::ir::{ConstructKind, Def, End, Function, Module, Node, Operation, Position, Root, TypeKind, fold};
@@ -50,8 +51,11 @@ impl SharedAccess {
     }
 }
 
+/// Push constants that have one number in every call, and these.
+pub(super) type Pushed = [(Slot, u32)];
+
 /// All that a function does to shared memory, in work-groups of `local` invocations.
-pub(super) fn accesses(module: &Module, func: Func, local: u32) -> Vec<SharedAccess> {
+pub(super) fn accesses(module: &Module, func: Func, local: u32, pushed: &Pushed) -> Vec<SharedAccess> {
     let f = &module.functions[func];
     let all: Active = vec![true; local as usize].into();
     let ids = [BuiltIn::LocalInvocationId, BuiltIn::LocalInvocationIndex].map(|id| module.input(id));
@@ -59,6 +63,7 @@ pub(super) fn accesses(module: &Module, func: Func, local: u32) -> Vec<SharedAcc
         module,
         f,
         ids,
+        pushed,
         local,
         numbers: SecondaryMap::of(&f.values),
         vectors: AHashMap::new(),
@@ -75,6 +80,7 @@ struct Reader<'m> {
     f: &'m Function,
     /// The variables of the local id and its index.
     ids: [Option<Global>; 2],
+    pushed: &'m Pushed,
     local: u32,
     /// Known numbers; of loops, those that are the same in all iterations.
     numbers: SecondaryMap<Value, Option<Lanes>>,
@@ -215,6 +221,12 @@ impl Reader<'_> {
                         self.numbers[result] = index(component).map(|component| self.own(component));
                     }
                     ([_, true], []) => self.numbers[result] = Some(self.own(0)),
+                    (_, path) if self.is_word(ty) => {
+                        let path: Vec<Option<u32>> = path.iter().map(index).collect();
+                        let known = self.pushed.iter().find(|(slot, _)| slot.is_at(root, &path));
+                        self.numbers[result] =
+                            known.map(|&(_, number)| vec![number; self.local as usize].into());
+                    }
                     _ => {}
                 }
             }

@@ -76,7 +76,7 @@ fn list(seed: u64) -> bool {
             }
         }
         let mut facts = Vec::new();
-        for id in [counter, cell, group] {
+        for id in [counter, cell, group, local] {
             if random.below(4) == 0 {
                 let mut fact = Affine::constant(-(random.below(3) as i128));
                 fact.add_term(id, 1);
