@@ -165,6 +165,7 @@ mutants! {
     OwnBarriersStay: "a kernel's own barriers do not order what was promoted to shared memory",
     // Mapping and limits.
     NoRangeGuard: "members with less to do than the dispatch are not guarded",
+    PartsAreFromZero: "members of every part begin at the first work-group",
     AnyKernelIsItemOnly: "kernels that know their group are renumbered by invocation",
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
     RoundsAreApart: "no round of a kernel's loop has to do with another one",
