@@ -255,6 +255,7 @@ mutants! {
     DigitsAreFree: "ids that a number is made of take all values beside its quotients and remainders",
     AllIsStored: "whatever is read of a buffer was stored",
     UndefinedIsRecomputed: "an undefined value is recomputed where the stored one is read",
+    FirstPartFills: "nothing is left undefined of a vector that a number was put into",
     UndefinedStaysSo: "values that a member leaves undefined stay undefined in the fused kernel",
     PartsAreTheFirst: "every component of a recomputed vector is its first one",
     PartlyIsStored: "a vector is taken for stored where only some of its scalars are",
