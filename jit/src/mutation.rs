@@ -165,6 +165,7 @@ mutants! {
     OwnBarriersStay: "a kernel's own barriers do not order what was promoted to shared memory",
     // Mapping and limits.
     NoRangeGuard: "members with less to do than the dispatch are not guarded",
+    PartsAreFromZero: "members of every part begin at the first work-group",
     AnyKernelIsItemOnly: "kernels that know their group are renumbered by invocation",
     IgnoreLoopLimit: "the driver's limit on loop rounds is not kept",
     RoundsAreApart: "no round of a kernel's loop has to do with another one",
@@ -254,6 +255,7 @@ mutants! {
     DigitsAreFree: "ids that a number is made of take all values beside its quotients and remainders",
     AllIsStored: "whatever is read of a buffer was stored",
     UndefinedIsRecomputed: "an undefined value is recomputed where the stored one is read",
+    FirstPartFills: "nothing is left undefined of a vector that a number was put into",
     UndefinedStaysSo: "values that a member leaves undefined stay undefined in the fused kernel",
     PartsAreTheFirst: "every component of a recomputed vector is its first one",
     PartlyIsStored: "a vector is taken for stored where only some of its scalars are",

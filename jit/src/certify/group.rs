@@ -288,6 +288,13 @@ impl<'a> Group<'a> {
                 number
             }
         };
+        let number = match remap.first {
+            None => number,
+            Some(first) => {
+                let first = constant(w, self.pushed(first).wrapping_neg());
+                w.terms.word(Word::Add, number, first)
+            }
+        };
         let runs = match remap.total {
             None => w.terms.truth(true),
             Some(total) => {
@@ -378,7 +385,8 @@ impl<'a> Group<'a> {
             let items = self.recipe.schedule.item_coarsening().map_or(1, |c| u64::from(c.items * c.rounds));
             let all = if by_items { self.capacity() * items } else { product(self.groups) };
             let total = product(extent);
-            if all < total || all > 1 << 32 {
+            let first = remap.first.map_or(0, |slot| u64::from(self.pushed(slot)));
+            if all < first + total || all > 1 << 32 {
                 return complain("is larger than the dispatch");
             }
             match remap.total {

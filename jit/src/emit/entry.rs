@@ -57,6 +57,8 @@ fn member(
     }
     let mut after = None;
     if let (Some(remap), Some(linear)) = (&member.remap, linear) {
+        // Below the first of its part, this is greater than any number of work-groups.
+        let linear = ids::from_first(shared, &mut blocks.code, linear, remap.first);
         if let Some(total) = remap.total {
             after = Some(guard(shared, blocks, linear, total));
         }

@@ -69,6 +69,14 @@ fn group_number(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, rec
     code.math(builder, Op::IAdd, number, group[0])
 }
 
+/// The linear number, counted from the first of a member's part.
+pub(crate) fn from_first(shared: &mut Shared, code: &mut Code, linear: Word, first: Option<u16>) -> Word {
+    let Some(first) = first else { return linear };
+    let Shared { builder, push, .. } = shared;
+    let first = push.load_u32(builder, code, first);
+    code.math(builder, Op::ISub, linear, first)
+}
+
 /// Sets the virtual ids of a member from the linear number.
 pub(crate) fn assign(
     shared: &mut Shared,

@@ -7,4 +7,5 @@ pub(in crate::plan) mod group;
 pub(in crate::plan) mod in_range;
 pub(in crate::plan) mod mapping;
 pub(in crate::plan) mod overlap;
+pub(in crate::plan) mod parts;
 pub(in crate::plan) mod view;

@@ -12,6 +12,7 @@ use crate::Reason;
 use crate::plan::dispatch::assemble;
 use crate::plan::grouping::budget::Budget;
 use crate::plan::grouping::group::{Group, Rejection};
+use crate::plan::grouping::overlap;
 use crate::plan::input::problem::Problem;
 use crate::plan::input::submission::{BufferId, Promote};
 use crate::plan::input::wish::wish;
@@ -40,6 +41,14 @@ pub(super) fn grow_to(problem: Problem<'_>, members: Range<usize>, known: &[Buff
     let mut group = exactly(problem, members)?;
     is_bound(problem, &mut group, known).ok()?;
     Some(group)
+}
+
+/// A group whose parts have work-groups of their own ([`overlap::beside`]), if as much stays inside of its dispatch.
+pub(super) fn beside(problem: Problem<'_>, group: &mut Group, known: &[BufferReport]) -> Option<Group> {
+    let mut own = overlap::beside(problem, group)?;
+    let is_as_much =
+        assemble::promoted(problem, group, known) == assemble::promoted(problem, &mut own, known);
+    is_as_much.then_some(own)
 }
 
 /// Takes in all that joins a group; what ends it.

@@ -279,9 +279,15 @@ impl Planner<'_> {
         if let Some(group) = &mut group {
             tried = self.rewrite(group, &mut rejection);
         }
-        let boundary =
-            group.as_ref().and_then(|group| overlap::boundary(&self.list, group, self.options, self.limits));
-        if let Some(boundary) = boundary
+        let beside =
+            group.as_mut().and_then(|group| growth::beside(self.problem(), group, &self.plan.report.buffers));
+        let boundary = match (&group, &beside) {
+            (Some(group), None) => overlap::boundary(&self.list, group, self.options, self.limits),
+            _ => None,
+        };
+        if let Some(beside) = beside {
+            group = Some(beside);
+        } else if let Some(boundary) = boundary
             && !self.plan.report.is_rewritten(boundary..self.list.len())
             // A kernel that rests on sub-groups does not run alone.
             && self.list[start..boundary].iter().all(|one| one.kernel.lanes.is_none())

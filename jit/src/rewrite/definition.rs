@@ -376,8 +376,12 @@ impl<'a> Reader<'a> {
                 if divides && !is_always_done {
                     self.divisions.push(place);
                 }
+                let filled = if op == Op::CompositeInsert { self.filled(inst) } else { None };
                 for operand in inst.operands.iter().filter_map(Operand::id_ref_any) {
-                    self.visit(operand, depth + 1)?;
+                    // Nothing of it is left.
+                    if filled != Some(operand) {
+                        self.visit(operand, depth + 1)?;
+                    }
                 }
                 self.work += match op {
                     Op::ExtInst => 8,
@@ -403,6 +407,37 @@ impl<'a> Reader<'a> {
             }
             _ => false,
         }
+    }
+
+    /// The undefined vector that an insertion begins with, if those that go on from it, one behind the other and each for the next alone, put a
+    /// number in the place of each of its parts.
+    fn filled(&self, first: &Instruction) -> Option<Word> {
+        let inserted = |inst: &Instruction| match inst.operands[..] {
+            [_, Operand::IdRef(vector), Operand::LiteralBit32(part)] => Some((vector, part)),
+            _ => None,
+        };
+        let (vector, part) = inserted(first)?;
+        let ty = self.defs.get(first.result_type?).filter(|ty| ty.class.opcode == Op::TypeVector)?;
+        let Some(&Operand::LiteralBit32(count)) = ty.operands.get(1) else { return None };
+        if !self.is_undefined(vector) {
+            return None;
+        }
+        let mut parts = 1u32.checked_shl(part)?;
+        let mut last = first.result_id?;
+        while parts != (1 << count) - 1 && !mutant!(FirstPartFills) {
+            let mut users = self
+                .function
+                .all_inst_iter()
+                .filter(|inst| inst.operands.iter().any(|operand| operand.id_ref_any() == Some(last)));
+            let (Some(user), None) = (users.next(), users.next()) else { return None };
+            let (vector, part) = inserted(user).filter(|_| user.class.opcode == Op::CompositeInsert)?;
+            if vector != last {
+                return None;
+            }
+            parts |= 1u32.checked_shl(part)?;
+            last = user.result_id?;
+        }
+        Some(vector)
     }
 
     /// Whether an instruction is on one storage image, which is known.

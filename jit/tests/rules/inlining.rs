@@ -166,13 +166,31 @@ probes! {
             return;
         }
         for recipe in ["", "-Os"] {
-            for body in ["uvec2 t; t.x = a[i]; z[i] = t.y;", "uvec2 t; t.x = a[i]; z[i] = t.x + t.y * i;", "uint t; if (a[i] > 5) t = i; z[i] = t;"] {
+            for body in ["uvec2 t; t.x = a[i]; z[i] = t.y;", "uvec2 t; t.x = a[i]; z[i] = t.x + t.y * i;", "uint t; if (a[i] > 5) t = i; z[i] = t;",
+                "uvec2 t; t.x = a[i]; t = t * t.yx; z[i] = t.x + t.y * i;",
+                "uvec3 t; t.x = a[i]; t.z = i; uvec3 s = t * 3; t.y = 1; t = t * t.zxy; z[i] = t.x + t.y + s.y * i;"] {
                 let checked = Lab::rewriting(80)
                     .submit(&glsl(recipe, "a z", "16", body), over(80), &[0, 1], &[])
                     .submit(&flat("a z", "a[p.x - 1u - i] + a[i]"), over(80), &[1, 2], &[80])
                     .planned();
                 let tried = checked.stays_apart(2).map(ToString::to_string).unwrap_or_default();
                 assert!(tried.contains("an undefined value"), "{body}: {tried}");
+            }
+        }
+    }
+
+    fn vectors_that_are_filled_part_by_part_are_recomputed() {
+        if !is_possible() {
+            return;
+        }
+        for recipe in ["", "-Os"] {
+            for body in ["uvec2 t; t.x = a[i]; t.y = i; t = t * t.yx + t; z[i] = t.x + t.y * 3;", "uvec3 t; t.z = i; t.x = a[i]; t.z = t.x; t.y = 2; t = t * t.zxy + t; z[i] = t.x + t.y * t.z;"] {
+                Lab::rewriting(80)
+                    .submit(&glsl(recipe, "a z", "16", body), over(80), &[0, 1], &[])
+                    .submit(&flat("a z", "a[p.x - 1u - i] + a[i]"), over(80), &[1, 2], &[80])
+                    .check()
+                    .fused(0)
+                    .works_out(&[(1, 0)]);
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Members that hand nothing on to each other stay dispatches of their own where a device runs small dispatches at once.
+//! Members that hand nothing on to each other stay dispatches of their own, or have work-groups of their own, where a device runs small
+//! dispatches at once.
 
 use vkfuse_jit::Reason;
-use vkfuse_jit::plan::Way;
+use vkfuse_jit::plan::{Internalization, Promote, Way};
 
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
@@ -19,6 +20,19 @@ fn reductions(rows: u32, overlapping_invocations: u64) -> Lab {
     lab
 }
 
+/// Two kernels without barriers, of rows of 64.
+fn spreads(rows: u32, overlapping_invocations: u64) -> Lab {
+    let each = spread("a[at] + b[wid.x]");
+    let mut lab = Lab::new(u64::from(rows) * 64).submit(&each, [rows, 1, 1], &[0, 1, 2], &[64]).submit(
+        &each,
+        [rows, 1, 1],
+        &[3, 4, 5],
+        &[64],
+    );
+    lab.limits.overlapping_invocations = overlapping_invocations;
+    lab
+}
+
 /// After which submissions the list is split, where nothing but time is against one dispatch.
 fn boundaries(lab: Lab) -> Vec<usize> {
     let checked = lab.check();
@@ -27,26 +41,90 @@ fn boundaries(lab: Lab) -> Vec<usize> {
     splits.iter().map(|split| split.after).collect()
 }
 
+/// The first work-groups of the parts of a list that is one dispatch, and how many work-groups that has.
+fn parts(lab: Lab) -> (String, [u32; 3]) {
+    let checked = lab.check();
+    let (report, steps) = (&checked.plan.report, &checked.plan.steps);
+    assert_eq!(steps.len(), 1, "{report:#?}");
+    let parts = report.groups[0].schedule.split_once("; parts from work-group ");
+    (parts.map_or(String::new(), |(_, parts)| parts.to_owned()), steps[0].groups)
+}
+
 probes! {
     fn small_dispatches_overlap() {
-        assert_eq!(boundaries(reductions(5, 1 << 16)), [0]);
+        assert_eq!(boundaries(spreads(5, 1 << 16)), [0]);
         // A processor runs one after the other, and 400 invocations fill a device of 300.
-        assert_eq!(boundaries(reductions(5, 0)), []);
-        assert_eq!(boundaries(reductions(50, 300)), []);
-        assert_eq!(boundaries(reductions(50, 401)), [0]);
-        let mut lab = reductions(5, 1 << 16);
+        assert_eq!(boundaries(spreads(5, 0)), []);
+        assert_eq!(boundaries(spreads(50, 300)), []);
+        assert_eq!(boundaries(spreads(50, 401)), [0]);
+        let mut lab = spreads(5, 1 << 16);
         lab.options.force = true;
         assert_eq!(boundaries(lab), []);
+    }
+
+    fn parts_with_barriers_have_work_groups_of_their_own() {
+        assert_eq!(parts(reductions(5, 1 << 16)), ("5".to_owned(), [10, 1, 1]));
+        assert_eq!(parts(reductions(5, 0)), (String::new(), [5, 1, 1]));
+        assert_eq!(parts(reductions(50, 300)), (String::new(), [50, 1, 1]));
+        assert_eq!(parts(reductions(50, 401)), ("50".to_owned(), [100, 1, 1]));
+        let mut lab = reductions(5, 1 << 16);
+        lab.options.force = true;
+        assert_eq!(parts(lab), (String::new(), [5, 1, 1]));
+    }
+
+    fn parts_of_other_counts_follow_each_other() {
+        let sum = reduce("own + v", "x + y");
+        let across = sum.replace("wid.x", "(wid.y * 2u + wid.x)");
+        let lab = reductions(3, 1 << 16).submit(&across, [2, 3, 1], &[4, 5], &[20]);
+        let lab = lab.submit(&sum, [2, 1, 1], &[6, 7], &[20]);
+        assert_eq!(parts(lab), ("3, 6, 12".to_owned(), [14, 1, 1]));
+        // There is an end to parts.
+        let sums = |count: u64| {
+            let mut lab = reductions(3, 1 << 16);
+            lab.limits.max_storage_buffers = 32;
+            (2..count).fold(lab, |lab, n| lab.submit(&sum, [3, 1, 1], &[2 * n, 2 * n + 1], &[40]))
+        };
+        assert_eq!(parts(sums(8)).1, [24, 1, 1]);
+        assert_eq!(boundaries(sums(9)).first(), Some(&0));
+    }
+
+    fn what_is_promoted_stays_in_its_part() {
+        let sum = reduce("own + v", "x + y");
+        let each = spread("a[at] * b[wid.x]");
+        let lab = |apart: u64| {
+            let mut lab = Lab::new(240)
+                .submit(&sum, [3, 1, 1], &[0, 1], &[40])
+                .promote(4, Promote::Local)
+                .submit(&each, [5, 1, 1], &[2, apart, 4], &[40])
+                .submit(&sum, [5, 1, 1], &[4, 5], &[40]);
+            lab.limits.overlapping_invocations = 1 << 16;
+            lab
+        };
+        assert_eq!(parts(lab(3)), ("3".to_owned(), [8, 1, 1]));
+        lab(3).check().inside(4, Internalization::Local);
+        // One that takes what the first has goes with it.
+        assert_eq!(parts(lab(1)), (String::new(), [5, 1, 1]));
+    }
+
+    fn parts_that_are_coarsened_stay_dispatches() {
+        let mut lab = reductions(5, 1 << 16);
+        lab.limits.block_coarsening.work_groups = 2;
+        lab.limits.block_coarsening.least = 11;
+        assert_eq!(parts(lab), ("5".to_owned(), [10, 1, 1]));
+        let mut lab = reductions(5, 1 << 16);
+        lab.limits.block_coarsening.work_groups = 2;
+        lab.limits.block_coarsening.least = 10;
+        assert_eq!(boundaries(lab), [0]);
     }
 
     fn members_that_meet_later_are_one_dispatch() {
         let both = spread("a[at] * b[wid.x]");
         // The third one takes what the first and the second have.
         let lab = reductions(5, 1 << 16).submit(&both, [5, 1, 1], &[0, 1, 4], &[40]);
-        assert_eq!(boundaries(lab.submit(&both, [5, 1, 1], &[4, 3, 5], &[40])), []);
+        assert_eq!(parts(lab.submit(&both, [5, 1, 1], &[4, 3, 5], &[40])), (String::new(), [5, 1, 1]));
         // The first two go with the first one alone, and so apart from the second.
         let lab = reductions(5, 1 << 16).submit(&both, [5, 1, 1], &[2, 3, 4], &[40]);
-        assert_eq!(boundaries(lab), [0]);
+        assert_eq!(parts(lab), ("5".to_owned(), [10, 1, 1]));
     }
 
     fn kernels_of_a_few_instructions_are_worth_no_dispatch() {

@@ -94,7 +94,8 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     let kernels: Vec<_> = list[members.clone()].iter().map(|one| one.kernel.clone()).collect();
     let demands = Demands::of(&kernels, !barriers.is_empty(), false);
     let finished = Finished { list, group: &group, granted: &granted, float: options.float, limits, demands };
-    let by_number = candidates::by_number(&finished);
+    let is_one = group.layout.parts.is_one();
+    let by_number = if is_one { candidates::by_number(&finished) } else { None };
     // Items of one invocation pass their elements on as values.
     let kept = match &by_number {
         Some(_) => Vec::new(),
@@ -114,14 +115,14 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         None => resolved_branches::find(list, uses, &mut group),
     };
     let loads_kept = kept.iter().flat_map(|one| &one.accesses).filter(|one| one.is_load).count() as u32;
-    let parts =
-        Parts { granted: &granted, barriers, by_number, unrolled, resolved, kept, kinds: candidates::ALL };
+    let kinds = if is_one { candidates::ALL } else { candidates::AS_SUBMITTED };
+    let parts = Parts { granted: &granted, barriers, by_number, unrolled, resolved, kept, kinds };
     let (step, alone) = step(list, &group, options, limits, parts);
     plan.report.groups.push(GroupReport {
         members: members.into(),
         fused: true,
         work_group: step.local_size(),
-        schedule: step.schedule(),
+        schedule: step.schedule() + &group.layout.parts.to_string(),
         items_per_invocation: step.items_per_invocation(),
         loads_kept,
         work_groups: step.coarsened_work_groups(),
@@ -428,7 +429,7 @@ fn member(
         kernel: submission.kernel.hash,
         targets,
         push: push.add_member(submission, position).unwrap_or_default(),
-        remap: remap(submission, layout, push),
+        remap: remap(submission, position, layout, push),
         widen_barriers,
         wide: Vec::new(),
         unroll: Vec::new(),
@@ -452,18 +453,20 @@ fn lengths(submission: &Submission, binding: usize, len: u64, push: &mut PushBlo
         .collect()
 }
 
-fn remap(submission: &Submission, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
+fn remap(submission: &Submission, position: usize, layout: &Layout, push: &mut PushBlock) -> Option<Remap> {
     if layout.keeps_groups(submission) {
         return None;
     }
     let guard = layout.needs_guard(submission);
     let counts = layout.counts(submission);
+    let first = layout.parts.first(position);
     Some(Remap {
         counts: counts.map(|n| (n != 1).then(|| push.add_u32(n))),
         total: guard.then(|| {
             let total = layout.total(submission) as u32;
             if layout.free { push.add_total(total) } else { push.add_u32(total) }
         }),
+        first: (first > 0).then(|| push.add_u32(first)),
         local_size: submission.kernel.interface.local_size,
     })
 }

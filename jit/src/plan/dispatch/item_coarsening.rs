@@ -24,6 +24,7 @@ use crate::plan::dispatch::context::Finished;
 use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::{Layout, fold};
+use crate::plan::grouping::parts::Parts;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FloatMode;
 use crate::plan::input::planned_push::{MOST_STEPS, number_of};
@@ -55,8 +56,8 @@ pub(crate) fn propose(finished: &Finished<'_>) -> Vec<Candidate> {
         let several = size * how.map_or(1, |how| how.items * how.rounds);
         let groups = fold(total.div_ceil(u128::from(several)), limits).ok()?;
         let all = groups.iter().map(|&n| u128::from(n)).product::<u128>() * u128::from(several);
-        let layout =
-            Layout { domain: Domain::LinearItems, shape: Shape { groups, local: [size, 1, 1] }, free: true };
+        let shape = Shape { groups, local: [size, 1, 1] };
+        let layout = Layout { domain: Domain::LinearItems, shape, free: true, parts: Parts::default() };
         let schedule = layout.as_submitted();
         let schedule = how.map_or(schedule.clone(), |how| schedule.coarsen_items(how));
         // Signed comparisons of an item's number are right up to here.

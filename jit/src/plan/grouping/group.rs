@@ -16,6 +16,7 @@ use crate::kernel::{BindingKind, KernelReason, SetBinding};
 use crate::plan::grouping::cause;
 use crate::plan::grouping::in_range::{keeps_to_ranges, stays};
 use crate::plan::grouping::mapping::{Layout, Shapes};
+use crate::plan::grouping::parts::Parts;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FuseOptions, Policy};
@@ -147,6 +148,17 @@ impl Group {
         }
         *self = group;
         Ok(())
+    }
+
+    /// The same members with work-groups of their own for each part, of `all` work-groups, if nothing passes from one part to another.
+    pub(in crate::plan) fn apart(&self, problem: Problem<'_>, parts: Parts, all: u32) -> Option<Self> {
+        let layout = self.shapes.apart(parts, all, problem.limits)?;
+        let mut group = Self::empty(self.start, layout, self.shapes);
+        for position in self.start..self.end() {
+            group.add(problem, position).ok()?;
+        }
+        let stays = |one: &Demand| parts.first(one.first) == parts.first(one.second);
+        (group.trusted.is_empty() && group.demands.iter().all(stays)).then_some(group)
     }
 
     /// Most rounds of all loops of its members together, if they are known.

@@ -3,7 +3,8 @@
 //! All renumbering keeps linear order: `x = lin mod Gx`, `y = (lin / Gx) mod Gy`, `z = lin / (Gx Gy)`.
 //! - *identity*: every member has the shape of the dispatch;
 //! - *groups*: members share a local size and differ in group counts: work-groups are renumbered as
-//!   wholes, so local ids, sub-groups and the kernels' own barriers stay what they were;
+//!   wholes, so local ids, sub-groups and the kernels' own barriers stay what they were. *Parts* of such a group have work-groups of their own
+//!   ([`Parts`]): `lin` is then counted from the first of the member's;
 //! - *items*: members are item-only, so single invocations are renumbered.
 
 use crate::Reason;
@@ -11,6 +12,7 @@ use crate::analysis::affine::{Affine, Atom, Atoms, Bounds, Ranges, split};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{Constant, Environment};
 use crate::analysis::size::BoundSize;
+use crate::plan::grouping::parts::Parts;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
 use crate::schedule::{Domain, Schedule};
@@ -22,6 +24,8 @@ pub(crate) struct Layout {
     pub(crate) shape: Shape,
     /// The planner chose the shape (`item_coarsening`): members are lines of items, and each has a guard.
     pub(crate) free: bool,
+    /// Which work-groups are whose.
+    pub(crate) parts: Parts,
 }
 
 fn product(n: [u32; 3]) -> u128 {
@@ -88,11 +92,12 @@ impl Shapes {
                     domain: Domain::Grid,
                     shape: Shape { groups: self.groups, local },
                     free: false,
+                    parts: Parts::default(),
                 });
             }
             let largest = self.largest;
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
-            return Ok(Layout { domain: Domain::LinearGroups, shape: Shape { groups, local }, free: false });
+            return Ok(linear_groups(groups, local, Parts::default()));
         };
         if self.fixed && !mutant!(AnyKernelIsItemOnly) {
             let want = self.last_local;
@@ -105,8 +110,18 @@ impl Shapes {
         if product(shape.groups) * u128::from(size) > u128::from(u32::MAX) {
             return Err(Reason::RangeTooLarge);
         }
-        Ok(Layout { domain: Domain::LinearItems, shape, free: false })
+        Ok(Layout { domain: Domain::LinearItems, shape, free: false, parts: Parts::default() })
     }
+
+    /// The mapping under which each part has work-groups of its own, of `all` work-groups; `None` if members are renumbered by items.
+    pub(crate) fn apart(&self, parts: Parts, all: u32, limits: &Limits) -> Option<Layout> {
+        let groups = fold(u128::from(all), limits).ok()?;
+        self.other_local.is_none().then(|| linear_groups(groups, self.local, parts))
+    }
+}
+
+fn linear_groups(groups: [u32; 3], local: [u32; 3], parts: Parts) -> Layout {
+    Layout { domain: Domain::LinearGroups, shape: Shape { groups, local }, free: false, parts }
 }
 
 impl Layout {
@@ -117,7 +132,7 @@ impl Layout {
 
     /// Whether `member` keeps the group ids of the dispatch.
     pub(crate) fn keeps_groups(&self, member: &Submission) -> bool {
-        self.domain != Domain::LinearItems && member.groups == self.shape.groups
+        self.domain != Domain::LinearItems && member.groups == self.shape.groups && self.parts.is_one()
     }
 
     /// Number of things (groups or items) the member has of those the mapping renumbers.
@@ -184,11 +199,16 @@ impl Layout {
             let own = if self.keeps_groups(member) {
                 group
             } else {
-                let number = linear(&group, groups)?;
+                let mut number = linear(&group, groups)?;
+                let first = i128::from(self.parts.first(position));
+                if first > 0 && !mutant!(PartsAreFromZero) {
+                    number.constant -= first;
+                    facts.extend(Affine::default().plus(&number, -1));
+                }
                 if self.needs_guard(member) {
                     facts.push(at_most(&number, self.total(member)));
                 }
-                unfold(atoms, &number, self.counts(member))?
+                unfold_under(atoms, &number, self.counts(member), &facts)?
             };
             let mut global: [Affine; 3] = Default::default();
             for d in 0..3 {
@@ -243,8 +263,19 @@ fn id(atoms: &mut Atoms, atom: Atom, count: u32) -> Affine {
 
 /// A linear number as coordinates.
 pub(in crate::plan) fn unfold(atoms: &mut Atoms, number: &Affine, counts: [u32; 3]) -> Option<[Affine; 3]> {
-    let ranges = Ranges::default();
-    let bounds = Bounds { ranges: &ranges, facts: &[] };
+    unfold_under(atoms, number, counts, &[])
+}
+
+/// The same of a number that is not negative where these forms are not positive.
+fn unfold_under(
+    atoms: &mut Atoms,
+    number: &Affine,
+    counts: [u32; 3],
+    facts: &[Affine],
+) -> Option<[Affine; 3]> {
+    let mut ranges = Ranges::default();
+    ranges.apply(atoms, facts);
+    let bounds = Bounds { ranges: &ranges, facts };
     let mut rest = number.clone();
     let mut out: [Affine; 3] = Default::default();
     for d in 0..2 {

@@ -7,6 +7,7 @@ use crate::analysis::affine::{Affine, Atom, Atoms};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{AccessForm, Evaluator};
 use crate::plan::grouping::mapping::Layout;
+use crate::plan::grouping::parts::Parts;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
 use crate::plan::input::uses::Uses;
@@ -59,7 +60,7 @@ pub(in crate::plan) fn ask(
 ) -> Option<Atoms> {
     let analysis = analysis_of(submission).ok()?;
     let shape = Shape { groups: submission.groups, local: submission.kernel.interface.local_size };
-    let layout = Layout { domain: Domain::Grid, shape, free: false };
+    let layout = Layout { domain: Domain::Grid, shape, free: false, parts: Parts::default() };
     let mut atoms = Atoms::default();
     let sizes = submission.sizes();
     let constants = uses.constants(submission);

@@ -146,6 +146,8 @@ pub(crate) struct Remap {
     pub(crate) counts: [Option<u16>; 3],
     /// Slot of the number of groups (items); `None` if no guard is needed.
     pub(crate) total: Option<u16>,
+    /// Slot of the number of the first group of its part; `None` if that is 0.
+    pub(crate) first: Option<u16>,
     /// Local size of the member, for its own global ids.
     pub(crate) local_size: [u32; 3],
 }
@@ -260,9 +262,11 @@ impl Recipe {
                 }
             });
             out.list(push, |out, &n| out.u32(u32::from(n)));
-            out.u32(u32::from(remap.is_some()));
-            if let Some(Remap { counts, total, local_size }) = remap {
+            let first = remap.and_then(|remap| remap.first);
+            out.u32(u32::from(remap.is_some()) + u32::from(first.is_some()));
+            if let Some(Remap { counts, total, first, local_size }) = remap {
                 counts.iter().chain([total]).for_each(|n| out.u32(n.map_or(u32::MAX, u32::from)));
+                first.iter().for_each(|&n| out.u32(u32::from(n)));
                 local_size.iter().for_each(|&n| out.u32(n));
             }
             out.u32(u32::from(*widen_barriers));
