@@ -26,6 +26,7 @@ mod input_forms;
 mod kept_beside;
 mod kept_lists;
 mod kept_once;
+mod kept_parts;
 mod kernel_artifacts;
 mod known_lists;
 mod known_lists_differ;

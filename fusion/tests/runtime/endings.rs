@@ -182,6 +182,33 @@ fn by_panic_in_a_scope_and_by_error() {
     assert_eq!(out.download().unwrap(), multiples(4));
 }
 
+/// A wrapper that is dropped ends the list that it began, and no later one.
+#[test]
+fn by_dropping_a_wrapper_only_its_own_list() {
+    let rig = rig!();
+    let (a, tmp, out) = (iota(&rig), poison(&rig), poison(&rig));
+    let list = || {
+        add(&rig, &rig.queue, &a, &a, &tmp).unwrap();
+        scale(&rig, &rig.queue, &tmp, 3, &out).unwrap();
+    };
+    for is_observed in [false, true] {
+        let [old, new] = [(); 2].map(|()| FusionWrapper::new(&rig.queue).unwrap());
+        old.start_fusion().unwrap();
+        list();
+        if is_observed {
+            assert_eq!(out.download().unwrap(), multiples(6));
+        } else {
+            new.complete_fusion(&FusionProperties::default()).unwrap();
+        }
+        new.start_fusion().unwrap();
+        list();
+        drop(old);
+        assert!(new.is_in_fusion_mode(), "observed {is_observed}");
+        assert_eq!(new.complete_fusion(&FusionProperties::default()).unwrap().outcome(), Outcome::Fused);
+    }
+    rig.assert_no_validation_messages();
+}
+
 #[test]
 fn by_dropping_the_queue() {
     let rig = rig!();
