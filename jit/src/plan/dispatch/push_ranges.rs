@@ -55,6 +55,12 @@ pub(crate) fn short_row(submission: &Submission, loops: &[Unroll], invocations: 
     if loops.iter().any(is_done_by_some) { rows.max() } else { None }
 }
 
+/// Whether all lengths that a member's loops may have, by the numbers of the call, are longer than its work-groups of `invocations`.
+pub(crate) fn has_long_row(submission: &Submission, loops: &[Unroll], invocations: u32) -> bool {
+    let mut numbers = planned(submission).map(|(_, number)| number).peekable();
+    !loops.is_empty() && numbers.peek().is_some() && numbers.all(|number| number > invocations)
+}
+
 /// Push constants that a plan depends on, by their places among those of the kernel, and their numbers.
 fn planned(submission: &Submission) -> impl Iterator<Item = (usize, u32)> {
     let kernel = &submission.kernel;

@@ -97,7 +97,9 @@ fn short_row(context: &Context<'_>) -> Option<u32> {
     let size = finished.group.layout.shape.local[0];
     let loops = (0..).map(|number: usize| unrolled.get(number).map_or(&[][..], Vec::as_slice));
     let rows = finished.members().iter().zip(loops);
-    rows.filter_map(|(member, loops)| push_ranges::short_row(member, loops, size)).max()
+    let is_long = rows.clone().any(|(member, loops)| push_ranges::has_long_row(member, loops, size));
+    let lengths = rows.filter_map(|(member, loops)| push_ranges::short_row(member, loops, size));
+    lengths.max().filter(|_| !is_long)
 }
 
 /// How many work-groups are the lanes of one sub-group, from the most, and how many lanes each is: those of short rows, whose trees have fewer steps
