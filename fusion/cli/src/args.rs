@@ -81,7 +81,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Run the list this many times, from the same contents each time.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// Write a page with a picture of the list and what the report says, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
@@ -119,16 +119,16 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Refuse files whose buffers have more than this many bytes together.
-    #[arg(long, value_name = "N", default_value = "64M", value_parser = CacheOptions::parse_size)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "64M", value_parser = CacheOptions::parse_size)]
     pub(crate) max_bytes: u64,
     /// Give up after this many instructions of all invocations together.
-    #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_steps: u64,
     /// Accesses outside of what is bound are defined, as with the feature robustBufferAccess2: they are notes and no findings.
     #[arg(long)]
     pub(crate) robust: bool,
     /// How many findings of each kind are listed; all are counted.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16)]
     pub(crate) list: usize,
     /// Print one JSON object and nothing else.
     #[arg(long)]
@@ -146,7 +146,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) iters: u32,
     /// Print one JSON object and nothing else.
     #[arg(long)]
@@ -269,7 +269,7 @@ pub(crate) struct CaptureReportArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Time each list this many times on the device, unfused and fused.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub(crate) measure: u32,
     /// Write a page with pictures of the lists, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
@@ -397,7 +397,7 @@ pub(crate) struct WorkArgs {
     #[arg(long = "device", value_name = "NAME-OR-INDEX")]
     pub(crate) device: Option<String>,
     /// How many lists to build at a time; one for each processor otherwise.
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) jobs: Option<usize>,
     /// The lists run with the feature robustBufferAccess2, as with `run --robust`.
     #[arg(long)]

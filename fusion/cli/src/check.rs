@@ -90,15 +90,14 @@ fn keep_limit(pipeline: &Pipeline, limit: u64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The submissions as they run unfused.
+/// The submissions as they run unfused, each kernel as it is in its file: what strict code has instead may leave out what is undefined.
 fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
     // No device, no limits: nothing is folded.
     let limits = Limits { max_groups: [u32::MAX; 3], ..Limits::default() };
-    let float = if pipeline.fusion.contract { FloatMode::Contract } else { FloatMode::Strict };
     let submits = pipeline.submits.iter().zip(submissions(pipeline, checked));
     submits
         .map(|(submit, submission)| {
-            plan_unfused(&submission, float, &limits)
+            plan_unfused(&submission, FloatMode::Contract, &limits)
                 .map_err(|error| pipeline.problem(&submit.place, error.to_string()).into())
         })
         .collect()

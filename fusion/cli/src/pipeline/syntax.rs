@@ -33,7 +33,10 @@ pub(super) fn problem(
         let key = text.get(span.clone()).unwrap_or_default();
         let first =
             first_of(text, span.start, key).map(|offset| Place::new(text, offset, String::new()).line);
-        let first = first.map_or_else(String::new, |line| format!(", first given in line {line}"));
+        let mut first = first.map_or_else(String::new, |line| format!(", first given in line {line}"));
+        if key == "submit" {
+            first.push_str("; each submission begins with [[submit]]");
+        }
         return at(span.start, format!("duplicate key {key:?}{first}"));
     }
     let word: String =

@@ -54,6 +54,7 @@ const CASES: &[Case] = &[
     Case("name = \"good\"", "name = good", "2:8: expected a value, found good", "quotation marks: \"good\""),
     Case("name = \"good\"", "format = 1", "2:1: duplicate key \"format\"", "first given in line 1"),
     Case("[buffers.y]", "[buffers.x]", "14:10: duplicate key \"x\"", "first given in line 8"),
+    Case("[fusion]", "[submit]\n[fusion]", "30:2: duplicate key \"submit\"", "begins with [[submit]]"),
     Case("len = 1024", "len = 1k", "10:7: expected an integer", "found 1k"),
     // Version, unknown and missing keys.
     Case("format = 1\n", "", "1:1: missing key \"format\"", "a pipeline file says `format = 1`"),

@@ -1,6 +1,6 @@
 //! The book: links lead somewhere, every page is in the table of contents, code is that of the examples.
 
-use crate::process::{command, finish, has_device, root};
+use crate::process::{command, finish, has_device, root, vkfuse};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -149,14 +149,31 @@ fn code_is_compiled_or_run() {
         let is_checked = match block.language.as_str() {
             "" | "text" | "console" => true,
             "rust" | "rust,no_run" => documented.contains(&format!("include_str!(\"../../{page}\")")),
-            // `the_project_of_the_readme_depends_on_what_there_is`.
-            "toml" => is_from || page == "README.md",
+            // `the_project_of_the_readme_depends_on_what_there_is`, `the_pipeline_file_of_the_page_runs`.
+            "toml" => is_from || page == "README.md" || page == "docs/command.md",
             // The tests in Python run those of the package's page.
             "python" => is_from || page == "fusion/python/README.md",
             _ => is_from,
         };
         assert!(is_checked, "{page}: nothing compiles this {}:\n{}", block.language, block.lines.join("\n"));
     }
+}
+
+/// The pipeline file that the page of the command begins with, beside a kernel of that name.
+#[test]
+fn the_pipeline_file_of_the_page_runs() {
+    let blocks = blocks();
+    let of_page = |block: &&Block| block.page.ends_with("docs/command.md") && block.language == "toml";
+    let [example] = blocks.iter().filter(of_page).collect::<Vec<_>>()[..] else {
+        panic!("not one pipeline file in docs/command.md");
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("scale.toml");
+    std::fs::write(&file, example.lines.join("\n")).expect("the folder can be written");
+    let (kernel, copy) = (root().join("shaders/pair/scale.spv"), folder.path().join("scale.spv"));
+    std::fs::copy(kernel, copy).expect("the kernel");
+    let finished = vkfuse(&["check", &file.display().to_string()]);
+    assert_eq!(finished.status, 0, "{}{}", finished.stdout, finished.stderr);
 }
 
 /// The dependency of the complete project is the library's folder, and has the features that it names.

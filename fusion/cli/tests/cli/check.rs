@@ -62,6 +62,35 @@ fn an_uninitialised_read_names_its_element() {
     assert_eq!(report["uninitialised"]["list"].as_array().map(Vec::len), Some(16));
 }
 
+/// Strict code for floats has its undefined values given; what is checked is what the file has.
+#[test]
+fn kernels_are_checked_as_they_are_in_their_files() {
+    const UNSET: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) writeonly buffer Z { float z[]; };
+void main() {
+    float value;
+    if (gl_LocalInvocationID.x % 2 == 0) value = 5.0;
+    z[gl_GlobalInvocationID.x] = value;
+}
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [source, module, file] =
+        ["unset.comp", "unset.spv", "unset.toml"].map(|name| folder.path().join(name));
+    std::fs::write(&source, UNSET).expect("the folder can be written");
+    let mut glslang = std::process::Command::new("glslangValidator");
+    let compiled = glslang.args(["--target-env", "vulkan1.1", "-o"]).arg(&module).arg(&source).output();
+    let Ok(compiled) = compiled else { return eprintln!("skipped: there is no glslangValidator") };
+    assert!(compiled.status.success(), "{compiled:?}");
+    let text = "format = 1\nkernels.unset.path = \"unset.spv\"\nbuffers.z = { type = \"f32\", len = 128 }\n\
+                [[submit]]\nkernel = \"unset\"\ngroups = [2]\nargs = { 0 = \"z\" }\n";
+    for fusion in ["", "[fusion]\nfloat = \"contract\"\n"] {
+        std::fs::write(&file, format!("{text}{fusion}")).expect("the folder can be written");
+        let (status, report) = json(&["check", &file.display().to_string()]);
+        assert_eq!((status, &report["uninitialised"]["count"]), (1, &json!(64)), "{report:#}");
+    }
+}
+
 #[test]
 fn an_undefined_result_that_is_stored_is_found_and_one_that_is_dropped_is_not() {
     let report = defect("undefined");
