@@ -173,7 +173,7 @@ pub enum SubmitError {
     /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
     /// that is defined, and no error.
     #[error(
-        "{at}{name}: {access} of the {len} that are passed of buffer `{buffer}`; pass a longer part, or run fewer invocations"
+        "{at}{name}: {access} of the {len} that are passed of buffer `{buffer}`; pass a longer part, run fewer invocations, or push the length that there is"
     )]
     Overrun {
         /// The binding.

@@ -196,9 +196,17 @@ pub(crate) fn load_module(path: &Path, name: &str, known: &Known) -> Result<Modu
     module.map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
 }
 
+/// The word that a SPIR-V module begins with.
+#[cfg(feature = "wgsl")]
+const SPIRV: u32 = 0x0723_0203;
+
 #[cfg(feature = "wgsl")]
 fn from_wgsl(path: &Path, name: &str, bytes: Vec<u8>, known: &Known) -> Result<Module, String> {
-    let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", path.display()))?;
+    let what = match bytes.first_chunk().map(|word| u32::from_le_bytes(*word)) {
+        Some(SPIRV) => "a SPIR-V module, whose name should end in .spv",
+        _ => "not UTF-8 text",
+    };
+    let text = String::from_utf8(bytes).map_err(|_| format!("{} is {what}", path.display()))?;
     let module = Module::from_wgsl_in(name, &text, known.as_deref());
     module.map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
 }

@@ -393,7 +393,7 @@ fn specialization(node: &Node<'_>) -> Result<Vec<SpecValue>, Problem> {
 }
 
 fn arguments(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Vec<Argument>, Problem> {
-    let table = node.open_table()?;
+    let table = node.open_table().map_err(|_| node.expected("a table by binding, { 0 = \"NAME\" }"))?;
     let mut args: Vec<Argument> = Vec::with_capacity(table.len());
     for (name, value) in table.entries() {
         let at = set_binding(name).ok_or_else(|| {

@@ -54,6 +54,12 @@ const CASES: &[Case] = &[
     Case("name = \"good\"", "name = good", "2:8: expected a value, found good", "quotation marks: \"good\""),
     Case("name = \"good\"", "format = 1", "2:1: duplicate key \"format\"", "first given in line 1"),
     Case("[buffers.y]", "[buffers.x]", "14:10: duplicate key \"x\"", "first given in line 8"),
+    Case(
+        "[submit.args]",
+        "args = [\"x\"]\n[fusion.args]",
+        "26:1: submit[0].args: expected a table by binding",
+        "{ 0 = \"NAME\" }, found an array",
+    ),
     Case("[fusion]", "[submit]\n[fusion]", "30:2: duplicate key \"submit\"", "begins with [[submit]]"),
     Case("len = 1024", "len = 1k", "10:7: expected an integer", "found 1k"),
     // Version, unknown and missing keys.
@@ -304,6 +310,11 @@ fn a_file_that_is_no_text_or_not_there() {
     let finished = vkfuse(&["run", &name]);
     assert_eq!(finished.status, 2);
     assert!(finished.stderr.contains("it is a SPIR-V module, not a pipeline file"), "{}", finished.stderr);
+    // A module under the name of a text.
+    fs::copy(root().join("shaders/chain/mul.spv"), folder.path().join("mul.wgsl"))
+        .expect("the folder can be written");
+    let message = complaint(folder.path(), &GOOD.replace("@/chain/mul.spv", "mul.wgsl"));
+    assert!(message.contains("mul.wgsl is a SPIR-V module, whose name should end in .spv"), "{message}");
 }
 
 /// Changes the good file in random places: whatever comes out, the command exits with a status of
