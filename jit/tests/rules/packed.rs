@@ -216,6 +216,21 @@ probes! {
         }
     }
 
+    /// What short rows gain by sharing lanes, longer ones beside them would lose.
+    fn rows_share_no_lanes_beside_longer_ones() {
+        for (w, is_shared) in [(5, true), (8, true), (9, false), (16, false)] {
+            let rows = |a: u64, z: u64, w: u32, lab: Lab| {
+                lab.submit(&reduce("own + v", "x + y"), [16, 1, 1], &[a, z], &[w])
+            };
+            let lab = rows(1, 2, 1, rows(0, 1, w, Lab::new(u64::from(16 * w))));
+            let mut lab = lab.written_out().packed(4, 4, true).in_lanes(4);
+            lab.limits.thread_coarsening.any_loops = false;
+            let checked = lab.check();
+            let lanes = checked.plan.report.groups[0].schedule.contains("lanes |");
+            assert_eq!(lanes, is_shared, "{w}: {:#?}", checked.plan.report);
+        }
+    }
+
     /// A flat kernel makes an element of each row, which all of the row's invocations use: it is in a register of one, which is known by the length of that row. By
     /// other lengths it is not known which invocations have an element.
     fn one_invocation_has_a_row_of_one_element() {

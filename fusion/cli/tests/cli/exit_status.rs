@@ -48,6 +48,9 @@ fn status_2_for_a_wrong_command_line() {
         assert_eq!(finished.stdout, "", "{args:?}");
         assert!(!finished.stderr.is_empty(), "{args:?}");
     }
+    // A number below zero is a value like others.
+    let finished = vkfuse(&["run", "x.toml", "--repeat", "-1"]);
+    assert!(finished.status == 2 && finished.stderr.contains("-1 is not in 1.."), "{}", finished.stderr);
     let finished = vkfuse(&["run", "no/such/file.toml", "--json"]);
     assert_eq!(finished.status, 2);
     one_line(&finished);
