@@ -7,8 +7,8 @@ use list::{List, kernel};
 use vkfuse_fuzz::devices::desktop;
 use vkfuse_jit::RewriteReason;
 use vkfuse_jit::plan::{
-    BlockCoarseningLimits, FuseOptions, Limits, Plan, Promote, ShapeLimits, ThreadCoarseningLimits,
-    UnrollLimits, plan,
+    BlockCoarseningLimits, FuseOptions, Limits, Plan, Promote, ShapeLimits, Submission,
+    ThreadCoarseningLimits, UnrollLimits, Way, doubts, plan,
 };
 
 /// Elements of a buffer.
@@ -58,6 +58,16 @@ type Part = (&'static str, &'static [u64], bool);
 
 /// A list on rows of a length; buffers from 20 on are promoted.
 fn planned(parts: &[Part], columns: u32, options: &FuseOptions, limits: &Limits) -> Plan {
+    planned_with(parts, columns, options, limits).0
+}
+
+/// The same, with the list.
+fn planned_with(
+    parts: &[Part],
+    columns: u32,
+    options: &FuseOptions,
+    limits: &Limits,
+) -> (Plan, Vec<Submission>) {
     let mut list = List::new(ELEMENTS);
     for buffer in 20..30 {
         list.promote(buffer, Promote::Auto);
@@ -73,7 +83,8 @@ fn planned(parts: &[Part], columns: u32, options: &FuseOptions, limits: &Limits)
         let size = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
         list.submit(&kernel, [groups, 1, 1], buffers, &push[..size.min(push.len())]);
     }
-    plan(&list.submissions, options, limits).expect("a plan")
+    let plan = plan(&list.submissions, options, limits).expect("a plan");
+    (plan, list.submissions)
 }
 
 /// How many kernels each dispatch has.
@@ -170,6 +181,25 @@ fn rows_of_a_few_rounds_are_done_by_one_sub_group() {
             assert_eq!(plan.report.groups[0].items_per_invocation, 1, "{name}, {columns}: few work-groups");
         }
     }
+}
+
+#[test]
+fn long_rows_side_by_side_are_measured() {
+    let usual = FuseOptions::default();
+    let list = |columns: u32, options: &FuseOptions| planned_with(SOFTMAX, columns, options, &limits());
+    // Of 1,024 rows, 512 work-groups are left; of 512, too few.
+    for (columns, ways) in [(65_536, &[Way::Coarser, Way::Apart][..]), (131_072, &[Way::Apart])] {
+        let (plan, submissions) = list(columns, &usual);
+        assert_eq!(plan.report.groups[0].work_groups, 1, "{columns}");
+        assert_eq!(doubts(&plan, &submissions, &usual, &limits()), ways, "{columns}");
+    }
+    let coarser = Way::Coarser.options(&usual);
+    let (plan, submissions) = list(65_536, &coarser);
+    assert_eq!((plan.report.groups[0].work_groups, plan.steps[0].groups), (2, [512, 1, 1]));
+    assert_eq!(doubts(&plan, &submissions, &coarser, &limits()), []);
+    // Rows that stay in registers are read once.
+    let (plan, submissions) = list(8192, &usual);
+    assert_eq!(doubts(&plan, &submissions, &usual, &limits()), []);
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn structure(plan: &Plan, options: &FuseOptions) -> [u8; 32] {
 fn stored(programs: &Programs, list: &[u8; 32]) -> Option<Chosen> {
     let entry = programs.store.get(&programs.identity.of_choice(list)).ok()?;
     let (word, usual) = std::str::from_utf8(entry.section(CHOICE)?).ok()?.split_once(' ')?;
-    let way = [Way::Usual, Way::Forced, Way::Apart].into_iter().find(|way| way.to_string() == word)?;
+    let way = Way::ALL.into_iter().find(|way| way.to_string() == word)?;
     Some(Chosen { way, usual: usual.parse().ok()? })
 }
 

@@ -149,6 +149,7 @@ impl FusionProperties {
             force: self.force,
             no_rewrites: self.no_rewrites,
             apart: self.apart,
+            coarser: false,
         }
     }
 }

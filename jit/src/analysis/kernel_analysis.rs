@@ -32,7 +32,7 @@ pub struct KernelAnalysis {
     pub(crate) cells: Vec<(u16, u32, u8)>,
     /// Of a kernel with one store: divisions that may not be done where that is, by block and position.
     pub(crate) divisions: BTreeMap<(usize, usize), Division>,
-    /// Of stores, by their numbers, the factors of the products that are terms of the element's index.
+    /// Of loads and stores, by their numbers, the factors of the products that are terms of the element's index.
     pub(crate) products: BTreeMap<usize, Vec<[NodeId; 2]>>,
     /// Quotients and remainders outside of loops, by block and position: dividend and divisor.
     pub(crate) quotients: BTreeMap<(usize, usize), [NodeId; 2]>,

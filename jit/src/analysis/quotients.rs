@@ -47,12 +47,12 @@ pub(crate) fn products<'a>(
 }
 
 impl Builder<'_> {
-    /// Of stores to an element, the factors of the products that are terms of its index.
+    /// Of loads of an element and stores to it, the factors of the products that are terms of its index.
     pub(super) fn products_of_indices(&mut self, accesses: &[Access]) -> BTreeMap<usize, Vec<[NodeId; 2]>> {
         let mut found = BTreeMap::new();
         for (number, access) in accesses.iter().enumerate() {
             let index = access.element.and_then(|element| element.index);
-            let Some(index) = index.filter(|_| access.kind == AccessKind::Write) else { continue };
+            let Some(index) = index.filter(|_| access.kind != AccessKind::Atomic) else { continue };
             let (block, position) = access.at;
             let local = |id: u32| self.definitions.get(&id).map(|definition| definition.inst());
             let chain = id_at(&self.function.blocks[block].instructions[position], 0).and_then(local);

@@ -4,6 +4,7 @@ mod bindings;
 mod built_ins;
 mod copies;
 pub(super) mod dce;
+pub(super) mod hide_once;
 pub(super) mod item_coarsening;
 mod region_copy;
 pub(super) mod shuffle_promotion;

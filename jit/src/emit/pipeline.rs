@@ -15,7 +15,8 @@ use rspirv::dr::Module;
 use super::emission::Emission;
 use super::link::Linked;
 use super::passes::{
-    dce, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll, unroll_and_jam,
+    dce, hide_once, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll,
+    unroll_and_jam,
 };
 use super::{JitError, finish};
 use super::{entry, link};
@@ -43,6 +44,7 @@ const PIPELINE: &[Pass] = &[
     pass("unroll_and_jam", |recipe| recipe.schedule.is_jammed(), Change(unroll_and_jam::run)),
     pass("shuffle_promotion", |recipe| recipe.shuffles, Change(shuffle_promotion::run)),
     pass("subgroup_ids", |recipe| recipe.schedule.full_subgroups().is_some(), Change(subgroup_ids::run)),
+    pass("hide_once", |recipe| recipe.zero_slot().is_some(), Change(hide_once::run)),
     pass("sink_stores", |recipe| recipe.late_stores.is_some(), Change(sink_stores::run)),
     pass("dce", |_| true, Change(dce::run)),
     pass("merge_returns", |recipe| recipe.converges.is_some(), Change(merge_returns)),

@@ -11,6 +11,7 @@ use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions, Policy};
 use crate::plan::input::submission::Submission;
 use crate::plan::output::plan::Plan;
+use crate::plan::output::report::AloneReason;
 use crate::plan::output::step::Step;
 use crate::plan::rewrites::inline;
 use crate::reason::{Reason, RewriteReason};
@@ -30,17 +31,23 @@ pub enum Way {
     Usual,
     /// Fused also where the planner expects that to be slower.
     Forced,
+    /// Two long work-groups in one ([block coarsening](crate::plan::Limits::block_coarsening)) also where few are left of a dispatch.
+    Coarser,
     /// Every kernel by itself.
     Apart,
 }
 
 impl Way {
+    /// All of them.
+    pub const ALL: [Way; 4] = [Way::Usual, Way::Forced, Way::Coarser, Way::Apart];
+
     /// The options that plan it.
     #[must_use]
     pub fn options(self, options: &FuseOptions) -> FuseOptions {
         match self {
             Way::Usual => *options,
             Way::Forced => FuseOptions { force: true, ..*options },
+            Way::Coarser => FuseOptions { coarser: true, ..*options },
             Way::Apart => FuseOptions { apart: true, ..*options },
         }
     }
@@ -51,6 +58,7 @@ impl std::fmt::Display for Way {
         f.write_str(match self {
             Way::Usual => "usual",
             Way::Forced => "forced",
+            Way::Coarser => "coarser",
             Way::Apart => "apart",
         })
     }
@@ -67,7 +75,7 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
-    if differs || options.force || options.apart {
+    if differs || options.force || options.coarser || options.apart {
         return Vec::new();
     }
     let is_large = total >= LEAST_BYTES;
@@ -75,12 +83,20 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
         && plan.report.splits.iter().any(|split| {
             matches!(split.reason, Reason::SlowBroadcast { .. }) || split.tried.as_ref().is_some_and(is_close)
         });
-    let mut fused = plan.steps.iter().filter(|step| step.is_fused());
-    let apart = fused.any(|step| {
+    let is_long = |step: &Step| {
         let groups = step.groups.iter().map(|&count| u64::from(count)).product::<u64>();
-        is_large && bytes(step) / groups.max(1) > LONG_BYTES || is_narrow(step, list, limits)
+        is_large && bytes(step) / groups.max(1) > LONG_BYTES
+    };
+    let mut fused = plan.steps.iter().filter(|step| step.is_fused());
+    let apart = fused.any(|step| is_long(step) || is_narrow(step, list, limits));
+    // Two long rows of a work-group have more loads in flight, and load once what both need; but fewer work-groups may be too few for the device.
+    let least = u64::from(Way::Coarser.options(options).limits(limits).block_coarsening.least);
+    let mut steps = plan.steps.iter().zip(&plan.report.groups);
+    let coarser = steps.any(|(step, group)| match group.alone {
+        Some(AloneReason::Few { work_groups, .. }) => work_groups >= 2 * least && is_long(step),
+        _ => false,
     });
-    let ways = [close.then_some(Way::Forced), apart.then_some(Way::Apart)];
+    let ways = [close.then_some(Way::Forced), coarser.then_some(Way::Coarser), apart.then_some(Way::Apart)];
     ways.into_iter().flatten().collect()
 }
 

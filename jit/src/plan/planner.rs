@@ -34,6 +34,7 @@ const MOST_APART: usize = 2;
 /// # Errors
 /// [`PlanError`] if a submission cannot run on the device even alone.
 pub fn plan(list: &[Submission], options: &FuseOptions, limits: &Limits) -> Result<Plan, PlanError> {
+    let limits = &options.limits(limits);
     let list = closed::list(list, options.float, limits);
     #[cfg(feature = "certify")]
     if let Cow::Owned(closed) = &list {

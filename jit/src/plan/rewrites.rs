@@ -13,4 +13,5 @@ pub(in crate::plan) mod proposal;
 pub(crate) mod rename;
 pub(crate) mod reorder;
 pub(in crate::plan) mod rounds;
+mod rows;
 pub(in crate::plan) mod squares;

@@ -130,15 +130,16 @@ pub(super) fn inline(
         }
         return Ok(copy.writer.finish(function));
     }
-    let mut at: Vec<(usize, usize, usize, usize)> = Vec::new();
+    let mut at = Vec::new();
     let loads = own.analysis.accesses.iter().enumerate();
-    for (number, access) in loads.filter(|(_, access)| access.binding == from) {
+    for (nth, (number, access)) in loads.filter(|(_, access)| access.binding == from).enumerate() {
         let depth = access.element.and_then(|e| e.index).map(|index| index.depth).ok_or("no elements")?;
-        at.push((access.at.0, access.at.1, depth, number));
+        let row = ids.rows.of.get(nth).copied().flatten();
+        at.push(((access.at, depth, number), row));
     }
     // From the last on, so that positions stay what they are.
-    at.sort_unstable();
-    for (block, position, depth, number) in at.into_iter().rev() {
+    at.sort_unstable_by_key(|one| one.0);
+    for (((block, position), depth, number), row) in at.into_iter().rev() {
         copy.load_number = number;
         let body = &mut function.blocks[block].instructions;
         let load = body[position].clone();
@@ -154,6 +155,8 @@ pub(super) fn inline(
         let mut code = Vec::new();
         let u32 = copy.writer.u32();
         let own = copy.cast(&mut code, index, ty, u32);
+        let row = row.and_then(|row| row.find(index, &defs));
+        copy.row = row.map(|row| copy.row_of(&mut code, own, row));
         if !ids.from_first && !ids.to_last {
             copy.load(&mut code, &load, own)?;
             body.splice(position..=position, code);
@@ -332,7 +335,13 @@ impl<'a> Copy<'a> {
         let body = &self.imported.module.functions[0].blocks;
         for line in definition.lines_of(self.known) {
             match *line {
-                Line::Inst(block, at) => self.instruction(code, &body[block].instructions[at], place)?,
+                Line::Inst(block, at) => {
+                    let inst = &body[block].instructions[at];
+                    match self.row.filter(|_| self.ids.rows.quotients.contains(&(block, at))) {
+                        Some(row) => self.quotient(code, inst, row)?,
+                        None => self.instruction(code, inst, place)?,
+                    }
+                }
                 Line::Load { at: (block, at), ref where_all } => {
                     self.guarded(code, &body[block].instructions[at], where_all)?;
                 }

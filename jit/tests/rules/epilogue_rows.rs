@@ -9,7 +9,7 @@ use super::glsl::{glsl, is_possible};
 use super::lab::{Checked, Lab, kernel};
 
 /// How many quotients and remainders are in the code of a dispatch.
-fn divisions(checked: &Checked) -> usize {
+pub(super) fn divisions(checked: &Checked) -> usize {
     let words = checked.plan.steps[0].build().expect("a module");
     let module = rspirv::dr::load_words(words).expect("a module");
     let divides = |inst: &&Instruction| {

@@ -21,6 +21,7 @@ mod guards;
 mod hazards;
 mod images;
 mod indices;
+mod inline_rows;
 mod inlining;
 mod inlining_narrow;
 mod kept_results;

@@ -109,6 +109,7 @@ fn a_kept_plan_is_the_plan() {
             float: if random.one_in(8) { FloatMode::Contract } else { FloatMode::Strict },
             force: random.one_in(8),
             no_rewrites: random.one_in(8),
+            coarser: random.one_in(8),
             apart: random.one_in(8),
         };
         agrees(&mut memo, list, &options);

@@ -1,5 +1,7 @@
 //! How a list is to be fused.
 
+use crate::plan::input::limits::Limits;
+
 /// What has to be shown before kernels are fused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
@@ -33,6 +35,20 @@ pub struct FuseOptions {
     pub force: bool,
     /// Kernels run in their own order alone: none is rewritten to fuse.
     pub no_rewrites: bool,
+    /// Work-groups are coarsened also where few are left of a dispatch, two at a time.
+    pub coarser: bool,
     /// Nothing is fused, because it was measured to be slower: every kernel runs by itself.
     pub apart: bool,
+}
+
+impl FuseOptions {
+    /// What a device gains from what, with these options.
+    pub(in crate::plan) fn limits(&self, limits: &Limits) -> Limits {
+        let mut limits = *limits;
+        if self.coarser {
+            let blocks = &mut limits.block_coarsening;
+            (blocks.work_groups, blocks.least) = (blocks.work_groups.min(2), blocks.least / 4);
+        }
+        limits
+    }
 }

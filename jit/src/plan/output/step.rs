@@ -9,7 +9,6 @@ use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::BufferId;
 use crate::plan::output::members::Members;
 use crate::plan::output::origin::SlotOrigin;
-use crate::plan::output::push;
 use crate::plan::output::recipe::Recipe;
 use crate::schedule::{Domain, Schedule};
 
@@ -120,9 +119,7 @@ impl Step {
     pub fn zero_at(&self) -> Option<u32> {
         match &self.source {
             Source::Plain { kernel, .. } => kernel.zeros.first().copied(),
-            Source::Fused { recipe, .. } => {
-                Some(recipe.push.iter().find(|slot| slot.ty == push::ZERO)?.offset)
-            }
+            Source::Fused { recipe, .. } => Some(recipe.push[usize::from(recipe.zero_slot()?)].offset),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::plan::input::limits::UnrollLimits;
 use crate::plan::input::problem::Problem;
 use crate::plan::output::recipe::Unroll;
 
-/// Most instructions of a round, on average over as many rounds as may be unrolled.
+/// Most instructions of a round, on average over as many rounds as may be unrolled, or stand one after another.
 const MAX_INSTRUCTIONS: u32 = 64;
 
 /// Most instructions that rounds of a group may have which need not be unrolled.
@@ -56,6 +56,8 @@ pub(crate) struct Written {
 struct Counted {
     written: Written,
     round: Round,
+    /// There are loops in it.
+    has_loops: bool,
 }
 
 /// The loops of one member that can be unrolled; none of them lies in another loop.
@@ -66,7 +68,8 @@ fn counted(atoms: &mut Atoms, analysis: &KernelAnalysis, evaluator: &mut Evaluat
     for (index, round) in candidates {
         let Some((counter, sure, most)) = evaluator.rounds_between(atoms, index) else { continue };
         let written = Written { index: index as u32, counter, sure, most };
-        found.push(Counted { written, round });
+        let has_loops = analysis.loops.iter().any(|inner| inner.parent == Some(index));
+        found.push(Counted { written, round, has_loops });
     }
     found
 }
@@ -155,15 +158,16 @@ fn fixed(analysis: &KernelAnalysis, facts: UnrollLimits) -> impl Iterator<Item =
 /// How a loop is unrolled, if it is; `whole` says that it is as a whole if it is short.
 fn how(one: &Counted, facts: UnrollLimits, whole: bool) -> Option<Unroll> {
     let Written { index, sure, most, .. } = one.written;
-    let at_once = facts.at_once;
-    if one.is_short(facts) && (whole || most <= at_once) {
+    if one.is_short(facts) && (whole || most <= facts.at_once) {
         return Some(Unroll::Whole { index, sure, most });
     }
     let sure = if mutant!(RoundsOfOneAreOfAll) { most } else { sure };
+    // Of longer rounds half as many, so that there is not more code. Those with loops in them have loads in flight already.
+    let at_once = match one.round.weight {
+        0..=MAX_INSTRUCTIONS => facts.at_once,
+        weight if weight <= 2 * MAX_INSTRUCTIONS && !one.has_loops => facts.at_once / 2,
+        _ => 1,
+    };
     let gains = at_once > 1 && sure / at_once >= LEAST_TIMES && one.round.loads;
-    (gains && one.round.weight <= MAX_INSTRUCTIONS).then(|| Unroll::Part {
-        index,
-        times: sure / at_once,
-        at_once,
-    })
+    gains.then(|| Unroll::Part { index, times: sure / at_once, at_once })
 }

@@ -41,10 +41,10 @@ use crate::plan::input::wish::wish;
 use crate::plan::output::again::Again;
 use crate::plan::output::report::{InlineReport, Report};
 use crate::plan::rewrites::proposal::{Known, Placed};
-use crate::plan::rewrites::{idle, place};
+use crate::plan::rewrites::{idle, place, rows};
 use crate::reason::RewriteReason;
-use crate::rewrite::{self, Definition, Guarded, Parts, Slots};
-use boundary::{Boundary, Done, Loads, overlap, size_of, writes};
+use crate::rewrite::{self, Definition, Guarded, Parts, Rows, Slots};
+use boundary::{Boundary, Done, Loads, Stored, overlap, size_of, writes};
 pub(crate) use definitions::Stores;
 
 /// Most producers that are recomputed in one submission.
@@ -372,6 +372,8 @@ impl Boundary<'_> {
         stored.ids.shifted = loads.shift != 0;
         (stored.ids.from_first, stored.ids.to_last) = (loads.below, loads.above);
         stored.ids.known = loads.known.clone();
+        stored.ids.rows = self.rows(&stored, &loads);
+        stored.ids.by_row = stored.ids.rows.digits;
         let definition = &definition.in_order(&stored.ids.sites);
         let report = self.pays(&loads, options)?;
         let kernel = rewrite::inline(&consumer.kernel, from, &source.kernel, definition, &stored.ids)?;
@@ -424,6 +426,25 @@ impl Boundary<'_> {
                 sites: definition.sites.iter().map(|site| site.at).collect(),
             },
         })
+    }
+
+    /// Rows of the loads, of a length that the definition divides by.
+    fn rows(&self, stored: &Stored, loads: &Loads) -> Rows {
+        let &Self { list, uses, source, producer, next, from, ref definition, .. } = self;
+        let (Ok(own), Ok(theirs)) = (analysis_of(&list[next]), analysis_of(source)) else {
+            return Rows::default();
+        };
+        let is_same = loads.parts == Parts::Whole && (loads.shift == 0 || mutant!(ArraysBeginTogether));
+        let ([site], None, true) = (definition.sites.as_slice(), definition.texels, is_same) else {
+            return Rows::default();
+        };
+        let divisions = rows::divisions(source, (uses, producer), &theirs.accesses[site.store]);
+        // The heaviest digit of an index.
+        let heaviest = stored.ids.digits.len().checked_sub(2).and_then(|at| stored.weights.get(at));
+        let by_digits = heaviest.filter(|_| !stored.ids.based).map(|&weight| i128::from(weight));
+        let loads = own.accesses.iter().enumerate().filter(|(_, access)| access.binding == from);
+        let loads: Vec<usize> = loads.map(|(number, _)| number).collect();
+        rows::best(&list[next], (uses, next), &loads, &divisions, by_digits)
     }
 
     /// Whether what the producer reads, and what it stores, is still what it was when `next` runs, and while it runs.

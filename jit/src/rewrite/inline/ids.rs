@@ -139,8 +139,8 @@ impl Copy<'_> {
         let known = self.row.filter(|_| self.ids.by_row);
         for (at, digit) in digits.iter().enumerate().rev() {
             let mut value = rest;
-            if let Some([row, column]) = known {
-                value = if at == 1 { row } else { column };
+            if let Some([row, column]) = known.filter(|_| at + 1 == digits.len()) {
+                (value, rest) = (row, column);
             } else if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
                 let weight = self.writer.load(code, weight);
                 value = self.writer.math(code, Op::UDiv, rest, weight);

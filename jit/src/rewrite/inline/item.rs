@@ -2,6 +2,8 @@
 
 use smallvec::SmallVec;
 
+use super::rows::Rows;
+
 /// A number that an item's ids are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Digit {
@@ -50,7 +52,7 @@ pub(crate) struct Ids {
     pub(crate) to_last: bool,
     /// `index - first` is the sum of weights times digits, the lightest first, of weight one. Other ids are zero.
     pub(crate) digits: SmallVec<[Digit; 4]>,
-    /// Both of two digits are there where the element is.
+    /// The heaviest digit is there where the element is, and what the others make up.
     pub(crate) by_row: bool,
     /// Of a texel, there are its coordinates instead.
     pub(crate) coordinates: SmallVec<[Coordinate; 3]>,
@@ -58,12 +60,15 @@ pub(crate) struct Ids {
     pub(crate) sites: SmallVec<[u32; 2]>,
     /// Loads of the consumer, by their number among its accesses, and parts of what they load that are all stored by one of these, and by which.
     pub(crate) known: SmallVec<[((u32, u32), u8); 2]>,
+    /// Loads of the consumer whose index is made of row and column, in the order of its accesses.
+    pub(crate) rows: Rows,
 }
 
 impl Ids {
     /// All of it.
     pub(in crate::rewrite) fn bytes(&self) -> Vec<u8> {
-        let Self { shifted, based, from_first, to_last, digits, by_row, coordinates, sites, known } = self;
+        let Self { shifted, based, from_first, to_last, digits, by_row, coordinates, sites, known, rows } =
+            self;
         let flag = u8::from;
         let digits = digits
             .iter()
@@ -75,7 +80,8 @@ impl Ids {
         let known = known.iter().flat_map(|((load, part), site)| {
             [0xfd].into_iter().chain(load.to_le_bytes()).chain(part.to_le_bytes()).chain([*site])
         });
-        flags.into_iter().chain(digits).chain(coordinates).chain(sites).chain(known).collect()
+        let rows = rows.numbers().flat_map(|number| (number as u32).to_le_bytes());
+        flags.into_iter().chain(digits).chain(coordinates).chain(sites).chain(known).chain(rows).collect()
     }
 
     /// The store that stores a part of what a load of the consumer loads, if it is one for all elements.

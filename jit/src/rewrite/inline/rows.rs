@@ -2,7 +2,7 @@
 //!
 //! # Requires
 //! - an index that is `row length + column` with a column below the length, and divisions of it by that length
-//!   (`plan::rewrites::epilogue::rows`)
+//!   (`plan::rewrites::rows`)
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
@@ -12,14 +12,14 @@ use crate::analysis::quotients::products;
 use crate::frontend::defs::Defs;
 use crate::rewrite::writer::Result;
 
-/// Stores whose index is made of row and column, and what a consumer need not divide.
+/// Accesses whose index is made of row and column, and what the other kernel need not divide: a consumer behind stores, a producer at loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rows {
-    /// Of each store, if its index is.
+    /// Of each access, if its index is.
     pub(crate) of: Vec<Option<RowOf>>,
-    /// The consumer's divisions of the index by the length, by block and position.
+    /// The other kernel's divisions of the index by the length, by block and position.
     pub(crate) quotients: Vec<(usize, usize)>,
-    /// The digits of the index are row and column.
+    /// The heaviest digit of the index is the row, and the others make up the column.
     pub(crate) digits: bool,
 }
 
@@ -31,11 +31,12 @@ pub(crate) struct RowOf {
     pub(crate) factor: usize,
 }
 
-/// The row of an index, and its product with the length.
+/// The row of an index, its product with the length, and what is added to that, if this is one value. Each has its type.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     row: (Word, Word),
     product: (Word, Word),
+    column: Option<(Word, Word)>,
 }
 
 impl Rows {
@@ -52,7 +53,15 @@ impl RowOf {
     pub(super) fn find(self, index: Word, defs: &Defs) -> Option<Row> {
         let product = *products(index, |id| defs.get(id)).get(self.product)?;
         let row = product.factors[self.factor];
-        Some(Row { row: (row, defs.type_of(row)?), product: (product.id, defs.type_of(product.id)?) })
+        let typed = |id: Word| Some((id, defs.type_of(id)?));
+        let sum = defs.get(index).filter(|inst| inst.class.opcode == Op::IAdd);
+        let terms = sum.map(|sum| [0, 1].map(|at| sum.operands[at].id_ref_any()));
+        let column = match terms {
+            Some([Some(first), Some(second)]) if first == product.id => typed(second),
+            Some([Some(first), Some(second)]) if second == product.id => typed(first),
+            _ => None,
+        };
+        Some(Row { row: typed(row)?, product: typed(product.id)?, column })
     }
 }
 
@@ -61,8 +70,14 @@ impl Copy<'_> {
     pub(super) fn row_of(&mut self, code: &mut Vec<Instruction>, index: Word, of: Row) -> [Word; 2] {
         let u32 = self.writer.u32();
         let row = self.cast(code, of.row.0, of.row.1, u32);
-        let product = self.cast(code, of.product.0, of.product.1, u32);
-        [row, self.writer.math(code, Op::ISub, index, product)]
+        let column = match of.column {
+            Some((column, ty)) => self.cast(code, column, ty, u32),
+            None => {
+                let product = self.cast(code, of.product.0, of.product.1, u32);
+                self.writer.math(code, Op::ISub, index, product)
+            }
+        };
+        [row, column]
     }
 
     /// A quotient or a remainder of the index by the length of a row.
@@ -74,7 +89,8 @@ impl Copy<'_> {
     ) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("a division without a result")?;
         let value = if matches!(inst.class.opcode, Op::UDiv | Op::SDiv) { row } else { column };
-        let (new, ty) = (self.value(old)?, self.import.global(&mut self.writer, ty)?);
+        let ty = self.import.global(&mut self.writer, ty)?;
+        let new = *self.values.entry(old).or_insert_with(|| self.writer.fresh());
         let op = if ty == self.writer.u32() { Op::CopyObject } else { Op::Bitcast };
         code.push(Instruction::new(op, Some(ty), Some(new), vec![Operand::IdRef(value)]));
         Ok(())

@@ -1,0 +1,71 @@
+//! Hides floats once that are hidden several times in a row.
+//!
+//! A value that passes from one kernel to another is hidden from the driver's compiler ([`hide`](crate::emit::hide)): its words are added to a zero.
+//! Where kernels are recomputed in kernels that are recomputed themselves, it passes several seams at one place. Once hidden, it is hidden.
+//!
+//! # Requires
+//! - a slot for the zero that no kernel has as an argument
+//!
+//! # Guarantees
+//! - a value that is used by float operations on one side of a seam, and made by them on the other, is hidden between them
+//! - no value changes
+
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::Op;
+
+use super::slots::Slot;
+use crate::emit::{JitError, hide};
+use crate::ir::{Args, Module, Operation, Root};
+use crate::plan::recipe::Recipe;
+
+/// Removes sums with the zero of what is such a sum.
+pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
+    let Some(slot) = recipe.zero_slot() else { return Ok(()) };
+    let slot = Slot::find(module, recipe, slot)?;
+    for func in module.defined.clone() {
+        let f = &module.functions[func];
+        // The zero, vectors of it, and sums with it, also under other types: what each of these is the same bits as.
+        let (mut zeros, mut hidden) = (AHashSet::new(), AHashMap::new());
+        let mut again = Vec::new();
+        for inst in f.insts_in(f.body) {
+            let data = &f.insts[inst];
+            let Some(result) = data.result else { continue };
+            match &data.operation {
+                Operation::Load { place, .. } => {
+                    let place = &f.places[*place];
+                    let path: Vec<Option<u32>> =
+                        { place.path.iter() }.map(|&index| module.number(f.as_const(index)?)).collect();
+                    if matches!(place.root, Root::Global(root) if slot.is_at(root, &path)) {
+                        zeros.insert(result);
+                    }
+                }
+                Operation::Pure { op: Op::CompositeConstruct, args, .. } => {
+                    args.iter().all(|arg| zeros.contains(arg)).then(|| zeros.insert(result));
+                }
+                Operation::Pure { op: Op::CopyObject | Op::Bitcast, args, .. } => {
+                    hidden.get(&args[0]).copied().map(|sum| hidden.insert(result, sum));
+                }
+                Operation::Pure { op, args, .. } if *op == hide::operation() => {
+                    let &[value, zero] = args.as_slice() else { continue };
+                    if !zeros.contains(&zero) {
+                        continue;
+                    }
+                    let before = hidden.get(&value).copied();
+                    let before = before.filter(|&sum| f.values[sum].ty == f.values[result].ty);
+                    before.map(|sum| again.push((inst, sum)));
+                    hidden.insert(result, before.unwrap_or(result));
+                }
+                _ => {}
+            }
+        }
+        let f = &mut module.functions[func];
+        for (inst, sum) in again {
+            f.insts[inst].operation = Operation::Pure {
+                op: Op::CopyObject,
+                args: Args::from_slice(&[sum]),
+                literals: Default::default(),
+            };
+        }
+    }
+    Ok(())
+}
