@@ -341,7 +341,7 @@ seams() {
     begin 17-halves "two halves, gain"
     less=$((n / 2))
     for name in x y; do buffer $name $less random; done
-    buffer t $((2 * less))
+    buffer t $((2 * less)) auto
     buffer out $((2 * less))
     submit seams/half.spv "global = [$less]" "$(u $less), $(u 0)" x t
     submit seams/half.spv "global = [$less]" "$(u $less), $(u $less)" y t

@@ -270,6 +270,25 @@ probes! {
         list().check().fused(0);
     }
 
+    // Recomputed in what is recomputed, a float passes two seams at one place.
+    fn what_passes_two_seams_is_hidden_once() {
+        let at = "255u - gid.x";
+        let first = kernel("a t:f32", "64", "t[gid.x] = sqrt(f32(a[gid.x]) + 1.0);");
+        let second = kernel("t:f32 u:f32", "64", &format!("u[gid.x] = t[{at}];"));
+        let third = kernel("u:f32 o:f32 b z", "64", &format!("o[gid.x] = 1.0 / u[{at}]; z[gid.x] = b[gid.x] + p.x + p.x;"));
+        let list = || {
+            Lab::rewriting(N)
+                .promote(1, Promote::Auto)
+                .promote(3, Promote::Auto)
+                .submit(&first, GROUPS, &[0, 1], &[])
+                .submit(&second, GROUPS, &[1, 3], &[])
+                .submit(&third, GROUPS, &[3, 2, 0, 4], &[5])
+        };
+        assert_eq!(changed(&list()), N as usize, "an even number of signs");
+        // Sums with other arguments are what they are.
+        list().check().fused(0).works_out(&[(1, 0), (2, 1)]);
+    }
+
     fn numbers_that_stay_numbers_are_not_touched() {
         let first = kernel("a t:f32 z", "64", "t[gid.x] = sqrt(f32(a[gid.x])); z[gid.x] = a[gid.x] * 3u;");
         let second = kernel("z t:f32 o:f32 y", "64", "y[gid.x] = z[gid.x] + 1u; o[gid.x] = sqrt(t[gid.x]);");

@@ -42,6 +42,34 @@ probes! {
         }
     }
 
+    /// Kernels that write parts of a buffer, and one that reads all of it.
+    fn parts_of_a_buffer_cover_it_together() {
+        let part = kernel("a z", "8", "let i = gid.x; if (i >= p.x) { return; } z[p.y + i] = a[i] * p.z + i;");
+        let whole = kernel("a z", "8", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] ^ i;");
+        let groups = |n: u32| [n.div_ceil(8), 1, 1];
+        let list = |parts: &[(u32, u32)], n: u32| {
+            let mut lab = Lab::rewriting(96).promote(1, Promote::Private);
+            for (number, &(from, to)) in (3..).zip(parts) {
+                lab = lab.submit(&part, groups(to - from), &[number, 1], &[to - from, from, number as u32]);
+            }
+            lab.submit(&whole, groups(n), &[1, 2], &[n]).check()
+        };
+        for (parts, n) in [
+            (&[(0, 32), (32, 64)][..], 64),
+            (&[(0, 37), (37, 74)], 74),
+            (&[(37, 74), (0, 37)], 74),
+            (&[(0, 16), (16, 40), (40, 64)], 64),
+            // More than is read.
+            (&[(0, 37), (37, 80)], 61),
+        ] {
+            list(parts, n).fused(0).inside(1, Internalization::Private);
+        }
+        // An element between them, behind them, before them.
+        for (parts, n) in [(&[(0, 36), (37, 74)][..], 74), (&[(0, 37), (37, 73)], 74), (&[(1, 37), (37, 74)], 74)] {
+            assert!(matches!(list(parts, n).refused(1), Reason::OldContents { .. }), "{parts:?}");
+        }
+    }
+
     /// What is written later was not there before.
     fn a_later_write_covers_no_earlier_read() {
         for kind in [Promote::Private, Promote::Local] {

@@ -238,6 +238,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::EveryFloatIsPlain,
     Mutant::MemoryIsNotHidden,
     Mutant::NumbersAreNotHidden,
+    Mutant::AnyArgumentIsTheZero,
     Mutant::HiddenTwiceIsOpen,
     Mutant::ChoicesAreOpen,
     Mutant::AloneIsOpen,

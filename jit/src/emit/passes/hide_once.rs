@@ -35,7 +35,10 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
                     let place = &f.places[*place];
                     let path: Vec<Option<u32>> =
                         { place.path.iter() }.map(|&index| module.number(f.as_const(index)?)).collect();
-                    if matches!(place.root, Root::Global(root) if slot.is_at(root, &path)) {
+                    let is_zero = |root| {
+                        slot.is_at(root, &path) || mutant!(AnyArgumentIsTheZero) && slot.is_beside(root)
+                    };
+                    if matches!(place.root, Root::Global(root) if is_zero(root)) {
                         zeros.insert(result);
                     }
                 }

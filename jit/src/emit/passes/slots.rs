@@ -33,6 +33,11 @@ impl Slot {
         root == self.block && path == [Some(self.member)]
     }
 
+    /// Whether this is the block that has the slot.
+    pub(super) fn is_beside(self, root: Global) -> bool {
+        root == self.block
+    }
+
     pub(super) fn load(self, code: &mut Builder<'_>) -> Value {
         let member = code.word(self.member);
         code.load(Root::Global(self.block), &[member])

@@ -29,6 +29,9 @@ use crate::plan::promotion::element::Element;
 /// Most combinations of counter values looked at per access.
 const MAX_INSTANCES: i128 = 256;
 
+/// Most steps of a proof that one of several writes happens.
+const MAX_CASES: u32 = 64;
+
 /// Checks that every read finds what the group has written before. `joint` are stores that say more of what is written
 /// than each of the accesses by itself.
 pub(crate) fn check_covered(
@@ -274,22 +277,61 @@ fn by_invocation(
 ) -> bool {
     let needed: Vec<(i128, i128)> = one.placed().collect();
     let mut pieces: Vec<(i128, i128)> = Vec::new();
+    let mut cases: SmallVec<[&Instance; 4]> = SmallVec::new();
     for (write, instances) in writes {
         for instance in instances {
-            if instance.offset.terms == one.offset.terms
-                && comes_before(list, (write, instance), (read, one))
-                && happens_with(list, atoms, (write, instance), (read, one))
+            if instance.offset.terms != one.offset.terms
+                || !comes_before(list, (write, instance), (read, one))
             {
+                continue;
+            }
+            let part = |part: &(i128, i128)| instance.placed().any(|p| p.0 <= part.0 && part.1 <= p.1);
+            let is_all = needed.iter().all(part);
+            if happens_with(list, atoms, (write, instance), (read, one)) {
                 // One write of all of it is what most reads find.
-                let all = |part: &(i128, i128)| instance.placed().any(|p| p.0 <= part.0 && part.1 <= p.1);
-                if needed.iter().all(all) {
+                if is_all {
                     return true;
                 }
                 pieces.extend(instance.placed());
+            } else if is_all && instance.certain && write.member != read.member {
+                cases.push(instance);
             }
         }
     }
-    fills(pieces, &needed)
+    let mut steps = MAX_CASES;
+    fills(pieces, &needed) || in_any_case(atoms, &read.form.ranges, &one.facts, &cases, &mut steps)
+}
+
+/// Whether at least one of several writes happens wherever the facts hold: where a condition of one does not hold, one of the others does. So it
+/// is where two kernels write the halves of a buffer, and a third reads all of it.
+fn in_any_case(
+    atoms: &Atoms,
+    ranges: &Ranges,
+    facts: &[Affine],
+    writes: &[&Instance],
+    steps: &mut u32,
+) -> bool {
+    let Some((first, others)) = writes.split_first() else { return false };
+    let Some(left) = steps.checked_sub(1) else { return false };
+    *steps = left;
+    let mut ranges = ranges.clone();
+    ranges.apply(atoms, facts);
+    first.conditions.iter().all(|condition| {
+        // `form <= 0`, or else `1 - form <= 0`.
+        let Some(otherwise) = Affine::constant(1).plus(condition, -1) else { return false };
+        let facts: Vec<Affine> = facts.iter().cloned().chain([otherwise]).collect();
+        implies(atoms, &ranges, &facts[..facts.len() - 1], condition)
+            || mutant!(CasesAreAll) && !others.is_empty()
+            || in_any_case(atoms, &ranges, &facts, others, steps)
+    })
+}
+
+/// Whether `form <= 0` follows from facts.
+fn implies(atoms: &Atoms, ranges: &Ranges, facts: &[Affine], form: &Affine) -> bool {
+    form.bounds(|id| ranges.get(atoms, id)).1 <= 0
+        || facts.iter().any(|known| known.terms == form.terms && form.constant <= known.constant)
+        || facts.iter().any(|known| follows(atoms, ranges, known, form))
+        || follow_together(atoms, ranges, facts, form)
 }
 
 /// Whether `write` happens in every invocation in which `read` does.
