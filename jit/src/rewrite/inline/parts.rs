@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, Op, Word};
 
 use super::{Copy, width};
-use crate::analysis::layout::Type;
+use crate::frontend::types::Type;
 use crate::kernel::NormalKernel;
 use crate::rewrite::writer::Result;
 
