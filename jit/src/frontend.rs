@@ -4,6 +4,7 @@
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
 //! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `types`, `layout`, `reflect`, `elements`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
+pub(crate) mod additions;
 pub(crate) mod artifact;
 pub(crate) mod controls;
 mod declared;
