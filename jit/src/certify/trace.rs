@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// An id of which there are so many.
+    /// An id below `count`.
     pub(super) fn id(&mut self, count: u32, name: String) -> Term {
         match count {
             0 | 1 => self.terms.constant(0, 32),
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Group and local id of any invocation of so many groups of a size.
+    /// Group and local id of any invocation.
     pub(super) fn any(&mut self, groups: [u32; 3], size: [u32; 3], name: &str) -> [[Term; 3]; 2] {
         [(groups, "group"), (size, "local")].map(|(counts, what)| {
             let axes = ["x", "y", "z"];
