@@ -27,7 +27,6 @@ pub(crate) mod floats;
 pub(crate) mod if_conversion;
 mod joint;
 pub(crate) mod kernel_analysis;
-pub(crate) mod layout;
 pub(crate) mod loops;
 pub(crate) mod numbers;
 pub(crate) mod quotients;

@@ -2,8 +2,9 @@
 //!
 //! The files in order of the work: `guard` (bytes that may be anything), `groups` (decoration groups, expanded), `words`, `module`, `declared` (declarations, where there is no validator), `newer` (what the tools do not know), `modes`, `value`, `fold`, `spec`, `survey`,
 //! `specialize` (constants, on words), `load` (words to module), `plain` (what runs unfused), `pipeline`
-//! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `layout`, `reflect`, `elements`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
+//! (what can be fused: the passes, which are in `passes/`), and `resource`, `pointers`, `types`, `layout`, `reflect`, `elements`. `artifact` calls all of these; `artifact/codec` and `artifact/cache` keep the result.
 
+pub(crate) mod additions;
 pub(crate) mod artifact;
 pub(crate) mod controls;
 mod declared;
@@ -34,6 +35,7 @@ mod spec_type;
 mod specialize;
 mod survey;
 pub(crate) mod tools;
+pub(crate) mod types;
 mod value;
 #[cfg(feature = "wgsl")]
 pub(crate) mod wgsl;

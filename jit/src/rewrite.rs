@@ -199,15 +199,8 @@ pub(crate) fn inline(
     ids: &Ids,
 ) -> Result<Arc<Specialized>, RewriteReason> {
     let make = || {
-        let failed = |what: String| RewriteReason::NotInlined { what };
         let module = inline::inline(consumer, from, producer, definition, ids);
-        let module = module.map_err(|what| failed(what.to_owned()))?;
-        let zero = hides(consumer, producer).then(|| zero_at(consumer, producer, ids));
-        let made = consumer.rewritten(module, consumer.interface.local_size, zero);
-        let mut made = made.map_err(|error| failed(error.to_string()))?;
-        let push = Slots::of(consumer, producer).push;
-        made.zeros.extend(producer.zeros.iter().map(|zero| push + zero));
-        Ok(Arc::new(made))
+        joined(consumer, producer, ids, module).map_err(|what| RewriteReason::NotInlined { what })
     };
     let mut key = [&consumer.hash[..], b"inline", &producer.hash].concat();
     key.extend_from_slice(&(from as u32).to_le_bytes());
@@ -223,20 +216,28 @@ pub(crate) fn append(
     ids: &Ids,
 ) -> Result<Arc<Specialized>, RewriteReason> {
     let make = || {
-        let failed = |what: String| RewriteReason::NotAppended { what };
         let module = inline::append(producer, consumer, handed, ids);
-        let module = module.map_err(|what| failed(what.to_owned()))?;
-        let zero = hides(producer, consumer).then(|| zero_at(producer, consumer, ids));
-        let made = producer.rewritten(module, producer.interface.local_size, zero);
-        let mut made = made.map_err(|error| failed(error.to_string()))?;
-        let push = Slots::of(producer, consumer).push;
-        made.zeros.extend(consumer.zeros.iter().map(|zero| push + zero));
-        Ok(Arc::new(made))
+        joined(producer, consumer, ids, module).map_err(|what| RewriteReason::NotAppended { what })
     };
     let mut key = [&producer.hash[..], b"append", &consumer.hash].concat();
     key.extend_from_slice(&handed.bytes());
     key.extend_from_slice(&ids.bytes());
     producer.variants.get(key, make)
+}
+
+/// A kernel, as a module that does what another one does, too.
+fn joined(
+    own: &Specialized,
+    other: &Specialized,
+    ids: &Ids,
+    module: writer::Result<dr::Module>,
+) -> Result<Arc<Specialized>, String> {
+    let zero = hides(own, other).then(|| zero_at(own, other, ids));
+    let made = own.rewritten(module?, own.interface.local_size, zero);
+    let mut made = made.map_err(|error| error.to_string())?;
+    let push = Slots::of(own, other).push;
+    made.zeros.extend(other.zeros.iter().map(|zero| push + zero));
+    Ok(Arc::new(made))
 }
 
 /// A kernel that does nothing, of another local size, that stands where this one did.

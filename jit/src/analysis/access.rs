@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::bytes::Pieces;
 use super::cfg::Place;
 use super::expr::NodeId;
-use super::layout::MatrixLayout;
+use crate::frontend::types::MatrixLayout;
 
 /// What an access does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

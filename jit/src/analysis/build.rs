@@ -21,8 +21,8 @@ use super::cfg::{Cfg, Edge, Place};
 use super::exits::Test;
 use super::expr::{CompareOp, Exprs, Node, NodeId};
 use super::kernel_analysis::KernelAnalysis;
-use super::layout::{MatrixLayout, Type, Types};
 use crate::frontend::defs::glsl_imports;
+use crate::frontend::types::{MatrixLayout, Type, Types};
 use crate::frontend::{SetBinding, opcodes};
 
 /// Analyses the only function of `module`; `bindings` are where the kernel's are, in order.

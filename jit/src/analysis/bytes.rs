@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::layout::{MatrixLayout, Type, Types};
+use crate::frontend::types::{MatrixLayout, Type, Types};
 
 /// Ranges of bytes that do not touch each other, in order, from the first byte of the value.
 pub(crate) type Pieces = SmallVec<[(u64, u64); 1]>;

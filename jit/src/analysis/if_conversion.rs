@@ -18,8 +18,8 @@ use ahash::AHashMap;
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
 
-use super::layout::{Type, Types};
 use crate::frontend::opcodes;
+use crate::frontend::types::{Type, Types};
 
 /// A straight line, by what turns items away from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

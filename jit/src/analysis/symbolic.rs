@@ -5,7 +5,7 @@ use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::build::{Builder, Definition, Variable, id_at};
 use super::expr::{BinaryOp, CompareOp, IdKind, ImageQuery, Node, NodeId, SubgroupValue, mask};
-use super::layout::Type;
+use crate::frontend::types::Type;
 
 /// Longest chain of definitions followed before a value is called opaque.
 const MAX_DEPTH: u32 = 200;

@@ -327,16 +327,8 @@ impl Flow<'_> {
                     let data = &f.constructs[construct];
                     let is_apart = self.apart.contains(&construct);
                     let within = inside || is_apart;
-                    match &data.kind {
-                        ConstructKind::If { .. } => {}
-                        ConstructKind::Switch { cases, .. } => {
-                            for case in cases {
-                                self.edge(&case.args, &f.regions[case.region].params, within);
-                            }
-                        }
-                        ConstructKind::Loop { args, body, .. } => {
-                            self.edge(args, &f.regions[*body].params, within);
-                        }
+                    for (args, to) in f.entered(construct) {
+                        self.edge(args, to, within);
                     }
                     for region in data.kind.regions() {
                         self.region(region, Some(construct), within);
@@ -347,21 +339,10 @@ impl Flow<'_> {
                 }
             }
         }
-        match (&data.end, own.map(|own| &f.constructs[own])) {
-            (End::Exit { to, args }, _) => self.edge(args, &f.constructs[*to].results, false),
-            (End::Continue { to, args }, _) => {
-                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
-                    self.edge(args, &f.regions[continuing].params, inside);
-                }
-            }
-            (End::Repeat { args, until }, Some(own)) => {
-                if let ConstructKind::Loop { body, .. } = own.kind {
-                    self.edge(args, &f.regions[body].params, inside);
-                }
-                until.iter().for_each(|until| self.edge(&until.args, &own.results, false));
-            }
-            (End::Fall { to, args }, _) => self.edge(args, &f.regions[*to].params, inside),
-            _ => {}
+        for (number, (args, to)) in f.carried(region, own).into_iter().enumerate() {
+            // What a result is carried is looked at where the construct ends.
+            let is_result = matches!(data.end, End::Exit { .. }) || number > 0;
+            self.edge(args, to, inside && !is_result);
         }
     }
 

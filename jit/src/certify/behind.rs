@@ -153,13 +153,12 @@ impl<'a> Epilogue<'a> {
     pub(super) fn world(&self) -> World {
         let members = [&self.producer, &self.consumer];
         let args = members.iter().flat_map(|member| &member.submission.args);
-        let end = args.map(|arg| arg.offset.saturating_add(arg.len)).max().unwrap_or(0);
         let both = [(&self.producer, &self.produced), (&self.consumer, &self.consumed)];
         let written = both.iter().flat_map(|(member, accesses)| {
             let writes = accesses.iter().filter(|access| access.kind != AccessKind::Read);
             writes.map(|access| member.submission.args[access.argument].buffer.0)
         });
-        World::new(if end < 1 << 28 { 32 } else { 64 }, written.collect())
+        World::new(args, written.collect())
     }
 
     /// Every time that an invocation stores an element, and the bytes of it.

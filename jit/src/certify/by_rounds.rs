@@ -8,7 +8,7 @@ use super::group::{Access, accesses, what_is_not_free};
 use super::pair::{Instance, ask, instances, one_of, touch};
 use super::place::Piece;
 use super::placed::{ids, is_among};
-use super::term::{Compare, Origin, Term, Word};
+use super::term::{Compare, Term, Word};
 use super::text::{Inquiry, Question};
 use super::trace::{Member, ROOT, Trace, World};
 use crate::analysis::AccessKind;
@@ -86,34 +86,23 @@ impl<'a> ByRounds<'a> {
 
     pub(super) fn world(&self) -> World {
         let args = &self.own.submission.args;
-        let end = args.iter().map(|a| a.offset.saturating_add(a.len)).max().unwrap_or(0);
         let written = self.writes(true).chain(self.writes(false));
-        World::new(
-            if end < 1 << 28 { 32 } else { 64 },
-            written.map(|access| args[access.argument].buffer.0).collect(),
-        )
-    }
-
-    fn id(w: &mut World, count: u32, name: String) -> Term {
-        match count {
-            0 | 1 => w.terms.constant(0, 32),
-            _ => w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name),
-        }
+        World::new(args.iter(), written.map(|access| args[access.argument].buffer.0).collect())
     }
 
     fn group(&self, w: &mut World, name: &str) -> [Term; 3] {
-        std::array::from_fn(|d| Self::id(w, self.by.submission.groups[d], format!("{name}: group id {d}")))
+        std::array::from_fn(|d| w.id(self.by.submission.groups[d], format!("{name}: group id {d}")))
     }
 
     fn local(&self, w: &mut World, name: &str) -> [Term; 3] {
         let size = self.by.submission.kernel.interface.local_size;
-        std::array::from_fn(|d| Self::id(w, size[d], format!("{name}: local id {d}")))
+        std::array::from_fn(|d| w.id(size[d], format!("{name}: local id {d}")))
     }
 
     fn both(&self, w: &mut World) -> Both {
         let (by, local) = (self.group(w, "t"), self.local(w, "t"));
-        let first = Self::id(w, self.own.submission.groups[0], "group id 0 of the round".to_owned());
-        let round = Self::id(w, self.counted.count, "round".to_owned());
+        let first = w.id(self.own.submission.groups[0], "group id 0 of the round".to_owned());
+        let round = w.id(self.counted.count, "round".to_owned());
         let count = w.terms.constant(u64::from(self.counted.count), 32);
         let own = [first, by[1], by[2]];
         let mut own_local = local;
@@ -121,7 +110,7 @@ impl<'a> ByRounds<'a> {
         let (mut numbered, mut place) = (first, by[0]);
         if self.counted.beside {
             let size = self.by.submission.kernel.interface.local_size[0];
-            own_local[0] = Self::id(w, size, "local id 0 of the round".to_owned());
+            own_local[0] = w.id(size, "local id 0 of the round".to_owned());
             let size = w.terms.constant(u64::from(size), 32);
             let mut line = |group: Term, inside: Term| {
                 let start = w.terms.word(Word::Mul, group, size);

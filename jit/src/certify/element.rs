@@ -3,7 +3,7 @@
 use super::pair::Instance;
 use super::place::Piece;
 use super::placed::ids;
-use super::term::{Compare, Origin, Term, Word};
+use super::term::{Compare, Term, Word};
 use super::trace::{Ids, Member, World};
 use crate::plan::output::again::Weight;
 use crate::rewrite::Part;
@@ -116,16 +116,8 @@ pub(super) fn is_same(w: &mut World, a: &Ids, b: &Ids) -> Term {
 
 /// Any invocation of a submission by itself.
 pub(super) fn somebody(w: &mut World, of: &Member<'_>, name: &str) -> Ids {
-    let id = |w: &mut World, count: u32, what: &str, d: usize| match count {
-        0 | 1 => w.terms.constant(0, 32),
-        _ => {
-            let name = format!("{name}: {what} id {}", ["x", "y", "z"][d]);
-            w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name)
-        }
-    };
     let size = of.submission.kernel.interface.local_size;
-    let group = std::array::from_fn(|d| id(w, of.submission.groups[d], "group", d));
-    let local = std::array::from_fn(|d| id(w, size[d], "local", d));
+    let [group, local] = w.any(of.submission.groups, size, name);
     ids(w, of.submission, group, local)
 }
 

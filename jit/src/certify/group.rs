@@ -181,18 +181,11 @@ impl<'a> Group<'a> {
                 Err(_) => written.extend(args.iter().map(|a| a.buffer.0)),
             }
         }
-        let args = self.members.iter().flat_map(|m| &m.submission.args);
-        let end = args.map(|a| a.offset.saturating_add(a.len)).max().unwrap_or(0);
-        World::new(if end < 1 << 28 { 32 } else { 64 }, written)
+        World::new(self.members.iter().flat_map(|m| &m.submission.args), written)
     }
 
     /// Any invocation, or, of several items, any item.
     pub(super) fn actor(&self, w: &mut World, name: &str) -> Actor {
-        let id = |w: &mut World, count: u32, what: String| match count {
-            0 | 1 => w.terms.constant(0, 32),
-            _ => w.terms.symbol(32, u64::from(count) - 1, Origin::Id, format!("{name}: {what}")),
-        };
-        let axes = ["x", "y", "z"];
         if let Some(coarsening) = self.recipe.schedule.item_coarsening() {
             let all =
                 self.capacity().saturating_mul(u64::from(coarsening.items * coarsening.rounds)).min(1 << 32)
@@ -201,10 +194,7 @@ impl<'a> Group<'a> {
             let zero = w.terms.constant(0, 32);
             return Actor { name: name.to_owned(), group: [zero; 3], local: [zero; 3], item: Some(item) };
         }
-        let group = std::array::from_fn(|d| id(w, self.groups[d], format!("group id {}", axes[d])));
-        let local = std::array::from_fn(|d| {
-            id(w, self.recipe.schedule.local_size()[d], format!("local id {}", axes[d]))
-        });
+        let [group, local] = w.any(self.groups, self.recipe.schedule.local_size(), name);
         Actor { name: name.to_owned(), group, local, item: None }
     }
 

@@ -109,12 +109,11 @@ impl<'a> Inlined<'a> {
     pub(super) fn world(&self) -> World {
         let members = [(&self.consumer, &self.loads), (&self.producer, &self.stores)];
         let args = members.iter().flat_map(|(member, _)| &member.submission.args);
-        let end = args.map(|arg| arg.offset.saturating_add(arg.len)).max().unwrap_or(0);
         let written = members.iter().flat_map(|(member, _)| {
             let bindings = member.submission.args.iter().zip(&member.submission.kernel.interface.bindings);
             bindings.filter(|(_, binding)| binding.writes).map(|(arg, _)| arg.buffer.0)
         });
-        World::new(if end < 1 << 28 { 32 } else { 64 }, written.collect())
+        World::new(args, written.collect())
     }
 
     /// Asks for a load that is computed of an element that the item does not store.

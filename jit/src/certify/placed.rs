@@ -128,9 +128,7 @@ impl<'a> Placed<'a> {
     pub(super) fn world(&self) -> World {
         let args = &self.own.submission.args;
         let writes = self.own_writes.iter().chain(&self.placed_writes);
-        let end = args.iter().map(|a| a.offset.saturating_add(a.len)).max().unwrap_or(0);
-        let width = if end < 1 << 28 { 32 } else { 64 };
-        World::new(width, writes.map(|access| args[access.argument].buffer.0).collect())
+        World::new(args.iter(), writes.map(|access| args[access.argument].buffer.0).collect())
     }
 
     /// Asks for something wrong about a write. Of a write whose place or condition comes
@@ -289,15 +287,8 @@ impl<'a> Placed<'a> {
                 Order::Line => [self.width.saturating_add(items) / size[0] + 1, 1, 1],
             };
         }
-        let mut id = |count: u32, what: &str, d: usize| match count {
-            0 | 1 => w.terms.constant(0, 32),
-            _ => {
-                let name = format!("{name}: {what} id {}", ["x", "y", "z"][d]);
-                w.terms.symbol(32, u64::from(count) - 1, Origin::Id, name)
-            }
-        };
-        let group = std::array::from_fn(|d| id(groups[d], "group", d));
-        Who { group, local: std::array::from_fn(|d| id(size[d], "local", d)) }
+        let [group, local] = w.any(groups, size, name);
+        Who { group, local }
     }
 
     /// Items of the kernel's own dispatch, of those that have a number.

@@ -43,6 +43,18 @@ impl Checker<'_, '_> {
         self.push(Claim::Renamed, subject, outcome, None);
     }
 
+    /// Says whether two submissions fit together, whatever their instructions do.
+    fn fits(&mut self, whole: &str, mismatch: Option<String>) -> bool {
+        let fits = mismatch.is_none();
+        self.push(Claim::Shape, whole.to_owned(), mismatch.map_or(Outcome::Proved, Outcome::Refuted), None);
+        fits
+    }
+
+    /// Says that nothing is claimed of what is not read.
+    fn unread(&mut self, claim: Claim, whole: String, cause: &str) {
+        self.push(claim, whole, Outcome::Unknown(cause.to_owned()), None);
+    }
+
     /// A submission in which a producer is computed.
     pub(super) fn inlined(&mut self, again: &Again) {
         if let Some((own, counted)) = &again.by_rounds {
@@ -52,16 +64,10 @@ impl Checker<'_, '_> {
         let pair = if again.is_texels { None } else { Inlined::new(again) };
         let Some(pair) = pair else {
             let cause = if again.is_texels { "texels are not followed" } else { "the kernels are not read" };
-            let cause = cause.to_owned();
-            self.push(Claim::Inlined, whole, Outcome::Unknown(cause), None);
-            return;
+            return self.unread(Claim::Inlined, whole, cause);
         };
         let order = self.plan.report.reordered.as_ref().map(|one| &*one.order);
-        let outcome =
-            pair.mismatch((self.list, order), &self.plan.again).map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole.clone(), outcome, None);
-        if !fits {
+        if !self.fits(&whole, pair.mismatch((self.list, order), &self.plan.again)) {
             return;
         }
         let subject = format!("{whole}: one item for each element");
@@ -96,14 +102,9 @@ impl Checker<'_, '_> {
         let [producer, next] = behind.positions;
         let whole = format!("submission {next}, behind the stores of submission {producer}");
         let Some(pair) = Epilogue::new(behind) else {
-            let cause = "the kernels are not read".to_owned();
-            self.push(Claim::Behind, whole, Outcome::Unknown(cause), None);
-            return;
+            return self.unread(Claim::Behind, whole, "the kernels are not read");
         };
-        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole.clone(), outcome, None);
-        if !fits {
+        if !self.fits(&whole, pair.mismatch()) {
             return;
         }
         let claim = Claim::Behind;
@@ -151,14 +152,9 @@ impl Checker<'_, '_> {
     pub(super) fn by_rounds(&mut self, own: &Submission, by: &Submission, counted: Counted) {
         let whole = format!("submission {} ({}) by rounds", counted.at, own.kernel.name);
         let Some(pair) = ByRounds::new(own, by, counted) else {
-            let cause = "the kernels are not read".to_owned();
-            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
-            return;
+            return self.unread(Claim::Placed, whole, "the kernels are not read");
         };
-        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole.clone(), outcome, None);
-        if !fits {
+        if !self.fits(&whole, pair.mismatch()) {
             return;
         }
         for is_own in [true, false] {
@@ -184,13 +180,9 @@ impl Checker<'_, '_> {
         let mut rewrites = self.plan.report.rewrites.iter();
         let places = rewrites.find(|one| one.submission == position).map(|one| one.places);
         let Some(pair) = Placed::new(own, placed, position, places) else {
-            let cause = "it is not read how it was placed".to_owned();
-            self.push(Claim::Placed, whole, Outcome::Unknown(cause), None);
-            return;
+            return self.unread(Claim::Placed, whole, "it is not read how it was placed");
         };
-        let outcome = pair.mismatch().map_or(Outcome::Proved, Outcome::Refuted);
-        let fits = outcome == Outcome::Proved;
-        self.push(Claim::Shape, whole, outcome, None);
+        let fits = self.fits(&whole, pair.mismatch());
         let claims = [Wrong::Twice, Wrong::More, Wrong::Less];
         for wrong in claims.into_iter().filter(|_| fits) {
             for access in pair.writes(wrong) {

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::body::Body;
 use super::term::{Compare, Origin, Term, Terms, Word};
-use crate::plan::Submission;
+use crate::plan::{Arg, Submission};
 
 /// Most rounds of a loop that is unrolled, and most frames of one trace.
 const MAX_ROUNDS: usize = 260;
@@ -50,15 +50,33 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(address: u8, written: AHashSet<u64>) -> Self {
+    /// A world in which members have these arguments, and write to these buffers.
+    pub(super) fn new<'a>(args: impl Iterator<Item = &'a Arg>, written: AHashSet<u64>) -> Self {
+        let end = args.map(|arg| arg.offset.saturating_add(arg.len)).max().unwrap_or(0);
         Self {
             terms: Terms::default(),
-            address,
+            address: if end < 1 << 28 { 32 } else { 64 },
             written,
             cells: AHashMap::new(),
             actors: AHashMap::new(),
             byte: None,
         }
+    }
+
+    /// An id below `count`.
+    pub(super) fn id(&mut self, count: u32, name: String) -> Term {
+        match count {
+            0 | 1 => self.terms.constant(0, 32),
+            _ => self.terms.symbol(32, u64::from(count) - 1, Origin::Id, name),
+        }
+    }
+
+    /// Group and local id of any invocation.
+    pub(super) fn any(&mut self, groups: [u32; 3], size: [u32; 3], name: &str) -> [[Term; 3]; 2] {
+        [(groups, "group"), (size, "local")].map(|(counts, what)| {
+            let axes = ["x", "y", "z"];
+            std::array::from_fn(|d| self.id(counts[d], format!("{name}: {what} id {}", axes[d])))
+        })
     }
 
     /// Whether a term is a number in a buffer that is never written ([`cell`](Self::cell)), which all invocations read alike.
@@ -273,13 +291,24 @@ impl<'a> Trace<'a> {
 
     /// The rounds that a block is in. Of a loop that is not unrolled, some round.
     pub(super) fn frames_of(&mut self, w: &mut World, block: usize) -> Vec<FrameId> {
-        let mut frames = vec![ROOT];
-        for inner in self.body().chain(None, block) {
+        self.inner(w, ROOT, self.body().chain(None, block), Self::some)
+    }
+
+    /// The rounds of loops, one inside the other, in a frame. Of a loop that is not unrolled it is the one that `not_unrolled` gives.
+    fn inner(
+        &mut self,
+        w: &mut World,
+        frame: FrameId,
+        loops: Vec<usize>,
+        not_unrolled: fn(&mut Self, &mut World, FrameId, usize) -> FrameId,
+    ) -> Vec<FrameId> {
+        let mut frames = vec![frame];
+        for inner in loops {
             let mut next = Vec::new();
             for outer in frames {
                 match self.rounds(w, outer, inner) {
                     Some(rounds) => next.extend(rounds.iter().copied()),
-                    None => next.push(self.some(w, outer, inner)),
+                    None => next.push(not_unrolled(self, w, outer, inner)),
                 }
             }
             frames = next;
@@ -463,17 +492,8 @@ impl<'a> Trace<'a> {
         from: usize,
         to: usize,
     ) -> Vec<(Term, FrameId)> {
-        let mut frames = vec![frame];
-        for inner in self.body().chain(self.frames[frame].of, from) {
-            let mut next = Vec::new();
-            for outer in frames {
-                match self.rounds(w, outer, inner) {
-                    Some(rounds) => next.extend(rounds.iter().copied()),
-                    None => next.push(self.last(w, outer, inner)),
-                }
-            }
-            frames = next;
-        }
+        let loops = self.body().chain(self.frames[frame].of, from);
+        let frames = self.inner(w, frame, loops, Self::last);
         frames
             .into_iter()
             .map(|frame| {

@@ -9,6 +9,7 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, Word};
 
 use super::JitError;
+use crate::frontend::additions::Additions;
 
 /// Adds `base` work-groups of `local_size` invocations to every id that is loaded.
 ///
@@ -40,7 +41,7 @@ pub(super) fn start_at(module: &mut Module, base: [u32; 3], local_size: [u32; 3]
                 block.instructions.push(inst);
                 continue;
             };
-            let loaded = writer.fresh();
+            let loaded = writer.added.fresh();
             inst.result_id = Some(loaded);
             block.instructions.push(inst);
             let (by, line) = writer.first(place, ty)?;
@@ -50,10 +51,7 @@ pub(super) fn start_at(module: &mut Module, base: [u32; 3], local_size: [u32; 3]
         }
     }
     module.functions = functions;
-    module.types_global_values.append(&mut writer.globals);
-    if let Some(header) = &mut module.header {
-        header.bound = writer.bound;
-    }
+    writer.added.finish(module);
     Ok(())
 }
 
@@ -106,7 +104,7 @@ impl Pointers {
 
 /// New constants.
 struct Writer {
-    bound: Word,
+    added: Additions,
     /// Component type of each vector type.
     vectors: AHashMap<Word, Word>,
     /// The three numbers of a constant's vector type.
@@ -114,20 +112,17 @@ struct Writer {
     /// Values of integer constants.
     values: AHashMap<Word, u32>,
     made: AHashMap<(Word, [u32; 3]), Word>,
-    globals: Vec<Instruction>,
 }
 
 impl Writer {
     fn new(module: &Module) -> Result<Writer, JitError> {
-        let bound = module.header.as_ref().map(|header| header.bound);
-        let bound = bound.ok_or_else(|| JitError::new("base", "a module without a header"))?;
+        let added = Additions::to(module);
         let mut writer = Writer {
-            bound,
+            added: added.ok_or_else(|| JitError::new("base", "a module without a header"))?,
             vectors: AHashMap::new(),
             vector_of: AHashMap::new(),
             values: AHashMap::new(),
             made: AHashMap::new(),
-            globals: Vec::new(),
         };
         for inst in &module.types_global_values {
             match (inst.class.opcode, inst.result_id, inst.operands.as_slice()) {
@@ -142,11 +137,6 @@ impl Writer {
             }
         }
         Ok(writer)
-    }
-
-    fn fresh(&mut self) -> Word {
-        self.bound += 1;
-        self.bound - 1
     }
 
     /// What to add to a value of a type that was loaded from a place, and the instruction that makes it if it is no constant.
@@ -164,7 +154,7 @@ impl Writer {
                 }
                 let vector = *self.vector_of.get(&ty).ok_or_else(unknown)?;
                 let all = self.three(vector, ty, *first);
-                let id = self.fresh();
+                let id = self.added.fresh();
                 let operands = vec![Operand::IdRef(all), Operand::IdRef(*component)];
                 let line = Instruction::new(Op::VectorExtractDynamic, Some(ty), Some(id), operands);
                 Ok((id, Some(line)))
@@ -176,9 +166,7 @@ impl Writer {
         if let Some(&known) = self.made.get(&(ty, [value; 3])) {
             return known;
         }
-        let id = self.fresh();
-        let operands = vec![Operand::LiteralBit32(value)];
-        self.globals.push(Instruction::new(Op::Constant, Some(ty), Some(id), operands));
+        let id = self.added.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(value)]);
         self.made.insert((ty, [value; 3]), id);
         id
     }
@@ -188,9 +176,7 @@ impl Writer {
             return known;
         }
         let parts = values.map(|value| Operand::IdRef(self.one(scalar, value)));
-        let id = self.fresh();
-        let all = Instruction::new(Op::ConstantComposite, Some(vector), Some(id), parts.to_vec());
-        self.globals.push(all);
+        let id = self.added.global(Op::ConstantComposite, Some(vector), parts.to_vec());
         self.made.insert((vector, values), id);
         id
     }

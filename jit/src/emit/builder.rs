@@ -2,8 +2,8 @@
 
 use crate::frontend::opcodes::instruction;
 use ahash::AHashMap;
-use rspirv::dr::{Instruction, Module, ModuleHeader, Operand};
-use rspirv::spirv::{Capability, Decoration, Op, StorageClass, Word};
+use rspirv::dr::{Block, Function, Instruction, Module, ModuleHeader, Operand};
+use rspirv::spirv::{Capability, Decoration, FunctionControl, Op, StorageClass, Word};
 
 /// A global by its content: equal keys are the same type or constant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +84,21 @@ impl Builder {
         let inst = instruction(Op::Variable, Some(pointer), Some(id), operands);
         self.module.types_global_values.push(inst.clone());
         self.definitions.insert(id, inst);
+    }
+
+    /// Adds a function without parameters or result; returns its id.
+    pub(crate) fn function(&mut self, blocks: Vec<Block>) -> Word {
+        let void = self.void();
+        let ty = self.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
+        let id = self.fresh();
+        let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
+        self.module.functions.push(Function {
+            def: Some(instruction(Op::Function, Some(void), Some(id), operands)),
+            end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
+            parameters: Vec::new(),
+            blocks,
+        });
+        id
     }
 
     pub(crate) fn decorate(&mut self, id: Word, decoration: Decoration, literals: &[u32]) {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use rspirv::dr::{Block, Function, Operand};
-use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl, Word};
+use rspirv::dr::{Block, Operand};
+use rspirv::spirv::{MemorySemantics, Op, Scope, SelectionControl, Word};
 
 use super::JitError;
 use super::builder::{Builder, Code};
@@ -76,19 +76,7 @@ fn member(
 /// Ends the entry point and adds it to the module; returns its id.
 pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
     blocks.code.effect(Op::Return, Vec::new());
-    let blocks = blocks.finish();
-    let builder = &mut shared.builder;
-    let void = builder.void();
-    let ty = builder.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
-    let id = builder.fresh();
-    let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
-    builder.module.functions.push(Function {
-        def: Some(instruction(Op::Function, Some(void), Some(id), operands)),
-        end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
-        parameters: Vec::new(),
-        blocks,
-    });
-    id
+    shared.builder.function(blocks.finish())
 }
 
 /// Opens `if (linear < total)`; returns the label of what comes after it.

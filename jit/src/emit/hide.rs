@@ -6,9 +6,10 @@
 //! a value that was kept more precisely than its type is rounded to it. Which values are hidden says the plan (`plan::grouping::boundary`).
 
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{MemoryAccess, Op, Word};
+use rspirv::spirv::{Op, Word};
 
 use super::builder::{Builder, Code};
+use crate::frontend::defs;
 use crate::plan::recipe::Hidden;
 
 /// How what an access brings in is hidden.
@@ -38,36 +39,14 @@ impl Hiding {
     }
 }
 
-/// Makes an access one that happens as it is written.
-pub(in crate::emit) fn make_volatile(operands: &mut Vec<Operand>) {
-    for operand in operands.iter_mut() {
-        if let Operand::MemoryAccess(access) = operand {
-            *access |= MemoryAccess::VOLATILE;
-            return;
-        }
-    }
-    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
-}
-
 /// Whether values of a type hold floats.
 pub(crate) fn holds_floats(builder: &Builder, ty: Word) -> bool {
-    holds(builder, ty, &|_| true)
+    defs::holds_floats(&|id| builder.definitions.get(&id), ty, &|_| true)
 }
 
 /// Whether values of a type hold floats of 16 bits.
 pub(crate) fn holds_halves(builder: &Builder, ty: Word) -> bool {
-    holds(builder, ty, &|width| width == 16)
-}
-
-fn holds(builder: &Builder, ty: Word, wanted: &dyn Fn(u32) -> bool) -> bool {
-    let Some(inst) = builder.definitions.get(&ty) else { return false };
-    let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| holds(builder, part, wanted));
-    match (inst.class.opcode, inst.operands.first()) {
-        (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => wanted(*width),
-        (Op::TypeVector | Op::TypeMatrix | Op::TypeArray, Some(first)) => part(first),
-        (Op::TypeStruct, _) => inst.operands.iter().any(part),
-        _ => false,
-    }
+    defs::holds_floats(&|id| builder.definitions.get(&id), ty, &|width| width == 16)
 }
 
 /// Hides the floats in `value` of type `ty`; the result gets the id `result`.

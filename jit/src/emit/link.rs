@@ -17,17 +17,17 @@ mod seam;
 use ahash::{AHashMap, AHashSet};
 use rspirv::binary::Disassemble as _;
 use rspirv::dr::{Block, Function, Instruction, Operand};
-use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageClass, Word};
+use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass, Word};
 
 use super::JitError;
 use super::builder::Code;
-use super::hide::{Hiding, make_volatile};
+use super::hide::Hiding;
 use super::ids::VirtualIds;
 use super::internal::InternalVariable;
 use super::shared::Shared;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::resolved_branches;
-use crate::frontend::opcodes::instruction;
+use crate::frontend::opcodes::{instruction, make_volatile};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::plan::recipe::{Member, Recipe};
 
@@ -174,18 +174,7 @@ impl Linker<'_> {
         }
         self.load_zero(&mut blocks);
         self.body_decorations(&body_ids)?;
-        let builder = &mut self.shared.builder;
-        let void = builder.void();
-        let ty = builder.global(Op::TypeFunction, None, vec![Operand::IdRef(void)], Vec::new());
-        let id = builder.fresh();
-        let operands = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(ty)];
-        builder.module.functions.push(Function {
-            def: Some(instruction(Op::Function, Some(void), Some(id), operands)),
-            end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
-            parameters: Vec::new(),
-            blocks,
-        });
-        Ok(id)
+        Ok(self.shared.builder.function(blocks))
     }
 
     /// Makes a variable for the iteration of each loop that is unrolled, which is named after the loop's number among those of all members.

@@ -118,6 +118,20 @@ pub(crate) fn type_parts(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
     inst.operands[..used.min(inst.operands.len())].iter().filter_map(Operand::id_ref_any)
 }
 
+/// Whether values of a type hold floats of a width that is `wanted`. `find` knows what defines a type.
+pub(crate) fn holds_floats<'m>(
+    find: &dyn Fn(u32) -> Option<&'m Instruction>,
+    ty: u32,
+    wanted: &dyn Fn(u32) -> bool,
+) -> bool {
+    let Some(inst) = find(ty) else { return false };
+    match (inst.class.opcode, inst.operands.first()) {
+        (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => wanted(*width),
+        (Op::TypeRuntimeArray, _) => false,
+        _ => type_parts(inst).any(|part| holds_floats(find, part, wanted)),
+    }
+}
+
 /// The storage class operand of a variable.
 pub(crate) fn variable_class(inst: &Instruction) -> Option<StorageClass> {
     match (inst.class.opcode, inst.operands.first()) {

@@ -17,6 +17,7 @@ use super::opcodes::{ATOMIC, has};
 use super::pointers::{Roots, Touch, touch, touch_handle};
 use super::resource::{self, Kind, Length, Role, Variable, variables};
 use super::set_binding::SetBinding;
+use super::types::Types;
 
 /// Vulkan devices offer 128 to 4096 bytes; anything over this is a broken module, and its members are
 /// not worth listing.
@@ -185,7 +186,7 @@ pub(super) fn reflect(
     local_size: [u32; 3],
     names: &AHashMap<u32, String>,
 ) -> Result<Interface, KernelError> {
-    let defs = Defs::new(module);
+    let (defs, types) = (Defs::new(module), Types::new(module));
     let variables = variables(module, &defs);
     let used = Used::of(normal.unwrap_or(module));
     let (addressing, memory_model) = models(module);
@@ -199,8 +200,8 @@ pub(super) fn reflect(
         .collect();
     Ok(Interface {
         local_size,
-        bindings: bindings(module, &defs, &variables, names),
-        push: push(kernel, &defs, &variables)?,
+        bindings: bindings(module, &defs, &types, &variables, names),
+        push: push(kernel, &types, &variables)?,
         item_only: used.item_only(),
         builtins: used.builtins,
         workgroup_bytes: u32::try_from(used.workgroup_bytes).unwrap_or(u32::MAX),
@@ -236,6 +237,7 @@ pub(super) fn models(module: &Module) -> (AddressingModel, MemoryModel) {
 fn bindings(
     module: &Module,
     defs: &Defs<'_>,
+    types: &Types,
     variables: &[Variable],
     names: &AHashMap<u32, String>,
 ) -> Vec<Binding> {
@@ -247,7 +249,7 @@ fn bindings(
             continue;
         };
         let buffer = matches!(kind, Kind::StorageBuffer | Kind::UniformBuffer);
-        let block = buffer.then(|| layout::block(variable.ty, defs));
+        let block = buffer.then(|| layout::block(variable.ty, types));
         let name =
             [variable.id, variable.ty].iter().find_map(|id| names.get(id).filter(|name| !name.is_empty()));
         let binding = Binding {
@@ -357,15 +359,15 @@ fn merge(into: &mut Binding, other: Binding) {
     }
 }
 
-fn push(kernel: &str, defs: &Defs<'_>, variables: &[Variable]) -> Result<Option<PushLayout>, KernelError> {
+fn push(kernel: &str, types: &Types, variables: &[Variable]) -> Result<Option<PushLayout>, KernelError> {
     let Some(variable) = variables.iter().find(|variable| variable.role == Role::Push) else {
         return Ok(None);
     };
-    let bytes = layout::block(variable.ty, defs).fixed;
+    let bytes = layout::block(variable.ty, types).fixed;
     if bytes > MAX_PUSH_BYTES {
         return Err(KernelError::PushConstants { kernel: kernel.to_owned(), bytes, limit: MAX_PUSH_BYTES });
     }
-    Ok(Some(PushLayout { size: bytes as u32, members: layout::scalars(variable.ty, defs) }))
+    Ok(Some(PushLayout { size: bytes as u32, members: layout::scalars(variable.ty, types) }))
 }
 
 /// Which variables are read and written, and which elements of arrays of descriptors.
@@ -486,7 +488,7 @@ struct Used {
 
 impl Used {
     fn of(module: &Module) -> Used {
-        let defs = Defs::new(module);
+        let (defs, types) = (Defs::new(module), Types::new(module));
         let mut used = Used {
             builtins: Vec::new(),
             workgroup_bytes: 0,
@@ -500,9 +502,9 @@ impl Used {
             match variable.role {
                 Role::BuiltIn(builtin) => used.builtins.push(builtin),
                 Role::Workgroup => {
-                    let (size, align) = layout::shared(variable.ty, &defs);
+                    let (size, align) = layout::shared(variable.ty, &types);
                     // Blocks all begin at the first byte.
-                    used.workgroup_bytes = match layout::block(variable.ty, &defs).fixed {
+                    used.workgroup_bytes = match layout::block(variable.ty, &types).fixed {
                         fixed @ 1.. if explicit => used.workgroup_bytes.max(fixed),
                         _ => layout::round_up(used.workgroup_bytes, align).saturating_add(size),
                     };

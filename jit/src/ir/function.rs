@@ -76,6 +76,13 @@ pub struct LocalData {
     pub decorations: Option<DecorationSet>,
 }
 
+/// What an edge carries: values, and the parameters or results that they become.
+pub type Carried<'f> = (&'f [Value], &'f [Value]);
+
+fn one<'f>(args: &'f [Value], to: &'f [Value]) -> SmallVec<[Carried<'f>; 2]> {
+    SmallVec::from_slice(&[(args, to)])
+}
+
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
@@ -215,6 +222,43 @@ impl Function {
     /// Visits the nodes of a construct.
     pub fn visit_construct(&self, construct: Construct, visit: &mut dyn FnMut(Node)) {
         self.constructs[construct].kind.regions().into_iter().for_each(|region| self.visit(region, visit));
+    }
+
+    /// What the edges at the end of a region carry. `own` is the construct that it belongs to.
+    pub fn carried(&self, region: Region, own: Option<Construct>) -> SmallVec<[Carried<'_>; 2]> {
+        match &self.regions[region].end {
+            End::Exit { to, args } => one(args, &self.constructs[*to].results),
+            End::Continue { to, args } => one(args, self.params_of(*to)[1]),
+            End::Fall { to, args } => one(args, &self.regions[*to].params),
+            End::Repeat { args, until } => {
+                let Some(own) = own else { return SmallVec::new() };
+                let mut all = one(args, self.params_of(own)[0]);
+                all.extend(until.iter().map(|until| (&*until.args, &*self.constructs[own].results)));
+                all
+            }
+            End::Return(_) | End::Unreachable | End::Terminate(_) => SmallVec::new(),
+        }
+    }
+
+    /// What the edges carry that lead into the regions of a construct where it begins.
+    pub fn entered(&self, construct: Construct) -> SmallVec<[Carried<'_>; 2]> {
+        match &self.constructs[construct].kind {
+            ConstructKind::If { .. } => SmallVec::new(),
+            ConstructKind::Switch { cases, .. } => {
+                cases.iter().map(|case| (&*case.args, &*self.regions[case.region].params)).collect()
+            }
+            ConstructKind::Loop { args, body, .. } => one(args, &self.regions[*body].params),
+        }
+    }
+
+    /// The parameters of a loop's body, and of what continues it; none of another construct.
+    pub fn params_of(&self, construct: Construct) -> [&[Value]; 2] {
+        match self.constructs[construct].kind {
+            ConstructKind::Loop { body, continuing, .. } => {
+                [body, continuing].map(|region| &*self.regions[region].params)
+            }
+            ConstructKind::If { .. } | ConstructKind::Switch { .. } => [&[]; 2],
+        }
     }
 
     /// Whether all ways out of a construct lead to its end.

@@ -211,6 +211,17 @@ pub(crate) fn is_volatile(inst: &Instruction) -> bool {
     inst.operands.iter().any(volatile)
 }
 
+/// Makes an access, by its operands, one that happens as it is written.
+pub(crate) fn make_volatile(operands: &mut Vec<Operand>) {
+    for operand in operands.iter_mut() {
+        if let Operand::MemoryAccess(access) = operand {
+            *access |= MemoryAccess::VOLATILE;
+            return;
+        }
+    }
+    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
+}
+
 /// Whether an opcode has a property.
 pub(crate) fn has(op: Op, property: u8) -> bool {
     properties(op) & property != 0

@@ -7,8 +7,10 @@
 //! - components of the local id that are read one by one are constants where the local size is one
 
 use ahash::{AHashMap, AHashSet};
-use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op};
+
+use crate::frontend::additions::Additions;
 
 /// Puts zeros in their place.
 pub(super) fn settle(module: &mut Module) {
@@ -69,11 +71,9 @@ pub(super) fn settle(module: &mut Module) {
             }
         }
     }
-    let (Some(ty), Some(header)) = (ty, &mut module.header) else { return };
-    let zero = header.bound;
-    header.bound += 1;
-    let constant = Instruction::new(Op::Constant, Some(ty), Some(zero), vec![Operand::LiteralBit32(0)]);
-    module.types_global_values.push(constant);
+    let (Some(ty), Some(mut added)) = (ty, Additions::to(module)) else { return };
+    let zero = added.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(0)]);
+    added.finish(module);
     let mut gone: AHashSet<u32> = AHashSet::new();
     for &(f, b, at) in places.iter().rev() {
         let instructions = &mut module.functions[f].blocks[b].instructions;

@@ -12,10 +12,10 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{StraightLine, straight_line};
-use crate::analysis::layout::Types;
 use crate::analysis::resolved_branches::{ResolvedBranch, resolve, sweep};
 use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::{self, KernelAnalysis};
+use crate::frontend::types::Types;
 use crate::ir;
 
 /// A kernel in the form that can be fused, and what is known of its accesses.

@@ -15,10 +15,11 @@
 
 use ahash::AHashMap;
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{MemoryAccess, Op, Word};
+use rspirv::spirv::{Op, Word};
 
 use super::writer::{Pushed, Result, Writer, words_at};
 use crate::analysis::floats::{Open, OpenUse, Place};
+use crate::ir::opcodes::make_volatile;
 use crate::kernel::{NormalKernel, Specialized};
 
 /// The closed form, as a module, and the first byte of the zero; `None` if nothing is open.
@@ -180,10 +181,7 @@ impl Closer {
         };
         let part = inst.operands.first().and_then(Operand::id_ref_any).ok_or("no part")?;
         let part = self.null(code, part)?;
-        let id = self.writer.fresh();
-        let parts = vec![Operand::IdRef(part); count as usize];
-        code.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(id), parts));
-        Ok(id)
+        Ok(self.writer.apply(code, Op::CompositeConstruct, ty, &vec![part; count as usize]))
     }
 
     /// A value whose floats the driver's compiler cannot see through, or its integers if it holds none. What makes it is the last instruction.
@@ -199,12 +197,10 @@ impl Closer {
         match inst.class.opcode {
             // Two of them make a word.
             Op::TypeFloat => {
-                let operands = vec![Operand::IdRef(ty), Operand::LiteralBit32(2)];
-                let pair = self.writer.global(Op::TypeVector, None, operands);
-                let both = self.made(code, Op::CompositeConstruct, pair, vec![Operand::IdRef(value); 2]);
+                let pair = self.writer.vector(ty, 2);
+                let both = self.writer.apply(code, Op::CompositeConstruct, pair, &[value; 2]);
                 let both = self.words(code, both, pair, 1);
-                let operands = vec![Operand::IdRef(both), Operand::LiteralBit32(0)];
-                Ok(self.made(code, Op::CompositeExtract, ty, operands))
+                Ok(self.writer.extract(code, ty, both, 0))
             }
             // A kernel that has them only in its buffers may convert them and nothing else.
             Op::TypeInt => {
@@ -212,9 +208,9 @@ impl Closer {
                 let operands =
                     vec![Operand::LiteralBit32(32), Operand::LiteralBit32(literal(1).unwrap_or(0))];
                 let word = self.writer.global(Op::TypeInt, None, operands);
-                let wide = self.made(code, convert, word, vec![Operand::IdRef(value)]);
+                let wide = self.writer.apply(code, convert, word, &[value]);
                 let hidden = self.words(code, wide, word, 1);
-                Ok(self.made(code, convert, ty, vec![Operand::IdRef(hidden)]))
+                Ok(self.writer.apply(code, convert, ty, &[hidden]))
             }
             Op::TypeVector | Op::TypeMatrix | Op::TypeArray | Op::TypeStruct => {
                 let parts: Vec<Word> = match self.writer.count(&inst) {
@@ -226,14 +222,13 @@ impl Closer {
                 };
                 let mut all = Vec::with_capacity(parts.len());
                 for (number, part) in (0..).zip(parts) {
-                    let operands = vec![Operand::IdRef(value), Operand::LiteralBit32(number)];
-                    let mut one = self.made(code, Op::CompositeExtract, part, operands);
+                    let mut one = self.writer.extract(code, part, value, number);
                     if self.writer.holds_floats(part) || inst.class.opcode == Op::TypeVector {
                         one = self.hide(code, one, part)?;
                     }
-                    all.push(Operand::IdRef(one));
+                    all.push(one);
                 }
-                Ok(self.made(code, Op::CompositeConstruct, ty, all))
+                Ok(self.writer.apply(code, Op::CompositeConstruct, ty, &all))
             }
             _ => Err("a value that has no words"),
         }
@@ -241,36 +236,6 @@ impl Closer {
 
     /// The words of a value, the zero added to each.
     fn words(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word, words: u32) -> Word {
-        let (mut bits, mut mask) = (self.writer.u32(), self.zero);
-        if words > 1 {
-            let operands = vec![Operand::IdRef(bits), Operand::LiteralBit32(words)];
-            bits = self.writer.global(Op::TypeVector, None, operands);
-            let parts = vec![Operand::IdRef(self.zero); words as usize];
-            mask = self.made(code, Op::CompositeConstruct, bits, parts);
-        }
-        let cast = |closer: &mut Self, code: &mut Vec<Instruction>, value, from, to| match from == to {
-            true => value,
-            false => closer.made(code, Op::Bitcast, to, vec![Operand::IdRef(value)]),
-        };
-        let seen = cast(self, code, value, ty, bits);
-        let hidden = self.made(code, Op::IAdd, bits, [seen, mask].map(Operand::IdRef).to_vec());
-        cast(self, code, hidden, bits, ty)
+        self.writer.plus(code, (value, ty), self.zero, words)
     }
-
-    fn made(&mut self, code: &mut Vec<Instruction>, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
-        let id = self.writer.fresh();
-        code.push(Instruction::new(op, Some(ty), Some(id), operands));
-        id
-    }
-}
-
-/// Makes an access one that happens as it is written.
-fn make_volatile(operands: &mut Vec<Operand>) {
-    for operand in operands.iter_mut() {
-        if let Operand::MemoryAccess(access) = operand {
-            *access |= MemoryAccess::VOLATILE;
-            return;
-        }
-    }
-    operands.push(Operand::MemoryAccess(MemoryAccess::VOLATILE));
 }

@@ -32,7 +32,7 @@ use super::texel::Texels;
 use super::writer::Result;
 use crate::analysis::access::{Access, AccessKind, Texel};
 use crate::analysis::cfg::{Cfg, Edge};
-use crate::analysis::layout::Type;
+use crate::frontend::types::Type;
 use crate::frontend::{
     defs::Defs,
     opcodes,

@@ -31,7 +31,7 @@ mod sites;
 mod texel;
 
 use ahash::AHashMap;
-use rspirv::dr::{Block, Instruction, Module, Operand};
+use rspirv::dr::{Block, Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, SelectionControl, Word};
 use smallvec::SmallVec;
 
@@ -39,8 +39,8 @@ use super::definition::{Definition, Line};
 use super::writer::{Pushed, Result, Writer};
 use crate::analysis::access::AccessKind;
 use crate::analysis::floats::Floats;
-use crate::analysis::layout::Type;
 use crate::frontend::defs::Defs;
+use crate::frontend::types::Type;
 use crate::kernel::{NormalKernel, Specialized};
 pub(crate) use epilogue::Handed;
 pub(super) use epilogue::append;
@@ -69,56 +69,13 @@ pub(super) fn inline(
     if own.modes.agree(&theirs.modes).is_err() {
         return Err("other execution modes");
     }
-    let mut module = own.module.clone();
-    own.modes.take(&theirs.modes, &theirs.module, &mut module);
-    let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
-    let mut function = std::mem::take(function);
+    let (mut function, mut copy) = Copy::begin(consumer, producer, [own, theirs], Some(definition), ids)?;
     let chains: AHashMap<Word, Instruction> = function
         .all_inst_iter()
         .filter(|inst| matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain))
         .filter_map(|inst| Some((inst.result_id?, inst.clone())))
         .collect();
-    let slots = Slots::of(consumer, producer);
     let defs = Defs::new(&own.module);
-    let mut writer = Writer::new(module)?;
-    let mut words = writer.push_words(slots.words, ids.words())?.into_iter();
-    let shift = ids.shifted.then(|| words.next()).flatten();
-    let first = ids.based.then(|| words.next()).flatten();
-    let from_first = ids.from_first.then(|| words.next()).flatten();
-    let to_last = ids.to_last.then(|| words.next()).flatten();
-    let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
-    let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
-    let scales: Vec<Pushed> = words.by_ref().take(ids.scaled()).collect();
-    let bases: Vec<Pushed> = words.collect();
-    let zero = match hides(own, theirs) {
-        true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
-        false => None,
-    };
-    let import = Import::new(&mut writer, producer, theirs, slots)?;
-    let mut copy = Copy {
-        writer,
-        import,
-        definition: Some(definition),
-        own,
-        imported: theirs,
-        size: producer.interface.local_size,
-        ids,
-        shift,
-        first,
-        from_first,
-        to_last,
-        weights,
-        greatest,
-        scales,
-        bases,
-        zero,
-        values: AHashMap::new(),
-        dims: None,
-        site: None,
-        load_number: 0,
-        known: None,
-        row: None,
-    };
     if let Some(texels) = definition.texels {
         let reads = { own.analysis.accesses.iter() }
             .filter(|access| access.binding == from && access.kind == AccessKind::Read);
@@ -154,7 +111,7 @@ pub(super) fn inline(
         }
         let mut code = Vec::new();
         let u32 = copy.writer.u32();
-        let own = copy.cast(&mut code, index, ty, u32);
+        let own = copy.writer.cast(&mut code, index, ty, u32);
         let row = row.and_then(|row| row.find(index, &defs));
         copy.row = row.map(|row| copy.row_of(&mut code, own, row));
         if !ids.from_first && !ids.to_last {
@@ -165,18 +122,22 @@ pub(super) fn inline(
         let parts = split(&mut copy, body, position, (code, own), &load)?;
         let label = function.blocks[block].label_id().ok_or("a block without a label")?;
         let join = parts[2].label_id().ok_or("a block without a label")?;
-        // What came from the block comes from where the two ways meet.
-        for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
-            if inst.class.opcode == Op::Phi {
-                let parents = inst.operands.iter_mut().skip(1).step_by(2);
-                parents.filter(|parent| **parent == Operand::IdRef(label)).for_each(|parent| {
-                    *parent = Operand::IdRef(join);
-                });
-            }
-        }
+        comes_from(&mut function, label, join);
         function.blocks.splice(block + 1..block + 1, parts);
     }
     Ok(copy.writer.finish(function))
+}
+
+/// Says in the phis of a function that what came from a block comes from another one, where the ways meet.
+fn comes_from(function: &mut Function, label: Word, join: Word) {
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+        if inst.class.opcode == Op::Phi {
+            let parents = inst.operands.iter_mut().skip(1).step_by(2);
+            parents.filter(|parent| **parent == Operand::IdRef(label)).for_each(|parent| {
+                *parent = Operand::IdRef(join);
+            });
+        }
+    }
 }
 
 /// Ends a block before a load, with a branch on whether the producer stores the element; returns the blocks on either side, and
@@ -239,14 +200,7 @@ struct Copy<'a> {
     /// Its work-group size.
     size: [u32; 3],
     ids: &'a Ids,
-    shift: Option<Pushed>,
-    first: Option<Pushed>,
-    from_first: Option<Pushed>,
-    to_last: Option<Pushed>,
-    weights: Vec<Pushed>,
-    greatest: Vec<Pushed>,
-    scales: Vec<Pushed>,
-    bases: Vec<Pushed>,
+    numbers: Numbers,
     zero: Option<Pushed>,
     /// What ids of the producer's body are in the present copy.
     values: AHashMap<Word, Word>,
@@ -261,6 +215,45 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
+    /// A copy that has written nothing to `own` yet, and the body of that.
+    fn begin(
+        own: &Specialized,
+        imported: &Specialized,
+        [normal, theirs]: [&'a NormalKernel; 2],
+        definition: Option<&'a Definition>,
+        ids: &'a Ids,
+    ) -> Result<(Function, Self)> {
+        let mut module = normal.module.clone();
+        normal.modes.take(&theirs.modes, &theirs.module, &mut module);
+        let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
+        let function = std::mem::take(function);
+        let slots = Slots::of(own, imported);
+        let mut writer = Writer::new(module)?;
+        let numbers = Numbers::of(ids, writer.push_words(slots.words, ids.words())?);
+        let zero = match hides(normal, theirs) {
+            true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
+            false => None,
+        };
+        let copy = Self {
+            import: Import::new(&mut writer, imported, theirs, slots)?,
+            writer,
+            definition,
+            own: normal,
+            imported: theirs,
+            size: imported.interface.local_size,
+            ids,
+            numbers,
+            zero,
+            values: AHashMap::new(),
+            dims: None,
+            site: None,
+            load_number: 0,
+            known: None,
+            row: None,
+        };
+        Ok((function, copy))
+    }
+
     fn defined(&self) -> Result<&'a Definition> {
         self.definition.ok_or("no definition")
     }
@@ -268,11 +261,11 @@ impl<'a> Copy<'a> {
     /// Whether the producer stores the element of this index of the consumer.
     fn is_stored(&mut self, code: &mut Vec<Instruction>, own: Word) -> Option<Word> {
         let mut stored = None;
-        if let Some(first) = self.from_first {
+        if let Some(first) = self.numbers.from_first {
             let first = self.writer.load(code, first);
             stored = Some(self.writer.test(code, Op::UGreaterThanEqual, own, first));
         }
-        if let Some(end) = self.to_last {
+        if let Some(end) = self.numbers.to_last {
             let end = self.writer.load(code, end);
             let below = self.writer.test(code, Op::ULessThan, own, end);
             stored = Some(match stored {
@@ -290,7 +283,7 @@ impl<'a> Copy<'a> {
             Parts::Whole => {
                 let number = self.shifted(code, own);
                 let (value, of) = self.element(code, number, 0)?;
-                self.cast(code, value, of, ty)
+                self.writer.cast(code, value, of, ty)
             }
             Parts::Several(count) => self.several(code, own, count, ty)?,
             Parts::PartOf(count) => self.part_of(code, own, count, ty)?,
@@ -302,7 +295,7 @@ impl<'a> Copy<'a> {
 
     /// An index of the consumer's as the producer counts.
     fn shifted(&mut self, code: &mut Vec<Instruction>, number: Word) -> Word {
-        match self.shift.filter(|_| !mutant!(ViewsAreInlinedUnshifted)) {
+        match self.numbers.shift.filter(|_| !mutant!(ViewsAreInlinedUnshifted)) {
             Some(shift) => {
                 let shift = self.writer.load(code, shift);
                 self.writer.math(code, Op::IAdd, number, shift)
@@ -323,7 +316,7 @@ impl<'a> Copy<'a> {
             }
             let u32 = self.writer.u32();
             let own = self.import.global(&mut self.writer, own)?;
-            let own = self.cast(code, number, u32, own);
+            let own = self.writer.cast(code, number, u32, own);
             self.values.insert(index, own);
         }
         self.definition(code, &Place::Element(number))
@@ -379,56 +372,58 @@ impl<'a> Copy<'a> {
     /// An instruction as it is.
     fn pure(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
-        let mut operands = Vec::with_capacity(inst.operands.len());
-        for operand in &inst.operands {
-            operands.push(match operand {
-                Operand::IdRef(id) => Operand::IdRef(self.value(*id)?),
-                Operand::IdScope(_) | Operand::IdMemorySemantics(_) => {
-                    return Err("an operand that orders memory");
-                }
-                literal => literal.clone(),
-            });
-        }
+        let operands = self.operands(inst)?;
         let ty = self.import.global(&mut self.writer, ty)?;
-        let new = self.writer.fresh();
-        code.push(Instruction::new(inst.class.opcode, Some(ty), Some(new), operands));
+        let new = self.writer.add(code, inst.class.opcode, ty, operands);
         self.import.decorate(&mut self.writer, old, new);
         self.values.insert(old, new);
         Ok(())
     }
 
-    /// The same bits as a value of another type.
-    fn cast(&mut self, code: &mut Vec<Instruction>, value: Word, from: Word, to: Word) -> Word {
-        if from == to {
-            return value;
-        }
-        let id = self.writer.fresh();
-        code.push(Instruction::new(Op::Bitcast, Some(to), Some(id), vec![Operand::IdRef(value)]));
-        id
+    /// The operands of an instruction, in the copy.
+    fn operands(&mut self, inst: &Instruction) -> Result<Vec<Operand>> {
+        let each = inst.operands.iter().map(|operand| match operand {
+            Operand::IdRef(id) => self.value(*id).map(Operand::IdRef),
+            Operand::IdScope(_) | Operand::IdMemorySemantics(_) => Err("an operand that orders memory"),
+            literal => Ok(literal.clone()),
+        });
+        each.collect()
     }
 
     /// A value that the driver's compiler cannot see through: its words, the zero added to each, for it may be hidden again.
     fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
-        let u32 = self.writer.u32();
-        let (bits, mask) =
-            match self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")? {
-                1 => (u32, zero),
-                count => {
-                    let operands = vec![Operand::IdRef(u32), Operand::LiteralBit32(count)];
-                    let bits = self.writer.global(Op::TypeVector, None, operands);
-                    let mask = self.writer.fresh();
-                    let parts = vec![Operand::IdRef(zero); count as usize];
-                    code.push(Instruction::new(Op::CompositeConstruct, Some(bits), Some(mask), parts));
-                    (bits, mask)
-                }
-            };
-        let seen = self.cast(code, value, ty, bits);
-        let hidden = self.writer.fresh();
-        let operands = [seen, mask].map(Operand::IdRef).to_vec();
-        code.push(Instruction::new(Op::IAdd, Some(bits), Some(hidden), operands));
-        Ok(self.cast(code, hidden, bits, ty))
+        let words = self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")?;
+        Ok(self.writer.plus(code, (value, ty), zero, words))
+    }
+}
+
+/// The numbers of [`Ids`], as push constants.
+struct Numbers {
+    shift: Option<Pushed>,
+    first: Option<Pushed>,
+    from_first: Option<Pushed>,
+    to_last: Option<Pushed>,
+    weights: Vec<Pushed>,
+    greatest: Vec<Pushed>,
+    scales: Vec<Pushed>,
+    bases: Vec<Pushed>,
+}
+
+impl Numbers {
+    fn of(ids: &Ids, words: Vec<Pushed>) -> Self {
+        let mut words = words.into_iter();
+        Self {
+            shift: ids.shifted.then(|| words.next()).flatten(),
+            first: ids.based.then(|| words.next()).flatten(),
+            from_first: ids.from_first.then(|| words.next()).flatten(),
+            to_last: ids.to_last.then(|| words.next()).flatten(),
+            weights: words.by_ref().take(ids.weights()).collect(),
+            greatest: words.by_ref().take(ids.mirrored()).collect(),
+            scales: words.by_ref().take(ids.scaled()).collect(),
+            bases: words.collect(),
+        }
     }
 }
 

@@ -3,10 +3,9 @@
 use rspirv::dr::{Function, Instruction, Module, Operand};
 use rspirv::spirv::{Capability, Decoration, Op, StorageClass, Word};
 
-use crate::frontend::{
-    defs::Defs,
-    resource::{self, Role},
-};
+use crate::frontend::defs::{Defs, holds_floats};
+use crate::frontend::resource::{self, Role};
+use crate::ir::opcodes::instruction;
 use crate::kernel::Specialized;
 
 /// The version of SPIR-V from which on an entry point names all global variables that it uses, and not its inputs alone.
@@ -81,7 +80,11 @@ impl Writer {
 
     pub(super) fn uvec3(&mut self) -> Word {
         let u32 = self.u32();
-        self.global(Op::TypeVector, None, vec![Operand::IdRef(u32), Operand::LiteralBit32(3)])
+        self.vector(u32, 3)
+    }
+
+    pub(super) fn vector(&mut self, scalar: Word, count: u32) -> Word {
+        self.global(Op::TypeVector, None, vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)])
     }
 
     pub(super) fn bool(&mut self) -> Word {
@@ -95,7 +98,7 @@ impl Writer {
 
     /// The value of a constant.
     pub(super) fn value(&self, id: Word) -> Option<u32> {
-        let inst = self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id))?;
+        let inst = self.definition(id)?;
         match (inst.class.opcode, inst.operands.first()) {
             (Op::Constant, Some(Operand::LiteralBit32(value))) => Some(*value),
             (Op::ConstantNull, _) => Some(0),
@@ -136,14 +139,7 @@ impl Writer {
 
     /// Whether values of a type hold floats.
     pub(super) fn holds_floats(&self, ty: Word) -> bool {
-        let Some(inst) = self.definition(ty) else { return false };
-        let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| self.holds_floats(part));
-        match inst.class.opcode {
-            Op::TypeFloat => true,
-            Op::TypeVector | Op::TypeMatrix | Op::TypeArray => inst.operands.first().is_some_and(part),
-            Op::TypeStruct => inst.operands.iter().any(part),
-            _ => false,
-        }
+        holds_floats(&|id| self.definition(id), ty, &|_| true)
     }
 
     /// Has the decorations of one id be those of another one.
@@ -157,11 +153,10 @@ impl Writer {
 
     /// How many words of 32 bits a scalar or a vector is, if it is a whole number of at most four.
     pub(super) fn words_of(&self, ty: Word) -> Option<u32> {
-        let find = |id: Word| self.module.types_global_values.iter().find(|inst| inst.result_id == Some(id));
-        let inst = find(ty)?;
+        let inst = self.definition(ty)?;
         let (scalar, count) = match (inst.class.opcode, inst.operands.as_slice()) {
             (Op::TypeVector, [Operand::IdRef(scalar), Operand::LiteralBit32(count)]) => {
-                (find(*scalar)?, *count)
+                (self.definition(*scalar)?, *count)
             }
             _ => (inst, 1),
         };
@@ -269,25 +264,72 @@ impl Writer {
     }
 
     pub(super) fn load(&mut self, code: &mut Vec<Instruction>, of: Pushed) -> Word {
-        let (pointer, value) = (self.fresh(), self.fresh());
-        let path = [of.variable, of.member].map(Operand::IdRef).to_vec();
-        code.push(Instruction::new(Op::AccessChain, Some(of.pointer), Some(pointer), path));
-        code.push(Instruction::new(Op::Load, Some(of.ty), Some(value), vec![Operand::IdRef(pointer)]));
-        value
+        let pointer = self.apply(code, Op::AccessChain, of.pointer, &[of.variable, of.member]);
+        self.apply(code, Op::Load, of.ty, &[pointer])
+    }
+
+    /// Adds an instruction with a result.
+    pub(super) fn add(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        op: Op,
+        ty: Word,
+        operands: Vec<Operand>,
+    ) -> Word {
+        let id = self.fresh();
+        code.push(instruction(op, Some(ty), Some(id), operands));
+        id
+    }
+
+    /// Adds an operation on values.
+    pub(super) fn apply(&mut self, code: &mut Vec<Instruction>, op: Op, ty: Word, ids: &[Word]) -> Word {
+        self.add(code, op, ty, ids.iter().copied().map(Operand::IdRef).collect())
+    }
+
+    /// The part of a composite value with this number.
+    pub(super) fn extract(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        ty: Word,
+        value: Word,
+        number: u32,
+    ) -> Word {
+        let operands = vec![Operand::IdRef(value), Operand::LiteralBit32(number)];
+        self.add(code, Op::CompositeExtract, ty, operands)
+    }
+
+    /// The same bits as a value of another type.
+    pub(super) fn cast(&mut self, code: &mut Vec<Instruction>, value: Word, from: Word, to: Word) -> Word {
+        if from == to { value } else { self.apply(code, Op::Bitcast, to, &[value]) }
+    }
+
+    /// The words of a value of `words` words, `zero` added to each: one that the driver's compiler cannot see through.
+    pub(super) fn plus(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        (value, ty): (Word, Word),
+        zero: Word,
+        words: u32,
+    ) -> Word {
+        let (mut bits, mut mask) = (self.u32(), zero);
+        if words > 1 {
+            bits = self.vector(bits, words);
+            mask = self.apply(code, Op::CompositeConstruct, bits, &vec![zero; words as usize]);
+        }
+        let seen = self.cast(code, value, ty, bits);
+        let hidden = self.apply(code, Op::IAdd, bits, &[seen, mask]);
+        self.cast(code, hidden, bits, ty)
     }
 
     pub(super) fn math(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
-        let (u32, id) = (self.u32(), self.fresh());
-        code.push(Instruction::new(op, Some(u32), Some(id), [a, b].map(Operand::IdRef).to_vec()));
-        id
+        let u32 = self.u32();
+        self.apply(code, op, u32, &[a, b])
     }
 
     /// An operation with a Boolean result.
     pub(super) fn test(&mut self, code: &mut Vec<Instruction>, op: Op, a: Word, b: Word) -> Word {
-        let (boolean, id) = (self.bool(), self.fresh());
-        let operands = [a, b].map(Operand::IdRef).to_vec();
-        code.push(Instruction::new(op, Some(boolean), Some(id), operands));
-        id
+        let boolean = self.bool();
+        self.apply(code, op, boolean, &[a, b])
     }
 
     pub(super) fn effect(&self, op: Op, operands: Vec<Operand>) -> Instruction {

@@ -9,32 +9,18 @@ use ahash::AHashSet;
 use rspirv::spirv::{Capability, Op, StorageClass};
 
 use super::branches::exits;
-use crate::ir::entity::{Construct, Inst, Place, SecondaryMap, Value};
-use crate::ir::{ConstructKind, Def, Effect, End, Function, Liveness, Module, Node, Operation, Root};
+use crate::ir::entity::{Construct, Place};
+use crate::ir::{ConstructKind, Effect, End, Function, Liveness, Marks, Module, Operation, Root};
 
 /// Removes dead code.
 pub(super) fn run(module: &Module, f: &mut Function) {
-    let mut marker = Marker {
-        module,
-        f,
-        loaded: AHashSet::new(),
-        insts: SecondaryMap::of(&f.insts),
-        values: SecondaryMap::of(&f.values),
-        constructs: SecondaryMap::of(&f.constructs),
-        is_done: false,
-    };
-    while !std::mem::replace(&mut marker.is_done, true) {
+    let mut marker = Marker { module, f, loaded: AHashSet::new(), marks: Marks::default() };
+    while !std::mem::replace(&mut marker.marks.is_done, true) {
         marker.region(f.body, None);
     }
-    let Marker { loaded, insts, values, constructs, .. } = marker;
+    let Marker { loaded, marks, .. } = marker;
     f.variables.retain(|&local| loaded.contains(&Root::Local(local)));
-    f.retain_carried(|value| values[value]);
-    for data in f.regions.values_mut() {
-        data.nodes.retain(|node| match node {
-            Node::Inst(inst) => insts[*inst],
-            Node::Construct(construct) => constructs[*construct],
-        });
-    }
+    marks.sweep(f);
 }
 
 /// Marks what is live, from the last instruction to the first, until nothing is new.
@@ -43,10 +29,7 @@ struct Marker<'m> {
     f: &'m Function,
     /// Variables of the invocation or of its work-group that something reads.
     loaded: AHashSet<Root>,
-    insts: SecondaryMap<Inst, bool>,
-    values: SecondaryMap<Value, bool>,
-    constructs: SecondaryMap<Construct, bool>,
-    is_done: bool,
+    marks: Marks,
 }
 
 impl<'m> Liveness<'m> for Marker<'m> {
@@ -54,42 +37,22 @@ impl<'m> Liveness<'m> for Marker<'m> {
         self.f
     }
 
-    fn has_value(&self, value: Value) -> bool {
-        self.values[value]
+    fn marks(&mut self) -> &mut Marks {
+        &mut self.marks
     }
 
-    fn has_construct(&self, construct: Construct) -> bool {
-        self.constructs[construct]
-    }
-
-    fn mark(&mut self, construct: Construct) {
-        self.is_done &= self.constructs.replace(construct, true);
-    }
-
-    fn inst(&mut self, inst: Inst) -> bool {
-        let f = self.f;
-        let operation = &f.insts[inst].operation;
-        let has_effects = match operation.effect() {
+    fn has_effects(&self, operation: &Operation) -> bool {
+        match operation.effect() {
             Effect::None | Effect::Reads(_) => false,
             Effect::Writes(place) => self.own(place).is_none_or(|root| self.loaded.contains(&root)),
             Effect::Anything => !reads_texels(operation),
-        };
-        if !has_effects && !f.insts[inst].result.is_some_and(|result| self.values[result]) {
-            return false;
         }
-        if !self.insts.replace(inst, true) {
-            self.is_done = false;
-            operation.values().for_each(|value| self.value(value));
-            operation.place().into_iter().for_each(|place| self.place(place));
-        }
-        has_effects
     }
 
-    fn value(&mut self, value: Value) {
-        if let Def::Address(place) = self.f.values[value].def {
-            self.place(place);
+    fn accessed(&mut self, place: Place) {
+        if let Some(root) = self.own(place) {
+            self.marks.is_done &= !self.loaded.insert(root);
         }
-        self.is_done &= self.values.replace(value, true);
     }
 
     fn leave(&mut self, end: &End) -> bool {
@@ -101,22 +64,11 @@ impl<'m> Liveness<'m> for Marker<'m> {
     fn is_kept(&self, construct: Construct) -> bool {
         // What comes behind an endless loop is not executed.
         let is_loop = matches!(self.f.constructs[construct].kind, ConstructKind::Loop { .. });
-        self.constructs[construct] || is_loop && exits(self.f, construct).is_empty()
+        self.marks.has_construct(construct) || is_loop && exits(self.f, construct).is_empty()
     }
 }
 
 impl Marker<'_> {
-    fn place(&mut self, place: Place) {
-        let data = &self.f.places[place];
-        data.path.iter().for_each(|&index| self.value(index));
-        if let Root::Pointer(pointer) = data.root {
-            self.value(pointer);
-        }
-        if let Some(root) = self.own(place) {
-            self.is_done &= !self.loaded.insert(root);
-        }
-    }
-
     /// The variable of the invocation or of its work-group that a place lies in, and nothing else.
     fn own(&self, place: Place) -> Option<Root> {
         match self.f.places[place].root {

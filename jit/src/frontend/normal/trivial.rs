@@ -7,7 +7,7 @@
 //! - those with an undefined input, which may be anything
 
 use crate::ir::entity::{Region, SecondaryMap, Value};
-use crate::ir::{ConstructKind, Def, End, Function, Node, Tree};
+use crate::ir::{Carried, Def, Function, Node, Tree};
 
 /// Replaces them by their values; says whether there were any.
 pub(super) fn run(f: &mut Function) -> bool {
@@ -42,38 +42,20 @@ pub(super) fn run(f: &mut Function) -> bool {
 fn carried(f: &Function) -> Vec<(Value, Vec<Value>)> {
     let mut given: SecondaryMap<Value, Vec<Value>> = SecondaryMap::of(&f.values);
     let mut order = Vec::new();
-    let mut edge = |args: &[Value], to: &[Value]| {
+    let mut edge = |(args, to): Carried<'_>| {
         args.iter().zip(to).for_each(|(&arg, &to)| given[to].push(arg));
     };
+    f.carried(f.body, None).into_iter().for_each(&mut edge);
     for region in f.regions_in(f.body) {
         order.extend(&f.regions[region].params);
         for node in &f.regions[region].nodes {
             let Node::Construct(construct) = *node else { continue };
             let data = &f.constructs[construct];
             order.extend(&data.results);
-            match &data.kind {
-                ConstructKind::If { .. } => {}
-                ConstructKind::Switch { cases, .. } => {
-                    cases.iter().for_each(|case| edge(&case.args, &f.regions[case.region].params));
-                }
-                ConstructKind::Loop { args, body, continuing, .. } => {
-                    edge(args, &f.regions[*body].params);
-                    if let End::Repeat { args, until } = &f.regions[*continuing].end {
-                        edge(args, &f.regions[*body].params);
-                        until.iter().for_each(|until| edge(&until.args, &data.results));
-                    }
-                }
+            f.entered(construct).into_iter().for_each(&mut edge);
+            for inner in data.kind.regions() {
+                f.carried(inner, Some(construct)).into_iter().for_each(&mut edge);
             }
-        }
-        match &f.regions[region].end {
-            End::Exit { to, args } => edge(args, &f.constructs[*to].results),
-            End::Continue { to, args } => {
-                if let ConstructKind::Loop { continuing, .. } = f.constructs[*to].kind {
-                    edge(args, &f.regions[continuing].params);
-                }
-            }
-            End::Fall { to, args } => edge(args, &f.regions[*to].params),
-            End::Repeat { .. } | End::Return(_) | End::Unreachable | End::Terminate(_) => {}
         }
     }
     order.into_iter().map(|value| (value, std::mem::take(&mut given[value]))).collect()

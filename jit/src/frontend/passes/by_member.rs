@@ -19,6 +19,7 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, MemoryAccess, Op, StorageClass};
 
+use crate::frontend::additions::Additions;
 use crate::frontend::defs::{Defs, type_parts};
 use crate::frontend::opcodes;
 
@@ -43,10 +44,7 @@ pub(in crate::frontend) fn run(module: &mut Module) {
         split_phis(&mut function.blocks, &mut maker);
     }
     module.functions = functions;
-    module.types_global_values.append(&mut maker.globals);
-    if let Some(header) = &mut module.header {
-        header.bound = maker.bound;
-    }
+    maker.added.finish(module);
 }
 
 /// A scalar, vector or matrix in a structure or array.
@@ -122,7 +120,7 @@ impl Shapes {
 /// Makes instructions, and the globals that they need.
 struct Maker {
     shapes: Shapes,
-    bound: u32,
+    added: Additions,
     /// Types of values; pointees and classes of pointer types.
     types: AHashMap<u32, u32>,
     pointees: AHashMap<u32, (StorageClass, u32)>,
@@ -132,15 +130,13 @@ struct Maker {
     nulls: AHashMap<u32, u32>,
     /// Nulls that are stored to shared memory as a whole, which they clear.
     cleared: AHashSet<u32>,
-    /// New types and constants, in order.
-    globals: Vec<Instruction>,
 }
 
 impl Maker {
     fn new(module: &Module, shapes: Shapes) -> Option<Self> {
         let mut maker = Self {
             shapes,
-            bound: module.header.as_ref()?.bound,
+            added: Additions::to(module)?,
             types: AHashMap::new(),
             pointees: AHashMap::new(),
             pointers: AHashMap::new(),
@@ -148,7 +144,6 @@ impl Maker {
             indices: AHashMap::new(),
             nulls: AHashMap::new(),
             cleared: AHashSet::new(),
-            globals: Vec::new(),
         };
         for inst in module.all_inst_iter() {
             let Some(id) = inst.result_id else { continue };
@@ -168,17 +163,6 @@ impl Maker {
         Some(maker)
     }
 
-    fn fresh(&mut self) -> u32 {
-        self.bound += 1;
-        self.bound - 1
-    }
-
-    fn global(&mut self, op: Op, ty: Option<u32>, operands: Vec<Operand>) -> u32 {
-        let id = self.fresh();
-        self.globals.push(Instruction::new(op, ty, Some(id), operands));
-        id
-    }
-
     fn index(&mut self, value: u32) -> u32 {
         if let Some(&id) = self.indices.get(&value) {
             return id;
@@ -187,11 +171,11 @@ impl Maker {
             Some(int) => int,
             None => {
                 let operands = vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)];
-                self.global(Op::TypeInt, None, operands)
+                self.added.global(Op::TypeInt, None, operands)
             }
         };
         self.int = Some(int);
-        let id = self.global(Op::Constant, Some(int), vec![Operand::LiteralBit32(value)]);
+        let id = self.added.global(Op::Constant, Some(int), vec![Operand::LiteralBit32(value)]);
         self.indices.insert(value, id);
         id
     }
@@ -201,7 +185,7 @@ impl Maker {
             return id;
         }
         let operands = vec![Operand::StorageClass(class), Operand::IdRef(pointee)];
-        let id = self.global(Op::TypePointer, None, operands);
+        let id = self.added.global(Op::TypePointer, None, operands);
         self.pointers.insert((class, pointee), id);
         id
     }
@@ -211,7 +195,7 @@ impl Maker {
     }
 
     fn value(&mut self, op: Op, ty: u32, operands: Vec<Operand>, out: &mut Vec<Instruction>) -> u32 {
-        let id = self.fresh();
+        let id = self.added.fresh();
         self.types.insert(id, ty);
         out.push(Instruction::new(op, Some(ty), Some(id), operands));
         id
@@ -237,7 +221,7 @@ impl Maker {
         for part in parts {
             let value = match self.shapes.parts.contains_key(&part) {
                 true => {
-                    let id = self.fresh();
+                    let id = self.added.fresh();
                     self.construct(op, id, part, from, out);
                     Some(id)
                 }

@@ -14,6 +14,7 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{FunctionControl, Op};
 
+use crate::frontend::additions::Additions;
 use crate::frontend::defs::Defs;
 
 /// Replaces copies and removes hints.
@@ -30,17 +31,8 @@ pub(in crate::frontend) fn run(module: &mut Module) {
     expand_copies(module);
 }
 
-/// Makes an id that is free in a module.
-fn fresh(bound: &mut u32) -> u32 {
-    let id = *bound;
-    *bound += 1;
-    id
-}
-
 fn expand_copies(module: &mut Module) {
-    let Some(mut bound) = module.header.as_ref().map(|header| header.bound) else {
-        return;
-    };
+    let Some(mut added) = Additions::to(module) else { return };
     let pointees: AHashMap<u32, u32> = {
         let defs = Defs::new(module);
         let copies = module
@@ -59,7 +51,7 @@ fn expand_copies(module: &mut Module) {
         for inst in block.instructions.drain(..) {
             match copy_parts(&inst, &pointees) {
                 Some((target, source, ty, access)) => {
-                    let value = fresh(&mut bound);
+                    let value = added.fresh();
                     let (store, load) = access;
                     let mut operands = vec![Operand::IdRef(source)];
                     operands.extend(load);
@@ -73,9 +65,7 @@ fn expand_copies(module: &mut Module) {
         }
         block.instructions = out;
     }
-    if let Some(header) = &mut module.header {
-        header.bound = bound;
-    }
+    added.finish(module);
 }
 
 /// Memory operands of the write and of the read.

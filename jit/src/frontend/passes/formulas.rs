@@ -56,7 +56,7 @@ pub(in crate::frontend) fn run(module: &mut Module) {
     if !module.functions.iter().any(|f| f.all_inst_iter().any(is_formula)) {
         return;
     }
-    let mut writer = Writer::new(module);
+    let Some(mut writer) = Writer::new(module) else { return };
     let mut functions = std::mem::take(&mut module.functions);
     for block in functions.iter_mut().flat_map(|f| &mut f.blocks) {
         for inst in std::mem::take(&mut block.instructions) {
@@ -71,10 +71,7 @@ pub(in crate::frontend) fn run(module: &mut Module) {
         }
     }
     module.functions = functions;
-    module.types_global_values.append(&mut writer.globals);
-    if let Some(header) = &mut module.header {
-        header.bound = writer.bound;
-    }
+    writer.added.finish(module);
 }
 
 /// The extended instruction set and the instruction, if that is short for a formula.

@@ -28,6 +28,7 @@ use rspirv::spirv::{
     StorageClass,
 };
 
+use crate::frontend::additions::Additions;
 use crate::frontend::defs::Defs;
 use crate::frontend::pointers::Roots;
 use crate::frontend::reason::KernelReason;
@@ -234,12 +235,9 @@ fn constants(module: &mut Module) -> Constants {
         }
     }
     let mut constants = Constants::default();
+    let Some(mut added) = Additions::to(module) else { return constants };
     for (operand, ty, value) in wanted {
-        let Some(header) = &mut module.header else { break };
-        let id = header.bound;
-        header.bound += 1;
-        let literal = vec![Operand::LiteralBit32(value)];
-        module.types_global_values.push(Instruction::new(Op::Constant, Some(ty), Some(id), literal));
+        let id = added.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(value)]);
         let new = match operand {
             Operand::IdScope(_) => Operand::IdScope(id),
             _ => Operand::IdMemorySemantics(id),
@@ -249,6 +247,7 @@ fn constants(module: &mut Module) -> Constants {
         }
         constants.operands.insert(operand, new);
     }
+    added.finish(module);
     constants
 }
 

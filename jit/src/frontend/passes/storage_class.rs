@@ -13,6 +13,7 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
 
+use crate::frontend::additions::Additions;
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{Kind, Role, variables};
 
@@ -45,23 +46,14 @@ pub(in crate::frontend) fn run(module: &mut Module) {
     retype(module, &buffers);
 }
 
-/// Makes an id that is free in a module.
-fn fresh(bound: &mut u32) -> u32 {
-    let id = *bound;
-    *bound += 1;
-    id
-}
-
 /// Gives the variables, and every access chain from them, pointer types of the `StorageBuffer` class.
 fn retype(module: &mut Module, buffers: &AHashSet<u32>) {
-    let Some(mut bound) = module.header.as_ref().map(|header| header.bound) else {
-        return;
-    };
+    let Some(mut added) = Additions::to(module) else { return };
     let mut renamed: AHashMap<u32, u32> = AHashMap::new();
     let mut pointers = buffers.clone();
     let mut renew = |ty: &mut Option<u32>| {
         if let Some(ty) = ty {
-            *ty = *renamed.entry(*ty).or_insert_with(|| fresh(&mut bound));
+            *ty = *renamed.entry(*ty).or_insert_with(|| added.fresh());
         }
     };
     for inst in &mut module.types_global_values {
@@ -90,7 +82,5 @@ fn retype(module: &mut Module, buffers: &AHashSet<u32>) {
         globals.extend(twin);
     }
     module.types_global_values = globals;
-    if let Some(header) = &mut module.header {
-        header.bound = bound;
-    }
+    added.finish(module);
 }

@@ -17,7 +17,7 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::dependence::Shape;
 use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::if_conversion::RangeGuard;
-use crate::analysis::layout::Type;
+use crate::frontend::types::Type;
 use crate::kernel::{BindingKind, NormalKernel};
 use crate::plan::dispatch::candidate::Candidate;
 use crate::plan::dispatch::context::Finished;

@@ -1,6 +1,6 @@
 //! What the device can do, and what it gains from each shape of a dispatch.
 
-pub use crate::analysis::layout::SmallScalars;
+pub use crate::frontend::types::SmallScalars;
 use crate::kernel::FloatControls;
 
 /// Device limits a plan has to keep.

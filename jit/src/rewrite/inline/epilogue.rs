@@ -20,14 +20,13 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
 use rspirv::spirv::{Op, SelectionControl, StorageClass, Word};
 
-use super::import::Import;
 use super::rows::{Row, Rows};
-use super::{Copy, Ids, Parts, Place, Slots, hides, parts, returns, width};
+use super::{Copy, Ids, Parts, Place, comes_from, parts, returns, width};
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{self, Role};
 use crate::ir::opcodes::is_pure;
 use crate::kernel::{NormalKernel, Specialized};
-use crate::rewrite::writer::{Pushed, Result, Writer};
+use crate::rewrite::writer::Result;
 
 /// Most instructions of the consumer, for all stores together.
 const MOST_LINES: usize = 2048;
@@ -72,49 +71,8 @@ pub(in crate::rewrite) fn append(
     if lines * handed.stores.len() > MOST_LINES {
         return Err("too long a computation");
     }
-    let mut module = own.module.clone();
-    own.modes.take(&theirs.modes, &theirs.module, &mut module);
-    let [function] = module.functions.as_mut_slice() else { return Err("several functions") };
-    let mut function = std::mem::take(function);
-    let slots = Slots::of(producer, consumer);
+    let (mut function, copy) = Copy::begin(producer, consumer, [own, theirs], None, ids)?;
     let defs = Defs::new(&own.module);
-    let mut writer = Writer::new(module)?;
-    let mut words = writer.push_words(slots.words, ids.words())?.into_iter();
-    let first = ids.based.then(|| words.next()).flatten();
-    let from_first = ids.from_first.then(|| words.next()).flatten();
-    let to_last = ids.to_last.then(|| words.next()).flatten();
-    let weights: Vec<Pushed> = words.by_ref().take(ids.weights()).collect();
-    let greatest: Vec<Pushed> = words.by_ref().take(ids.mirrored()).collect();
-    let scales: Vec<Pushed> = words.collect();
-    let zero = match hides(own, theirs) {
-        true => Some(writer.push_words(slots.words + 4 * ids.words(), 1)?[0]),
-        false => None,
-    };
-    let import = Import::new(&mut writer, consumer, theirs, slots)?;
-    let copy = Copy {
-        writer,
-        import,
-        definition: None,
-        own,
-        imported: theirs,
-        size: consumer.interface.local_size,
-        ids,
-        shift: None,
-        first,
-        from_first,
-        to_last,
-        weights,
-        greatest,
-        scales,
-        bases: Vec::new(),
-        zero,
-        values: AHashMap::new(),
-        dims: None,
-        site: None,
-        load_number: 0,
-        known: None,
-        row: None,
-    };
     let locals = Locals::of(body);
     let accesses = theirs.analysis.numbered();
     let mut epilogue = Epilogue { copy, own, handed, body, locals, accesses };
@@ -264,7 +222,7 @@ impl Epilogue<'_> {
         }
         let copy = &mut self.copy;
         let u32 = copy.writer.u32();
-        let number = copy.cast(before, index, ty, u32);
+        let number = copy.writer.cast(before, index, ty, u32);
         copy.row = row.map(|row| copy.row_of(before, number, row));
         let join = copy.writer.fresh();
         let is_stored = copy.is_stored(before, number);
@@ -280,15 +238,7 @@ impl Epilogue<'_> {
             before.push(writer.branch(entry));
         }
         blocks.push(joined);
-        // What came from the block comes from where the ways meet.
-        for inst in function.blocks.iter_mut().flat_map(|block| &mut block.instructions) {
-            if inst.class.opcode == Op::Phi {
-                let parents = inst.operands.iter_mut().skip(1).step_by(2);
-                parents.filter(|parent| **parent == Operand::IdRef(label)).for_each(|parent| {
-                    *parent = Operand::IdRef(join);
-                });
-            }
-        }
+        comes_from(function, label, join);
         function.blocks.splice(block + 1..block + 1, blocks);
         Ok(())
     }
@@ -377,7 +327,7 @@ impl Epilogue<'_> {
                         return Err("elements of another type");
                     }
                     let own = self.copy.import.global(&mut self.copy.writer, own)?;
-                    self.copy.cast(code, value, ty, own)
+                    self.copy.writer.cast(code, value, ty, own)
                 } else {
                     self.copy.argument(code, inst, &Place::Element(number))?;
                     self.copy.value(old)?
@@ -424,24 +374,13 @@ impl Epilogue<'_> {
         if let (Some(index), Some(last)) = (index, operands.last_mut()) {
             *last = Operand::IdRef(index);
         }
-        let place = copy.writer.fresh();
-        code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
-        Ok(place)
+        Ok(copy.writer.add(code, chain.class.opcode, to, operands))
     }
 
     /// An instruction as it is.
     fn same(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
         let copy = &mut self.copy;
-        let mut operands = Vec::with_capacity(inst.operands.len());
-        for operand in &inst.operands {
-            operands.push(match operand {
-                Operand::IdRef(id) => Operand::IdRef(copy.value(*id)?),
-                Operand::IdScope(_) | Operand::IdMemorySemantics(_) => {
-                    return Err("an operand that orders memory");
-                }
-                literal => literal.clone(),
-            });
-        }
+        let operands = copy.operands(inst)?;
         let ty = inst.result_type.map(|ty| copy.import.global(&mut copy.writer, ty)).transpose()?;
         let new = inst.result_id.map(|id| copy.value(id)).transpose()?;
         if let Some((old, new)) = inst.result_id.zip(new) {

@@ -20,10 +20,9 @@ impl Copy<'_> {
         let (old, ty) = phi.result_id.zip(phi.result_type).ok_or("an instruction without a result")?;
         let condition = self.value(condition)?;
         let condition = self.for_all_parts(code, condition, ty);
-        let operands = [condition, self.value(yes)?, self.value(no)?].map(Operand::IdRef).to_vec();
+        let operands = [condition, self.value(yes)?, self.value(no)?];
         let ty = self.import.global(&mut self.writer, ty)?;
-        let new = self.writer.fresh();
-        code.push(Instruction::new(Op::Select, Some(ty), Some(new), operands));
+        let new = self.writer.apply(code, Op::Select, ty, &operands);
         self.import.decorate(&mut self.writer, old, new);
         self.values.insert(old, new);
         Ok(())
@@ -40,10 +39,8 @@ impl Copy<'_> {
         for &(condition, holds) in where_all {
             let mut own = self.value(condition)?;
             if !holds {
-                let (truth, not) = (self.writer.bool(), self.writer.fresh());
-                let operands = vec![Operand::IdRef(own)];
-                code.push(Instruction::new(Op::LogicalNot, Some(truth), Some(not), operands));
-                own = not;
+                let truth = self.writer.bool();
+                own = self.writer.apply(code, Op::LogicalNot, truth, &[own]);
             }
             happens = Some(match happens {
                 Some(others) => self.writer.test(code, Op::LogicalAnd, others, own),
@@ -70,9 +67,6 @@ impl Copy<'_> {
         }
         let ty = self.import.global(&mut self.writer, ty)?;
         let zero = self.writer.global(Op::Constant, Some(ty), vec![Operand::LiteralBit32(0)]);
-        let chosen = self.writer.fresh();
-        let operands = [happens, own, zero].map(Operand::IdRef).to_vec();
-        code.push(Instruction::new(Op::Select, Some(ty), Some(chosen), operands));
-        Ok(chosen)
+        Ok(self.writer.apply(code, Op::Select, ty, &[happens, own, zero]))
     }
 }

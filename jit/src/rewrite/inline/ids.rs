@@ -48,19 +48,16 @@ impl Copy<'_> {
         if let Some(chain) = self.import.chain(pointer) {
             let to =
                 self.import.global(&mut self.writer, chain.result_type.ok_or("a chain without a type")?)?;
-            let mut operands = vec![Operand::IdRef(variable)];
+            let mut operands = vec![variable];
             for (number, &index) in path.iter().enumerate() {
-                let index = match happens {
+                operands.push(match happens {
                     Some(happens) if number + 1 == path.len() => self.index_where(code, index, happens)?,
                     _ => self.value(index)?,
-                };
-                operands.push(Operand::IdRef(index));
+                });
             }
-            place = self.writer.fresh();
-            code.push(Instruction::new(chain.class.opcode, Some(to), Some(place), operands));
+            place = self.writer.apply(code, chain.class.opcode, to, &operands);
         }
-        let id = self.writer.fresh();
-        code.push(Instruction::new(Op::Load, Some(own), Some(id), vec![Operand::IdRef(place)]));
+        let id = self.writer.apply(code, Op::Load, own, &[place]);
         self.loaded(code, inst, id, own)
     }
 
@@ -113,10 +110,8 @@ impl Copy<'_> {
         };
         match path {
             [] => {
-                let (vector, id) = (self.writer.uvec3(), self.writer.fresh());
-                let parts = three.map(Operand::IdRef).to_vec();
-                code.push(Instruction::new(Op::CompositeConstruct, Some(vector), Some(id), parts));
-                Ok(id)
+                let vector = self.writer.uvec3();
+                Ok(self.writer.apply(code, Op::CompositeConstruct, vector, &three))
             }
             [index] => {
                 let index = self.import.constant(*index).and_then(|index| three.get(index as usize).copied());
@@ -130,7 +125,7 @@ impl Copy<'_> {
     pub(super) fn digits(&mut self, code: &mut Vec<Instruction>, number: Word) -> [[Word; 3]; 3] {
         let zero = self.writer.constant(0);
         let mut rest = number;
-        if let Some(first) = self.first {
+        if let Some(first) = self.numbers.first {
             let first = self.writer.load(code, first);
             rest = self.writer.math(code, Op::ISub, rest, first);
         }
@@ -141,19 +136,19 @@ impl Copy<'_> {
             let mut value = rest;
             if let Some([row, column]) = known.filter(|_| at + 1 == digits.len()) {
                 (value, rest) = (row, column);
-            } else if let Some(&weight) = at.checked_sub(1).and_then(|at| self.weights.get(at)) {
+            } else if let Some(&weight) = at.checked_sub(1).and_then(|at| self.numbers.weights.get(at)) {
                 let weight = self.writer.load(code, weight);
                 value = self.writer.math(code, Op::UDiv, rest, weight);
                 rest = self.writer.math(code, Op::UMod, rest, weight);
             }
             if digit.mirrored {
                 let before = digits.iter().take(at).filter(|digit| digit.mirrored).count();
-                let greatest = self.writer.load(code, self.greatest[before]);
+                let greatest = self.writer.load(code, self.numbers.greatest[before]);
                 value = self.writer.math(code, Op::ISub, greatest, value);
             }
             if digit.scaled {
                 let before = digits.iter().take(at).filter(|digit| digit.scaled).count();
-                let scale = self.writer.load(code, self.scales[before]);
+                let scale = self.writer.load(code, self.numbers.scales[before]);
                 value = self.writer.math(code, Op::IMul, value, scale);
             }
             let part = match digit.part {

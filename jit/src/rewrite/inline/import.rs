@@ -4,8 +4,9 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 
+use crate::frontend::SetBinding;
+use crate::frontend::defs::{Defs, holds_floats};
 use crate::frontend::resource::{self, Role};
-use crate::frontend::{SetBinding, defs::Defs};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::rewrite::definition::is_word;
 use crate::rewrite::writer::{Pushed, Result, Writer, words_at};
@@ -158,14 +159,7 @@ impl<'a> Import<'a> {
 
     /// Whether values of a type hold floats.
     pub(super) fn holds_floats(&self, ty: Word) -> bool {
-        let Some(inst) = self.defs.get(ty) else { return false };
-        let part = |operand: &Operand| operand.id_ref_any().is_some_and(|part| self.holds_floats(part));
-        match inst.class.opcode {
-            Op::TypeFloat => true,
-            Op::TypeVector | Op::TypeMatrix | Op::TypeArray => inst.operands.first().is_some_and(part),
-            Op::TypeStruct => inst.operands.iter().any(part),
-            _ => false,
-        }
+        holds_floats(&|id| self.defs.get(id), ty, &|_| true)
     }
 
     /// The push constant behind constant indices.

@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, Op, Word};
 
 use super::{Copy, width};
-use crate::analysis::layout::Type;
+use crate::frontend::types::Type;
 use crate::kernel::NormalKernel;
 use crate::rewrite::writer::Result;
 
@@ -87,7 +87,7 @@ impl Copy<'_> {
         };
         let part = match all / count {
             1 => scalar,
-            shorter => self.vector(scalar, shorter),
+            shorter => self.writer.vector(scalar, shorter),
         };
         let times = self.writer.constant(count);
         let first = self.writer.math(code, Op::IMul, own, times);
@@ -97,11 +97,9 @@ impl Copy<'_> {
             let number = self.writer.constant(if mutant!(PartsAreTheFirst) { 0 } else { part_number });
             let number = self.writer.math(code, Op::IAdd, first, number);
             let (value, of) = self.element(code, number, part_number)?;
-            parts.push(Operand::IdRef(self.cast(code, value, of, part)));
+            parts.push(self.writer.cast(code, value, of, part));
         }
-        let id = self.writer.fresh();
-        code.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(id), parts));
-        Ok(id)
+        Ok(self.writer.apply(code, Op::CompositeConstruct, ty, &parts))
     }
 
     /// Element `own` of the consumer, of type `ty`: a part of an element of the producer, which consists of `count` such parts.
@@ -134,22 +132,13 @@ impl Copy<'_> {
                 let number = self.writer.constant(number);
                 at = self.writer.math(code, Op::IAdd, first, number);
             }
-            let id = self.writer.fresh();
-            let operands = [value, at].map(Operand::IdRef).to_vec();
-            code.push(Instruction::new(Op::VectorExtractDynamic, Some(scalar), Some(id), operands));
-            parts.push(id);
+            parts.push(self.writer.apply(code, Op::VectorExtractDynamic, scalar, &[value, at]));
         }
         if let [part] = parts[..] {
-            return Ok(self.cast(code, part, scalar, ty));
+            return Ok(self.writer.cast(code, part, scalar, ty));
         }
-        let (vector, id) = (self.vector(scalar, shorter), self.writer.fresh());
-        let parts = parts.into_iter().map(Operand::IdRef).collect();
-        code.push(Instruction::new(Op::CompositeConstruct, Some(vector), Some(id), parts));
-        Ok(self.cast(code, id, vector, ty))
-    }
-
-    pub(super) fn vector(&mut self, scalar: Word, count: u32) -> Word {
-        let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
-        self.writer.global(Op::TypeVector, None, operands)
+        let vector = self.writer.vector(scalar, shorter);
+        let all = self.writer.apply(code, Op::CompositeConstruct, vector, &parts);
+        Ok(self.writer.cast(code, all, vector, ty))
     }
 }

@@ -69,11 +69,11 @@ impl Copy<'_> {
     /// Row and column of an index.
     pub(super) fn row_of(&mut self, code: &mut Vec<Instruction>, index: Word, of: Row) -> [Word; 2] {
         let u32 = self.writer.u32();
-        let row = self.cast(code, of.row.0, of.row.1, u32);
+        let row = self.writer.cast(code, of.row.0, of.row.1, u32);
         let column = match of.column {
-            Some((column, ty)) => self.cast(code, column, ty, u32),
+            Some((column, ty)) => self.writer.cast(code, column, ty, u32),
             None => {
-                let product = self.cast(code, of.product.0, of.product.1, u32);
+                let product = self.writer.cast(code, of.product.0, of.product.1, u32);
                 self.writer.math(code, Op::ISub, index, product)
             }
         };

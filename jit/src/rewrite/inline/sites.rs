@@ -4,7 +4,7 @@
 //! a load, the lines of its site alone are written. Elsewhere the lines of all are, those that they have in common once, and the value is chosen: every item
 //! does all of the stores, so each line may be done whichever of them is asked for.
 
-use rspirv::dr::{Instruction, Operand};
+use rspirv::dr::Instruction;
 use rspirv::spirv::{Op, Word};
 
 use super::{Copy, Place};
@@ -36,9 +36,8 @@ impl Copy<'_> {
             let number = self.writer.constant(number as u32);
             let is = self.writer.test(code, Op::IEqual, site, number);
             let is = self.for_all_parts(code, is, definition.ty);
-            let operands = [is, self.value(one.value)?, value].map(Operand::IdRef).to_vec();
-            value = self.writer.fresh();
-            code.push(Instruction::new(Op::Select, Some(ty), Some(value), operands));
+            let operands = [is, self.value(one.value)?, value];
+            value = self.writer.apply(code, Op::Select, ty, &operands);
         }
         Ok(value)
     }
@@ -47,10 +46,7 @@ impl Copy<'_> {
     pub(super) fn for_all_parts(&mut self, code: &mut Vec<Instruction>, condition: Word, ty: Word) -> Word {
         let Some((_, count)) = self.import.vector_of(ty) else { return condition };
         let truth = self.writer.bool();
-        let several = self.vector(truth, count);
-        let parts = vec![Operand::IdRef(condition); count as usize];
-        let id = self.writer.fresh();
-        code.push(Instruction::new(Op::CompositeConstruct, Some(several), Some(id), parts));
-        id
+        let several = self.writer.vector(truth, count);
+        self.writer.apply(code, Op::CompositeConstruct, several, &vec![condition; count as usize])
     }
 }

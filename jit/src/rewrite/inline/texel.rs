@@ -54,7 +54,7 @@ impl Copy<'_> {
             {
                 return Err("coordinates of another type");
             }
-            let own = self.cast(code, coordinates, theirs, own);
+            let own = self.writer.cast(code, coordinates, theirs, own);
             self.values.insert(index, own);
         }
         let (value, own) = self.definition(code, &Place::Texel(place))?;
@@ -69,7 +69,7 @@ impl Copy<'_> {
         let mut parts = SmallVec::<[Word; 4]>::new();
         for channel in 0..4 {
             parts.push(match channels.get(channel) {
-                Some(&(value, from)) => self.cast(code, value, from, scalar),
+                Some(&(value, from)) => self.writer.cast(code, value, from, scalar),
                 None => {
                     let bits = if channel == 3 && !mutant!(MissingAlphaIsZero) { one } else { 0 };
                     self.writer.global(Op::Constant, Some(scalar), vec![Operand::LiteralBit32(bits)])
@@ -99,11 +99,9 @@ impl Copy<'_> {
         for number in 0..count {
             let mut one = of;
             if scalar != ty {
-                one = self.writer.fresh();
-                let part = vec![Operand::IdRef(of), Operand::LiteralBit32(number)];
-                code.push(Instruction::new(Op::CompositeExtract, Some(scalar), Some(one), part));
+                one = self.writer.extract(code, scalar, of, number);
             }
-            all.push(self.cast(code, one, scalar, u32));
+            all.push(self.writer.cast(code, one, scalar, u32));
         }
         Ok(all)
     }
@@ -126,9 +124,7 @@ impl Copy<'_> {
         for channel in 0..u32::from(stored.channels) {
             let mut one = value;
             if scalar != ty {
-                one = self.writer.fresh();
-                let part = vec![Operand::IdRef(value), Operand::LiteralBit32(channel)];
-                code.push(Instruction::new(Op::CompositeExtract, Some(scalar), Some(one), part));
+                one = self.writer.extract(code, scalar, value, channel);
             }
             all.push((one, scalar));
         }
@@ -139,7 +135,7 @@ impl Copy<'_> {
     pub(super) fn item_at(&mut self, code: &mut Vec<Instruction>, coordinates: &[Word]) -> [[Word; 3]; 3] {
         let zero = self.writer.constant(0);
         let mut dims = [[zero; 3]; 3];
-        let mut bases = self.bases.clone().into_iter();
+        let mut bases = self.numbers.bases.clone().into_iter();
         let known = self.ids.coordinates.clone();
         for (one, &at) in known.iter().zip(coordinates) {
             let base = if one.based { bases.next() } else { None };
@@ -163,16 +159,14 @@ impl Copy<'_> {
         let variable = self.import.global(&mut self.writer, variable)?;
         let image = self.import.type_of(handle).ok_or("an image of no type")?;
         let image = self.import.global(&mut self.writer, image)?;
-        let own = self.writer.fresh();
-        code.push(Instruction::new(Op::Load, Some(image), Some(own), vec![Operand::IdRef(variable)]));
-        let mut operands = vec![Operand::IdRef(own)];
+        let own = self.writer.apply(code, Op::Load, image, &[variable]);
+        let mut operands = vec![own];
         for operand in &inst.operands[1..] {
             let id = operand.id_ref_any().ok_or("a read of a texel with operands of its own")?;
-            operands.push(Operand::IdRef(self.value(id)?));
+            operands.push(self.value(id)?);
         }
         let own = self.import.global(&mut self.writer, ty)?;
-        let mut value = self.writer.fresh();
-        code.push(Instruction::new(inst.class.opcode, Some(own), Some(value), operands));
+        let mut value = self.writer.apply(code, inst.class.opcode, own, &operands);
         // What the consumer reads as well it may have computed with.
         let is_read = inst.class.opcode == Op::ImageRead;
         if is_read && self.zero.is_some() && self.import.holds_floats(ty) {

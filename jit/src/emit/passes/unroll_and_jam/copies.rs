@@ -59,27 +59,19 @@ impl Jam<'_> {
 
     fn end(&mut self, body: &mut Body<'_>, own: Option<Construct>, region: Region, copies: &Copies) -> End {
         let f = &body.original.f;
-        let results = |to: Construct| &f.constructs[to].results;
+        let results = |of: Construct| &*f.constructs[of].results;
         match &f.regions[region].end {
             End::Exit { to, args } => {
                 let args = self.edge(body, args, results(*to), copies);
                 End::Exit { to: body.constructs[&(*to, copies.start)], args }
             }
             End::Continue { to, args } => {
-                let params: &[Value] = match f.constructs[*to].kind {
-                    ConstructKind::Loop { continuing, .. } => &f.regions[continuing].params,
-                    _ => &[],
-                };
-                let args = self.edge(body, args, params, copies);
+                let args = self.edge(body, args, f.params_of(*to)[1], copies);
                 End::Continue { to: body.constructs[&(*to, copies.start)], args }
             }
             End::Repeat { args, until } => {
-                let own = own.map(|own| &f.constructs[own]);
-                let params: &[Value] = match own.map(|own| &own.kind) {
-                    Some(ConstructKind::Loop { body, .. }) => &f.regions[*body].params,
-                    _ => &[],
-                };
-                let results: &[Value] = own.map_or(&[], |own| &own.results);
+                let params = own.map_or(&[][..], |own| f.params_of(own)[0]);
+                let results = own.map_or(&[][..], |own| results(own));
                 let args = self.edge(body, args, params, copies);
                 let until = until.as_ref().map(|until| Until {
                     condition: self.value(body, until.condition, copies.start),

@@ -4,9 +4,11 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{GlslStd450Op as Glsl, Op, Word};
 
+use crate::frontend::additions::Additions;
+
 /// A module that is added to, and what is computed at present.
 pub(super) struct Writer {
-    pub(super) bound: Word,
+    pub(super) added: Additions,
     /// Width of each float type, and scalar type and number of components of each vector type.
     floats: AHashMap<Word, u32>,
     vectors: AHashMap<Word, (Word, u32)>,
@@ -15,8 +17,6 @@ pub(super) struct Writer {
     /// Type of each value.
     pub(super) types: AHashMap<Word, Word>,
     boolean: Option<Word>,
-    /// Declarations that were not there.
-    pub(super) globals: Vec<Instruction>,
     constants: AHashMap<(Word, u32), Word>,
     pub(super) lines: Vec<Instruction>,
     pub(super) set: Word,
@@ -29,7 +29,8 @@ pub(super) struct Parts {
 }
 
 impl Writer {
-    pub(super) fn new(module: &Module) -> Self {
+    /// `None` if the module has no header.
+    pub(super) fn new(module: &Module) -> Option<Self> {
         let mut floats = AHashMap::new();
         let mut vectors = AHashMap::new();
         let mut matrices = AHashMap::new();
@@ -51,19 +52,17 @@ impl Writer {
         }
         let all = module.all_inst_iter();
         let types = all.filter_map(|inst| Some((inst.result_id?, inst.result_type?))).collect();
-        let bound = module.header.as_ref().map_or(0, |header| header.bound);
-        Self {
-            bound,
+        Some(Self {
+            added: Additions::to(module)?,
             floats,
             vectors,
             matrices,
             types,
             boolean,
-            globals: Vec::new(),
             constants: AHashMap::new(),
             lines: Vec::new(),
             set: 0,
-        }
+        })
     }
 
     /// Sum of the products of the components, from the first on.
@@ -111,13 +110,8 @@ impl Writer {
         self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
     }
 
-    fn fresh(&mut self) -> Word {
-        self.bound += 1;
-        self.bound - 1
-    }
-
     pub(super) fn value(&mut self, op: Op, ty: Word, operands: Vec<Operand>) -> Word {
-        let id = self.fresh();
+        let id = self.added.fresh();
         self.types.insert(id, ty);
         self.lines.push(Instruction::new(op, Some(ty), Some(id), operands));
         id
@@ -141,14 +135,8 @@ impl Writer {
 
     /// The type `bool` for one Boolean, or the vector of `count` Booleans.
     pub(super) fn booleans(&mut self, count: u32) -> Word {
-        let scalar = match self.boolean {
-            Some(known) => known,
-            None => {
-                let id = self.fresh();
-                self.globals.push(Instruction::new(Op::TypeBool, None, Some(id), Vec::new()));
-                *self.boolean.insert(id)
-            }
-        };
+        let added = &mut self.added;
+        let scalar = *self.boolean.get_or_insert_with(|| added.global(Op::TypeBool, None, Vec::new()));
         if count == 1 {
             return scalar;
         }
@@ -156,9 +144,8 @@ impl Writer {
         if let Some((&known, _)) = vectors.find(|(_, shape)| **shape == (scalar, count)) {
             return known;
         }
-        let id = self.fresh();
         let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
-        self.globals.push(Instruction::new(Op::TypeVector, None, Some(id), operands));
+        let id = self.added.global(Op::TypeVector, None, operands);
         self.vectors.insert(id, (scalar, count));
         id
     }
@@ -180,9 +167,8 @@ impl Writer {
             Some(64) => Operand::LiteralBit64(exponent(1023) << 52),
             _ => Operand::LiteralBit32((exponent(127) << 23) as u32),
         };
-        let id = self.fresh();
+        let id = self.added.global(Op::Constant, Some(ty), vec![literal]);
         self.types.insert(id, ty);
-        self.globals.push(Instruction::new(Op::Constant, Some(ty), Some(id), vec![literal]));
         self.constants.insert((ty, number), id);
         id
     }

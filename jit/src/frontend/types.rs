@@ -7,6 +7,8 @@ use ahash::AHashMap;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
 
+use super::value::truncate;
+
 /// A type, with the ids of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
@@ -95,7 +97,7 @@ impl Types {
                 Op::Constant | Op::ConstantNull => {
                     if let Some(&Type::Int { width, .. }) = inst.result_type.and_then(|t| this.types.get(&t))
                     {
-                        this.constants.insert(id, (literal(inst, 0) & super::expr::mask(width), width));
+                        this.constants.insert(id, (truncate(literal(inst, 0), width.into()), width));
                     }
                 }
                 _ => {
@@ -207,7 +209,12 @@ impl Types {
         u32::try_from(offset).ok()
     }
 
-    /// Bytes from the first to the last byte of a value in memory; a runtime array counts nothing.
+    /// First byte behind a member of a structure.
+    pub(crate) fn end(&self, member: &Member) -> u64 {
+        u64::from(member.offset).saturating_add(self.span(member.ty, member.matrix))
+    }
+
+    /// Bytes from the first to the last byte of a value in memory, saturating; a runtime array counts nothing.
     pub(crate) fn span(&self, id: u32, matrix: MatrixLayout) -> u64 {
         match self.get(id) {
             Type::Int { width, .. } | Type::Float { width } => u64::from(*width) / 8,
@@ -226,9 +233,7 @@ impl Types {
                 0 => 0,
                 n => u64::from(*stride).saturating_mul(n - 1).saturating_add(self.span(*element, matrix)),
             },
-            Type::Struct { members } => {
-                members.iter().map(|m| u64::from(m.offset) + self.span(m.ty, m.matrix)).max().unwrap_or(0)
-            }
+            Type::Struct { members } => members.iter().map(|member| self.end(member)).max().unwrap_or(0),
             _ => 0,
         }
     }
@@ -313,6 +318,7 @@ impl Types {
         };
     }
 }
+
 /// The number at an operand; 0 if there is none.
 fn literal(inst: &Instruction, operand: usize) -> u64 {
     match inst.operands.get(operand) {
