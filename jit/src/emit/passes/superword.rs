@@ -1,7 +1,7 @@
 //! Several items of a work-group in one invocation, so that what neighbours have in common is loaded once.
 //!
 //! A stencil loads each element as often as it has neighbours. Where one invocation does `n` items that lie below each other, it loads the rows that they
-//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`]); whether
+//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`](super::trace)); whether
 //! they take it is asked first, and where they do not, they are done one after another by the kernel as it is.
 //!
 //! # Requires
@@ -13,12 +13,6 @@
 //!
 //! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
 
-mod conditions;
-mod guard;
-mod trace;
-mod vectors;
-mod words;
-
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,6 +20,9 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::SmallVec;
 
+use super::trace::vectors::{Touch, Vectors};
+use super::trace::words::Polynomial;
+use super::trace::{Ids, Start, Tracer, guard};
 use super::{bindings, built_ins};
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Value};
@@ -33,9 +30,6 @@ use crate::ir::{Builder, End, Function, Module, Node, Operation};
 use crate::kernel::Specialized;
 use crate::plan::recipe::Recipe;
 use crate::schedule::Superword;
-use trace::{Ids, Start, Tracer};
-use vectors::{Touch, Vectors};
-use words::Polynomial;
 
 /// The ids that the items have instead of the invocation's.
 const VIRTUAL: [BuiltIn; 3] =

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::views::{View, Views};
 use crate::emit::JitError;
 use crate::emit::passes::bindings;
-use crate::emit::passes::copies::{Copies, Frame, of};
+use crate::emit::passes::trace::copies::{Copies, Frame, of};
 use crate::ir::entity::{
     Construct, DecorationSet, Entity as _, Func, Global, Inst, Place, Region, Type, Value,
 };

@@ -9,27 +9,27 @@ use ahash::{AHashMap, AHashSet};
 use super::words::{Factored, Polynomial};
 
 /// Items, and elements of a vector.
-pub(super) const WIDE: usize = 4;
+pub(in crate::emit::passes) const WIDE: usize = 4;
 
 /// An access to a buffer by all items, by its number among those of the way.
-pub(super) struct Touch {
-    pub(super) number: usize,
-    pub(super) stores: bool,
+pub(in crate::emit::passes) struct Touch {
+    pub(in crate::emit::passes) number: usize,
+    pub(in crate::emit::passes) stores: bool,
     /// Nothing writes to the buffer while the kernel runs.
-    pub(super) frozen: bool,
+    pub(in crate::emit::passes) frozen: bool,
     /// It happens whenever the way is taken.
-    pub(super) always: bool,
+    pub(in crate::emit::passes) always: bool,
     /// How often it is done, item by item.
-    pub(super) times: usize,
+    pub(in crate::emit::passes) times: usize,
     /// Each item touches an element of its own of an array of words.
-    pub(super) place: Option<Place>,
+    pub(in crate::emit::passes) place: Option<Place>,
 }
 
 /// Indices of the elements that the items touch: each the same, and a number.
-pub(super) struct Place {
-    pub(super) variable: Global,
-    pub(super) rest: Polynomial,
-    pub(super) numbers: [i32; WIDE],
+pub(in crate::emit::passes) struct Place {
+    pub(in crate::emit::passes) variable: Global,
+    pub(in crate::emit::passes) rest: Polynomial,
+    pub(in crate::emit::passes) numbers: [i32; WIDE],
 }
 
 impl Place {
@@ -43,17 +43,17 @@ impl Place {
 
 /// Which accesses are to vectors.
 #[derive(Default)]
-pub(super) struct Vectors {
+pub(in crate::emit::passes) struct Vectors {
     /// By the access's number: whose element is taken from a vector.
     items: AHashMap<usize, [bool; WIDE]>,
     /// Accesses to memory that are left.
-    pub(super) left: usize,
+    pub(in crate::emit::passes) left: usize,
 }
 
 impl Vectors {
     /// Vectors for a trace with these accesses, if all of its stores, and its loads of buffers that are written, can be vectors. `ids` are the
     /// ids of its items and of its invocation. The alignment of an array's rows is guessed from those that are stored to; the code tests it.
-    pub(super) fn of(touches: &[Touch], ids: &[Value]) -> Option<Vectors> {
+    pub(in crate::emit::passes) fn of(touches: &[Touch], ids: &[Value]) -> Option<Vectors> {
         let places = || touches.iter().filter_map(|touch| touch.place.as_ref().map(|place| (touch, place)));
         let stored = places().filter(|(touch, _)| touch.stores);
         let rows: Vec<Factored> = stored.flat_map(|(_, place)| place.rest.without(ids)).collect();
@@ -96,7 +96,7 @@ impl Vectors {
     }
 
     /// Which items of an access take their element from a vector, if any does.
-    pub(super) fn items(&self, number: usize) -> Option<[bool; WIDE]> {
+    pub(in crate::emit::passes) fn items(&self, number: usize) -> Option<[bool; WIDE]> {
         self.items.get(&number).copied().filter(|items| items.contains(&true))
     }
 }

@@ -4,9 +4,14 @@
 //! items and all places. A branch that turns items away, and a clamp that changes nothing in the middle of a range, are taken for decided:
 //! what has to hold for that is noted ([`Conditions`]), and asked before.
 
+mod conditions;
+pub(super) mod copies;
+pub(super) mod guard;
 mod key;
 mod memory;
+pub(super) mod vectors;
 mod wide;
+pub(super) mod words;
 mod write;
 
 use std::rc::Rc;
@@ -15,17 +20,17 @@ use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
-use super::conditions::Conditions;
-use super::vectors::{Touch, Vectors};
-use super::words::Polynomial;
-use crate::emit::passes::copies::{Copies, Frame, of};
 use crate::ir::entity::{Construct, Func, Global, Inst, Place, Region, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{
     Args, Builder, ConstKind, ConstructKind, Def, EdgeArgs, Effect, End, Function, Node, Operation, Root,
     TypeKind,
 };
+use conditions::Conditions;
+use copies::{Copies, Frame, of};
 use key::Key;
+use vectors::{Touch, Vectors};
+use words::Polynomial;
 
 /// Most instructions that are written.
 const MOST: usize = 4096;

@@ -3,8 +3,8 @@
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use smallvec::SmallVec;
 
+use super::copies::{Copies, Frame, of};
 use super::{Join, Memory, Other, Traced, Tracer, Variable, one_or_each};
-use crate::emit::passes::copies::{Copies, Frame, of};
 use crate::ir::entity::{Entity as _, Func, Global, Place, Type, Value};
 use crate::ir::{Access, Operation, Root};
 

@@ -4,11 +4,11 @@ use ahash::AHashMap;
 use rspirv::spirv::{Op, StorageClass};
 use smallvec::SmallVec;
 
-use super::super::conditions::Order;
-use super::super::words::Polynomial;
+use super::conditions::Order;
+use super::copies::{Copies, of};
 use super::key::{Arg, Key, What};
+use super::words::Polynomial;
 use super::{Fact, Frame, MOST, Other, Traced, Tracer, one_or_each};
-use crate::emit::passes::copies::{Copies, of};
 use crate::ir::entity::{DecorationSet, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{Args, ConstData, ConstKind, Node, Operation, Root, TypeKind, ValueData, fold};
@@ -224,7 +224,7 @@ impl Tracer<'_> {
     }
 
     /// Notes a value of the new code that differs from invocation to invocation.
-    pub(in super::super) fn note_id(&mut self, id: Value, words: Option<Polynomial>) {
+    pub(in crate::emit::passes) fn note_id(&mut self, id: Value, words: Option<Polynomial>) {
         let words = words.or_else(|| Some(Polynomial::word(id)));
         self.facts.insert(id, Fact { early: true, varies: true, words, ..Fact::default() });
     }

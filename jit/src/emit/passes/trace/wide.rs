@@ -3,11 +3,11 @@
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
 
-use super::super::vectors::{Place, Touch, WIDE};
+use super::copies::{Copies, of};
 use super::memory::Pointer;
+use super::vectors::{Place, Touch, WIDE};
 use super::{Other, Traced, Tracer, one_or_each};
 use crate::emit::passes::bindings;
-use crate::emit::passes::copies::{Copies, of};
 use crate::ir::entity::{self, Global, Type, Value};
 use crate::ir::{Access, Operation, TypeKind};
 
