@@ -11,7 +11,7 @@ use crate::plan::input::submission::Internalization;
 use crate::schedule::Schedule;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 33;
+pub(crate) const CODE_VERSION: u32 = 34;
 
 /// What one fused kernel is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

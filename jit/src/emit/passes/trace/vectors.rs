@@ -3,10 +3,23 @@
 //! A way is gone through twice: first to see which elements its accesses touch, then with those of them as vectors that four items, or what they load
 //! together, make up.
 
-use crate::ir::entity::{Global, Value};
+use std::rc::Rc;
+
 use ahash::{AHashMap, AHashSet};
 
 use super::words::{Factored, Polynomial};
+use crate::ir::entity::{Func, Global, Value};
+
+/// Which accesses to buffers are to vectors.
+#[derive(Clone)]
+pub(in crate::emit::passes) enum Which {
+    /// It is not known yet: what they touch is noted.
+    Open,
+    /// Some of those of a way that was gone through before.
+    Traced(Rc<Vectors>),
+    /// Those of these functions to elements of these bindings that have the items' numbers.
+    OfItems(Rc<AHashSet<(Func, u32)>>),
+}
 
 /// Items, and elements of a vector.
 pub(in crate::emit::passes) const WIDE: usize = 4;
@@ -27,14 +40,15 @@ pub(in crate::emit::passes) struct Touch {
 
 /// Indices of the elements that the items touch: each the same, and a number.
 pub(in crate::emit::passes) struct Place {
-    pub(in crate::emit::passes) variable: Global,
+    /// The variable of the array, and the byte at which that begins.
+    pub(in crate::emit::passes) array: (Global, u32),
     pub(in crate::emit::passes) rest: Polynomial,
     pub(in crate::emit::passes) numbers: [i32; WIDE],
 }
 
 impl Place {
     /// Whether it is one vector, if those of this array begin where `rest` does.
-    fn is_whole(&self) -> bool {
+    pub(in crate::emit::passes) fn is_whole(&self) -> bool {
         let first = self.numbers[0];
         first.rem_euclid(WIDE as i32) == 0
             && (0..).zip(&self.numbers).all(|(at, &number)| number == first.wrapping_add(at))
@@ -68,10 +82,10 @@ impl Vectors {
             all.items.insert(touch.number, [true; WIDE]);
             all.left += 1;
         }
-        let mut elements: AHashSet<(Global, &Polynomial, i32)> = AHashSet::new();
+        let mut elements: AHashSet<((Global, u32), &Polynomial, i32)> = AHashSet::new();
         let loads = || places().filter(|(touch, place)| touch.frozen && is_aligned(place));
         for (_, place) in loads().filter(|(touch, _)| touch.always) {
-            elements.extend(place.numbers.iter().map(|&number| (place.variable, &place.rest, number)));
+            elements.extend(place.numbers.iter().map(|&number| (place.array, &place.rest, number)));
         }
         let mut met = AHashSet::new();
         for (touch, place) in loads() {
@@ -79,7 +93,7 @@ impl Vectors {
             let is_there = |number: i32| {
                 let first = vector_of(number) * WIDE as i32;
                 (first..=first + (WIDE as i32 - 1)).all(|at| match touch.always {
-                    true => elements.contains(&(place.variable, &place.rest, at)),
+                    true => elements.contains(&(place.array, &place.rest, at)),
                     false => place.numbers.contains(&at),
                 })
             };
@@ -87,7 +101,7 @@ impl Vectors {
             all.items.insert(touch.number, items);
             met.extend(place.numbers.iter().zip(items).map(|(&number, is_there)| {
                 let at = if is_there { vector_of(number) } else { number };
-                (place.variable, &place.rest, is_there, at)
+                (place.array, &place.rest, is_there, at)
             }));
         }
         let others = touches.iter().filter(|touch| touch.frozen && !all.items.contains_key(&touch.number));
