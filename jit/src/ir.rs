@@ -49,6 +49,7 @@
 //! A pass that moves code past other code checks [`Operation::effect`]; one that moves a use of a place to where the values of its path are not visible
 //! makes a new place. Tests run `verify` after each pass.
 
+mod around;
 mod build;
 pub mod entity;
 mod export;
@@ -66,6 +67,7 @@ mod types;
 mod verify;
 mod walk;
 
+pub(crate) use around::Around;
 pub use build::Builder;
 pub use export::{export, positions};
 pub(crate) use fold::fold;

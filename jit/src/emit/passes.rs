@@ -2,7 +2,6 @@
 
 mod bindings;
 mod built_ins;
-mod copies;
 pub(super) mod dce;
 pub(super) mod hide_once;
 pub(super) mod item_coarsening;
@@ -12,5 +11,6 @@ pub(super) mod sink_stores;
 mod slots;
 pub(super) mod subgroup_ids;
 pub(super) mod superword;
+mod trace;
 pub(super) mod unroll;
 pub(super) mod unroll_and_jam;

@@ -244,6 +244,17 @@ impl Module {
         })
     }
 
+    /// The part of a type with a layout at the end of a path, and its first byte.
+    pub fn part_at(&self, ty: Type, path: impl IntoIterator<Item = u32>) -> Option<(Type, u32)> {
+        path.into_iter().try_fold((ty, 0u32), |(ty, offset), number| {
+            let before = match self.types.kind(ty) {
+                TypeKind::Struct { .. } => self.offset(ty, number)?,
+                _ => self.stride(ty)?.checked_mul(number)?,
+            };
+            Some((self.types.part(ty, Some(number))?, offset.checked_add(before)?))
+        })
+    }
+
     /// Bytes from one element of an array with a layout to the next.
     pub fn stride(&self, array: Type) -> Option<u32> {
         self.types.get(array).decorations.iter().find_map(|decoration| match decoration.as_slice() {

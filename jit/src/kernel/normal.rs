@@ -11,7 +11,7 @@ use super::{Binding, SetBinding, local_ids, push_block};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
-use crate::analysis::if_conversion::{StraightLine, straight_line};
+use crate::analysis::if_conversion::{RangeGuard, StraightLine, straight_line};
 use crate::analysis::resolved_branches::{ResolvedBranch, resolve, sweep};
 use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::{self, KernelAnalysis};
@@ -26,14 +26,14 @@ pub struct NormalKernel {
     /// Its accesses to buffers.
     pub analysis: KernelAnalysis,
     pub(crate) types: Types,
-    /// Its straight line, if it is one.
-    pub(crate) straight_line: Option<StraightLine>,
     /// Its float arithmetic.
     pub(crate) floats: FloatUse,
     /// Type of the push-constant block.
     pub(crate) push_block: Option<u32>,
     /// Its execution modes.
     pub(crate) modes: Modes,
+    /// Its straight line, if it is one. Found when it is first asked for.
+    straight_line: OnceLock<Option<StraightLine>>,
     /// The module on the IR, if it has that form. Imported when it is first asked for.
     ir: OnceLock<Option<ir::Module>>,
     /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
@@ -61,14 +61,13 @@ impl NormalKernel {
             let is_push = inst.class.opcode == Op::Variable && inst.operands.first() == Some(&push);
             Some(types.pointee(is_push.then_some(inst.result_type?)?)?.1)
         });
-        let straight_line = straight_line(&module, &types);
         let floats = FloatUse::of(&module);
         let modes = Modes::of(&module, floats.kind);
         Self {
             module,
             analysis,
             types,
-            straight_line,
+            straight_line: OnceLock::new(),
             floats,
             push_block,
             modes,
@@ -124,6 +123,16 @@ impl NormalKernel {
     /// The module on the IR: what rewrites change a copy of.
     pub(crate) fn ir(&self) -> Option<&ir::Module> {
         self.ir.get_or_init(|| ir::import(&self.module).ok()).as_ref()
+    }
+
+    /// Its straight line, if it is one.
+    pub(crate) fn straight_line(&self) -> Option<&StraightLine> {
+        self.straight_line.get_or_init(kept!(|| straight_line(self.ir()?))).as_ref()
+    }
+
+    /// The range guards on its straight line, if it is one.
+    pub(crate) fn guards(&self) -> impl Iterator<Item = &RangeGuard> {
+        self.straight_line().into_iter().flat_map(|line| &line.guards)
     }
 
     /// What loads of shared memory cost, by the dimension along which work-groups are coarsened.

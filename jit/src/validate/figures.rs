@@ -31,7 +31,7 @@ pub fn obstacles(kernel: &Specialized) -> Option<Vec<(&'static str, usize)>> {
         ("loops left early", loops.iter().filter(|one| one.exits.is_none()).count()),
         ("not item-only", no(kernel.interface.item_only)),
         ("not free", no(why_not_free(kernel).is_none())),
-        ("not a straight line", no(normal.straight_line.is_some())),
+        ("not a straight line", no(normal.straight_line().is_some())),
         ("blocks stay apart", no(normal.waits_in_coarsened_blocks().is_ok())),
         ("invocations stay apart", no(normal.waits_in_coarsened_threads(&[]).is_ok())),
         ("open floats", normal.floats.kind as usize),

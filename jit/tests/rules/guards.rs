@@ -59,6 +59,26 @@ probes! {
         }
     }
 
+    /// A vector that is made of shorter ones has their components, not those as its own.
+    fn vectors_of_vectors_have_their_components() {
+        let (own, pair) = ("vec4u(vec3u(a[i], a[i] * 3u, i), 7u)", "vec4u(i, vec2u(a[i], a[i] ^ 5u), 9u)");
+        for (vector, parts) in [(own, "v.y * 11u + v.z"), (pair, "v.z * 11u + v.y"), (pair, "v.w + v.zx.x")] {
+            let body = format!("let i = gid.x; if (i >= p.x) {{ return; }} let v = {vector}; z[i] = {parts};");
+            let second = kernel("a z", "8", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u;");
+            for vectors in [true, false] {
+                let mut lab = Lab::new(64);
+                lab.limits.shape = ShapeLimits { group_size: 4, items: 4, vectors, rounds: 1, least: 1, superword: 1, lanes: 1, conditions: None };
+                let checked = lab
+                    .submit(&kernel("a z", "8", &body), [6, 1, 1], &[0, 1], &[45])
+                    .submit(&second, [6, 1, 1], &[1, 2], &[45])
+                    .check()
+                    .fused(0);
+                let found = checked.plan.report.groups[0].schedule.clone();
+                assert!(found.starts_with("items: grid x / 4"), "{found}");
+            }
+        }
+    }
+
     /// `y w + x < n` where `x < w` and `y < h`, by the numbers of the call, and not if `n` is less.
     fn a_flat_guard_follows_from_those_of_a_grid() {
         let flat = kernel("a z", "16", "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u + 1u;");

@@ -223,6 +223,18 @@ probes! {
         list.check().fused(0).in_lockstep(4, 4 + 4);
     }
 
+    /// A vector that is made of shorter ones has their components, not those as its own.
+    fn vectors_of_vectors_have_their_components() {
+        let (own, pair) = ("vec4u(vec3u(a[i], a[i] * 3u, i), 7u)", "vec4u(i, vec2u(a[i], a[i] ^ 5u), 9u)");
+        for (vector, parts) in [(own, "v.y * 11u + v.z"), (pair, "v.z * 11u + v.y"), (pair, "v.w + v.zx.x")] {
+            let body = format!("let v = {vector}; z[i] = {parts};");
+            let list = grid(11, 13, 4)
+                .submit(&over("a z", &body), groups(11, 13), &[0, 1], &[11, 13])
+                .submit(&over("a z", GAIN), groups(11, 13), &[1, 2], &[11, 13]);
+            list.check().fused(0).in_lockstep(4, 4 + 4);
+        }
+    }
+
     /// What stays inside is handed over item by item.
     fn items_keep_what_they_hand_over() {
         for (w, h) in [(16, 16), (9, 14)] {
@@ -248,29 +260,30 @@ probes! {
         list.check().fused(0).in_lockstep(4, 12);
     }
 
-    /// Rows whose lengths are multiples of four: what four items load and store next to each other are vectors.
+    /// Rows whose lengths are multiples of four: what four items load and store next to each other are vectors. Those that the first kernel stores are
+    /// not loaded by the second.
     fn items_next_to_each_other_are_vectors() {
         let list = |w: u32, h: u32, body: &str| {
             let first = in_fours(w * h).submit(&over("a z", body), groups(w, h), &[0, 1], &[w, h]);
             first.submit(&over("a z", GAIN), groups(w, h), &[1, 2], &[w, h]).check().fused(0)
         };
         for (w, h) in [(16, 16), (24, 9), (8, 40), (20, 7), (4, 3)] {
-            list(w, h, CROSS).in_vectors(3 + 1, 0, 2);
+            list(w, h, CROSS).in_vectors(3, 0, 2);
             // Neighbours of the first and the last item are words.
             let sides = "let left = max(x, 1u) - 1u; let right = min(x + 1u, p.x - 1u);
                  z[i] = a[y * p.x + left] + 3u * a[i] + 5u * a[y * p.x + right];";
-            list(w, h, sides).in_vectors(1 + 1, 2, 2);
+            list(w, h, sides).in_vectors(1, 2, 2);
             let window = "var sum = 0u;
                  for (var dy = -1; dy <= 1; dy += 1) { for (var dx = -1; dx <= 1; dx += 1) {
                      let px = u32(clamp(i32(x) + dx, 0, i32(p.x) - 1)); let py = u32(clamp(i32(y) + dy, 0, i32(p.y) - 1));
                      sum = sum * 3u + a[py * p.x + px];
                  } }
                  z[i] = sum;";
-            list(w, h, window).in_vectors(3 + 1, 6, 2);
+            list(w, h, window).in_vectors(3, 6, 2);
             let halves = "z[i] = a[(y / 2u) * p.x + x / 2u];";
-            list(w, h, halves).in_vectors(1, 2, 2);
+            list(w, h, halves).in_vectors(0, 2, 2);
             let below = "z[i] = a[i] + a[select(0u, i - 4u, i > 3u)];";
-            list(w, h, below).in_vectors(1 + 1, 4, 2);
+            list(w, h, below).in_vectors(1, 4, 2);
         }
         // Rows of other lengths, and the items of one invocation apart.
         list(18, 9, CROSS).in_lockstep(4, 6 + 4);
@@ -315,7 +328,7 @@ probes! {
         let whole = View::from(1);
         let list = list.submit_views(&over("a z", body), groups(16, 16), &[View::from((0, 0, 511)), whole], &[16, 16, 0x2000_0002]);
         let list = list.submit_views(&over("a z", GAIN), groups(16, 16), &[whole, View::from(2)], &[16, 16]);
-        list.check().fused(0).in_vectors(1, 4, 2);
+        list.check().fused(0).in_vectors(0, 4, 2);
     }
 
     /// Work-groups are made larger where no one asks which an item is of, as far as this many are there.

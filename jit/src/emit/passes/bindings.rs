@@ -10,7 +10,7 @@ use crate::emit::entry;
 use crate::ir::entity::{Func, Global, Type};
 use crate::ir::{GlobalData, Module, Operation, Root, TypeData, TypeKind};
 use crate::kernel::{BindingKind, Specialized};
-use crate::plan::recipe::Recipe;
+use crate::plan::recipe::{Recipe, UnifiedBinding};
 
 /// Elements of a vector.
 const WIDE: u32 = 4;
@@ -23,14 +23,28 @@ pub(super) fn binding(module: &Module, variable: Global) -> Option<u32> {
     }
 }
 
-/// Whether nothing writes the bytes of a storage buffer while the kernel runs, through whatever variable.
-pub(super) fn is_frozen(module: &Module, recipe: &Recipe, global: Global) -> bool {
-    let facts = binding(module, global).and_then(|binding| recipe.bindings.get(binding as usize));
-    facts.is_some_and(|facts| facts.kind == BindingKind::StorageBuffer && facts.read_only && facts.restrict)
+/// The variables of storage buffers whose facts fit.
+fn buffers(module: &Module, recipe: &Recipe, fits: impl Fn(&UnifiedBinding) -> bool) -> AHashSet<Global> {
+    let facts = |&global: &Global| recipe.bindings.get(binding(module, global)? as usize);
+    let fits = |global: &Global| {
+        facts(global).is_some_and(|facts| facts.kind == BindingKind::StorageBuffer && fits(facts))
+    };
+    module.declared().filter(fits).collect()
+}
+
+/// Storage buffers whose bytes nothing writes while the kernel runs, through whatever variable.
+pub(super) fn frozen(module: &Module, recipe: &Recipe) -> AHashSet<Global> {
+    buffers(module, recipe, |facts| facts.read_only && facts.restrict)
+}
+
+/// Storage buffers whose elements, of items that hand nothing to each other, no other binding and no other invocation reaches.
+pub(super) fn own(module: &Module, recipe: &Recipe, kernels: &[Arc<Specialized>]) -> AHashSet<Global> {
+    let has_order = has_order(kernels);
+    buffers(module, recipe, |facts| facts.restrict && !facts.coherent && !has_order)
 }
 
 /// Whether some member asks for an order of its accesses.
-pub(super) fn has_order(kernels: &[Arc<Specialized>]) -> bool {
+fn has_order(kernels: &[Arc<Specialized>]) -> bool {
     let orders = |operand: &Operand| {
         matches!(operand, Operand::Decoration(Decoration::Coherent | Decoration::Volatile))
     };

@@ -1,7 +1,7 @@
 //! Several items of a work-group in one invocation, so that what neighbours have in common is loaded once.
 //!
 //! A stencil loads each element as often as it has neighbours. Where one invocation does `n` items that lie below each other, it loads the rows that they
-//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`]); whether
+//! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`](super::trace)); whether
 //! they take it is asked first, and where they do not, they are done one after another by the kernel as it is.
 //!
 //! # Requires
@@ -13,19 +13,16 @@
 //!
 //! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
 
-mod conditions;
-mod guard;
-mod trace;
-mod vectors;
-mod words;
-
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashSet;
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::SmallVec;
 
+use super::trace::vectors::{Touch, Vectors, Which};
+use super::trace::words::Polynomial;
+use super::trace::{self, Ids, Source, Start, Tracer, guard};
 use super::{bindings, built_ins};
 use crate::emit::JitError;
 use crate::ir::entity::{Func, Global, Value};
@@ -33,9 +30,9 @@ use crate::ir::{Builder, End, Function, Module, Node, Operation};
 use crate::kernel::Specialized;
 use crate::plan::recipe::Recipe;
 use crate::schedule::Superword;
-use trace::{Ids, Start, Tracer};
-use vectors::{Touch, Vectors};
-use words::Polynomial;
+
+/// Most instructions that are written.
+const MOST: usize = 4096;
 
 /// The ids that the items have instead of the invocation's.
 const VIRTUAL: [BuiltIn; 3] =
@@ -49,10 +46,8 @@ pub(in crate::emit) fn run(
 ) -> Result<(), JitError> {
     let entry = module.entry_points.first().map(|entry| entry.function);
     let (Some(how), Some(entry)) = (recipe.schedule.superword(), entry) else { return Ok(()) };
-    let functions = { module.defined.iter() }.map(|&func| (func, Rc::new(module.functions[func].clone())));
-    let functions = Rc::new(functions.collect());
-    let frozen = module.declared().filter(|&global| bindings::is_frozen(module, recipe, global)).collect();
-    let mut job = Job { module, recipe, entry, functions, frozen: Rc::new(frozen) };
+    let source = Rc::new(Source::of(module, recipe, kernels));
+    let mut job = Job { module, recipe, entry, source };
     let beside = how.in_vectors();
     let chosen = beside.and_then(|beside| Some((job.in_vectors(beside)?, beside)));
     let Some((way, how)) = chosen.or_else(|| Some((job.better(how)?, how))) else { return Ok(()) };
@@ -70,8 +65,7 @@ struct Job<'a> {
     module: &'a mut Module,
     recipe: &'a Recipe,
     entry: Func,
-    functions: Rc<AHashMap<Func, Rc<Function>>>,
-    frozen: Rc<AHashSet<Global>>,
+    source: Rc<Source>,
 }
 
 /// A way that has been written.
@@ -96,10 +90,10 @@ impl Job<'_> {
     /// The way without clamps, if that spares more loads.
     fn better(&mut self, how: Superword) -> Option<Way> {
         // Clamps are left out only where something is gained by it.
-        let plain = self.way(how, false, None);
+        let plain = self.way(how, false, Which::Open);
         let unclamped = match &plain {
             Some(way) if !way.met_clamps => None,
-            _ => self.way(how, true, None),
+            _ => self.way(how, true, Which::Open),
         };
         match (plain, unclamped) {
             (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
@@ -111,7 +105,7 @@ impl Job<'_> {
     fn in_vectors(&mut self, how: Superword) -> Option<Way> {
         let mut best: Option<(bool, Vectors)> = None;
         for clamps in [false, true] {
-            let Some(way) = self.way(how, clamps, None) else { continue };
+            let Some(way) = self.way(how, clamps, Which::Open) else { continue };
             let found = Vectors::of(&way.touches, &way.ids);
             if let Some(found) =
                 found.filter(|one| best.as_ref().is_none_or(|(_, best)| one.left < best.left))
@@ -123,11 +117,11 @@ impl Job<'_> {
             }
         }
         let (clamps, vectors) = best?;
-        self.way(how, clamps, Some(Rc::new(vectors)))
+        self.way(how, clamps, Which::Traced(Rc::new(vectors)))
     }
 
     /// Writes a way.
-    fn way(&mut self, how: Superword, clamps: bool, vectors: Option<Rc<Vectors>>) -> Option<Way> {
+    fn way(&mut self, how: Superword, clamps: bool, wide: Which) -> Option<Way> {
         let Job { ref mut module, recipe, entry, .. } = *self;
         let ids = VIRTUAL.into_iter().filter_map(|one| Some((module.input(one)?, one))).collect();
         let Function { ty, result, control, .. } = module.functions[entry];
@@ -141,12 +135,13 @@ impl Job<'_> {
         }
         let mut before = std::mem::take(&mut code.nodes);
         let start = Start {
-            functions: self.functions.clone(),
-            frozen: self.frozen.clone(),
+            source: self.source.clone(),
             ids: Ids { variables: ids, base: common.base.map(|base| (base, how.items)) },
             items: how.items as usize,
             clamps,
-            vectors,
+            wide,
+            guards: None,
+            most: MOST,
         };
         let mut tracer = Tracer::new(code, start);
         for builtin in VIRTUAL {
@@ -172,12 +167,10 @@ impl Job<'_> {
             let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));
             tracer.note_id(item.global[axis], words);
         }
-        tracer.call(entry).ok()?;
+        tracer.call(entry, &[]).ok()?;
         let conditions = std::mem::take(&mut tracer.conditions);
         let mut nodes = std::mem::take(&mut tracer.code.nodes);
-        let (mut needed, mut moved) = (conditions.words().collect(), Vec::new());
-        hoist(tracer.code.function(), &mut nodes, &mut needed, &mut moved);
-        before.extend(moved.into_iter().rev());
+        before.extend(trace::hoist(tracer.code.function(), &mut nodes, conditions.words()));
         tracer.code.nodes = before;
         let holds = (!conditions.is_empty()).then(|| guard::write(&conditions, &mut tracer));
         let Tracer { code: Builder { nodes: before, .. }, spared, met_clamps, touches, views, .. } = tracer;
@@ -257,34 +250,6 @@ fn numbered(
     }
     let row = code.linear(local[2], size[1], local[1]);
     Item { global, local, index: code.linear(row, size[0], local[0]) }
-}
-
-/// Moves what is needed out of nodes, last first.
-fn hoist(f: &mut Function, nodes: &mut Vec<Node>, needed: &mut AHashSet<Value>, moved: &mut Vec<Node>) {
-    let mut kept = Vec::with_capacity(nodes.len());
-    for node in nodes.drain(..).rev() {
-        match node {
-            Node::Inst(inst) => {
-                let data = &f.insts[inst];
-                if data.result.is_some_and(|result| needed.contains(&result)) {
-                    needed.extend(data.operation.values());
-                    needed.extend(data.operation.place().into_iter().flat_map(|place| &f.places[place].path));
-                    moved.push(node);
-                    continue;
-                }
-            }
-            Node::Construct(construct) => {
-                for region in f.constructs[construct].kind.regions().into_iter().rev() {
-                    let mut inner = std::mem::take(&mut f.regions[region].nodes);
-                    hoist(f, &mut inner, needed, moved);
-                    f.regions[region].nodes = inner;
-                }
-            }
-        }
-        kept.push(node);
-    }
-    kept.reverse();
-    *nodes = kept;
 }
 
 /// Writes the entry point around a way.

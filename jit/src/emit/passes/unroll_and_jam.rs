@@ -115,8 +115,7 @@ fn ways(module: &Module, recipe: &Recipe, what: Several) -> Result<Ways, Alone> 
         Several::Invocations { .. } => Sides::Invocations,
     };
     let mut globals = Globals::of(module, sides);
-    globals.frozen =
-        module.declared().filter(|&global| bindings::is_frozen(module, recipe, global)).collect();
+    globals.frozen = bindings::frozen(module, recipe);
     let manners = manners(module, &mut globals)?;
     Ok((globals, manners))
 }

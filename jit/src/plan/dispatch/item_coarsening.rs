@@ -18,6 +18,7 @@ use crate::analysis::dependence::Shape;
 use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::if_conversion::RangeGuard;
 use crate::frontend::types::Type;
+use crate::ir::entity::Value;
 use crate::kernel::{BindingKind, NormalKernel};
 use crate::plan::dispatch::candidate::Candidate;
 use crate::plan::dispatch::context::Finished;
@@ -27,7 +28,7 @@ use crate::plan::grouping::mapping::{Layout, fold};
 use crate::plan::grouping::parts::Parts;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FloatMode;
-use crate::plan::input::planned_push::{MOST_STEPS, number_of};
+use crate::plan::input::planned_push::number_of;
 use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::SlotOf;
@@ -152,7 +153,7 @@ fn is_straight_line(member: &Submission, granted: &[Granted]) -> bool {
             matches!(normal.types.get(index.ty), Type::Int { .. } | Type::Float { .. } | Type::Vector { .. });
         plain && access.size == normal.types.span(index.ty, Default::default())
     };
-    normal.straight_line.is_some()
+    normal.straight_line().is_some()
         && normal
             .analysis
             .accesses
@@ -224,16 +225,14 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
 
 /// Items that pass all guards of a member, as far as they are known.
 fn covered(member: &Submission, normal: &NormalKernel) -> u64 {
-    let guards = normal.straight_line.iter().flat_map(|s| &s.guards);
-    guards.filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
+    normal.guards().filter_map(|guard| end(member, normal, guard)).fold(total(member) as u64, u64::min)
 }
 
 /// The number `n` such that items below `n` do all of their work in every member, and the others do nothing, if there is one and it is
 /// known. An item that returns at a guard after it has stored something has done a part of its work, so there is none.
 fn common_end(members: &[Submission]) -> Option<u64> {
     let least = |member: &Submission, normal: &NormalKernel, first: bool| {
-        let guards =
-            normal.straight_line.iter().flat_map(|s| &s.guards).filter(|guard| guard.first || !first);
+        let guards = normal.guards().filter(|guard| guard.first || !first);
         let mut ends = guards.map(|guard| end(member, normal, guard));
         ends.try_fold(total(member) as u64, |least, end| Some(least.min(end?)))
     };
@@ -249,7 +248,7 @@ fn common_end(members: &[Submission]) -> Option<u64> {
 
 /// The first item that a guard turns away, if that is known.
 fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option<u64> {
-    let limit = number(member, normal, guard.limit, MOST_STEPS)?;
+    let limit = number(member, normal, guard.limit)?;
     let inclusive = matches!(
         (guard.op, guard.swapped),
         (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
@@ -265,10 +264,10 @@ fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option
 }
 
 /// Value of an unsigned number made of arguments.
-fn number(member: &Submission, normal: &NormalKernel, id: u32, depth: u32) -> Option<u32> {
+fn number(member: &Submission, normal: &NormalKernel, value: Value) -> Option<u32> {
     let word = |at: u32| {
         let bytes = member.push.get(at as usize..at as usize + 4)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     };
-    number_of(normal, id, depth, &word)
+    number_of(normal, value, &word)
 }

@@ -2,11 +2,9 @@
 
 use rspirv::spirv::{Op, StorageClass};
 
-use crate::ir::fold;
+use crate::ir::entity::{Place, Value};
+use crate::ir::{Def, Function, Module, Operation, Root, fold};
 use crate::kernel::{NormalKernel, Specialized};
-
-/// Operations between a guard's limit and what it is made of.
-pub(in crate::plan) const MOST_STEPS: u32 = 8;
 
 impl Specialized {
     /// The push constants that plans may depend on: offset and width in bits. None for a kernel that cannot be fused.
@@ -30,8 +28,8 @@ fn looked_at(normal: &NormalKernel) -> Vec<(u32, u8)> {
         seen.borrow_mut().push((at, 32));
         Some(1)
     };
-    for guard in normal.straight_line.iter().flat_map(|s| &s.guards) {
-        number_of(normal, guard.limit, MOST_STEPS, &word);
+    for guard in normal.guards() {
+        number_of(normal, guard.limit, &word);
     }
     seen.into_inner()
 }
@@ -39,37 +37,40 @@ fn looked_at(normal: &NormalKernel) -> Vec<(u32, u8)> {
 /// A number made of constants and of push constants, whose words at offsets these are.
 pub(in crate::plan) fn number_of(
     normal: &NormalKernel,
-    id: u32,
-    depth: u32,
+    value: Value,
     word: &impl Fn(u32) -> Option<u32>,
 ) -> Option<u32> {
-    if let Some((value, _)) = normal.types.constant(id) {
-        return u32::try_from(value).ok();
-    }
-    let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
-    let inst = { body }.find(|inst| inst.result_id == Some(id))?;
-    let operand = |n: usize| inst.operands.get(n).and_then(|o| o.id_ref_any());
-    let part = |n: usize| number_of(normal, operand(n)?, depth.checked_sub(1)?, word);
-    // Both, whatever the first is: what is looked at must not depend on it.
-    let parts = || part(0).zip(part(1));
-    match inst.class.opcode {
-        Op::CopyObject | Op::Bitcast => part(0),
-        op @ (Op::IAdd | Op::ISub | Op::IMul | Op::UDiv) => parts().and_then(|(a, b)| fold(op, &[a, b])),
-        Op::Load => pushed(normal, operand(0)?).and_then(word),
+    let module = normal.ir()?;
+    number_in(module, &module.functions[*module.defined.first()?], value, word)
+}
+
+fn number_in(module: &Module, f: &Function, value: Value, word: &impl Fn(u32) -> Option<u32>) -> Option<u32> {
+    let inst = match f.values[value].def {
+        Def::Const(constant) => return module.number(constant),
+        Def::Inst(inst) => inst,
+        _ => return None,
+    };
+    let part = |value| number_in(module, f, value, word);
+    match &f.insts[inst].operation {
+        Operation::Pure { op, args, .. } => match (op, args.as_slice()) {
+            (Op::CopyObject | Op::Bitcast, &[inner]) => part(inner),
+            // Both, whatever the first is: what is looked at must not depend on it.
+            (Op::IAdd | Op::ISub | Op::IMul | Op::UDiv, &[a, b]) => {
+                part(a).zip(part(b)).and_then(|(a, b)| fold(*op, &[a, b]))
+            }
+            _ => None,
+        },
+        Operation::Load { place, .. } => pushed(module, f, *place).and_then(word),
         _ => None,
     }
 }
 
-/// The offset of a push constant behind a chain of constants.
-fn pushed(normal: &NormalKernel, pointer: u32) -> Option<u32> {
-    let body = normal.module.functions.first()?.blocks.iter().flat_map(|b| &b.instructions);
-    let chain = { body }.find(|inst| inst.result_id == Some(pointer))?;
-    let ids: Vec<u32> = chain.operands.iter().filter_map(|o| o.id_ref_any()).collect();
-    let (base, indices) = ids.split_first()?;
-    let variable = normal.module.types_global_values.iter().find(|inst| inst.result_id == Some(*base))?;
-    let (class, block) = normal.types.pointee(variable.result_type?)?;
-    if class != StorageClass::PushConstant {
-        return None;
-    }
-    normal.types.constant_offset(block, indices)
+/// The offset of a push constant of 32 bits at a place whose path is constant.
+fn pushed(module: &Module, f: &Function, place: Place) -> Option<u32> {
+    let data = f.flat(f.places[place].clone());
+    let Root::Global(root) = data.root else { return None };
+    let (class, block) = module.types.pointer(module.globals[root].pointer)?;
+    let path: Option<Vec<u32>> = data.path.iter().map(|&index| module.number(f.as_const(index)?)).collect();
+    let (ty, offset) = module.part_at(block, path?)?;
+    (class == StorageClass::PushConstant && module.types.width(ty) == Some(32)).then_some(offset)
 }

@@ -6,16 +6,16 @@ use crate::ir::entity::Value;
 
 /// `a <= b`, or `a < b`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Order {
-    pub(super) signed: bool,
-    pub(super) strict: bool,
-    pub(super) a: Value,
-    pub(super) b: Value,
+pub(in crate::emit::passes) struct Order {
+    pub(in crate::emit::passes) signed: bool,
+    pub(in crate::emit::passes) strict: bool,
+    pub(in crate::emit::passes) a: Value,
+    pub(in crate::emit::passes) b: Value,
 }
 
 impl Order {
     /// The order that follows from the result of a comparison.
-    pub(super) fn of(op: Op, truth: bool, a: Value, b: Value) -> Option<Self> {
+    pub(in crate::emit::passes) fn of(op: Op, truth: bool, a: Value, b: Value) -> Option<Self> {
         let (signed, strict, swapped) = match op {
             Op::ULessThan => (false, true, false),
             Op::ULessThanEqual => (false, false, false),
@@ -33,7 +33,7 @@ impl Order {
         Some(Self { signed, strict, a, b })
     }
 
-    pub(super) fn op(self) -> Op {
+    pub(in crate::emit::passes) fn op(self) -> Op {
         match (self.signed, self.strict) {
             (false, true) => Op::ULessThan,
             (false, false) => Op::ULessThanEqual,
@@ -44,36 +44,36 @@ impl Order {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Condition {
+pub(in crate::emit::passes) enum Condition {
     Order(Order),
     Is(Value, bool),
 }
 
 /// The branches behind which something has to hold: conditions, and what they are.
-pub(super) type Behind = Vec<(Value, bool)>;
+pub(in crate::emit::passes) type Behind = Vec<(Value, bool)>;
 
 /// All that has to hold.
 #[derive(Default)]
-pub(super) struct Conditions {
-    pub(super) all: Vec<(Behind, Condition)>,
+pub(in crate::emit::passes) struct Conditions {
+    pub(in crate::emit::passes) all: Vec<(Behind, Condition)>,
     behind: Behind,
 }
 
 impl Conditions {
     /// From here on, what is noted has to hold where this condition is this.
-    pub(super) fn enter(&mut self, condition: Value, truth: bool) {
+    pub(in crate::emit::passes) fn enter(&mut self, condition: Value, truth: bool) {
         self.behind.push((condition, truth));
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(in crate::emit::passes) fn leave(&mut self) {
         self.behind.pop();
     }
 
-    pub(super) fn add(&mut self, condition: Value, truth: bool) {
+    pub(in crate::emit::passes) fn add(&mut self, condition: Value, truth: bool) {
         self.note(Condition::Is(condition, truth));
     }
 
-    pub(super) fn add_order(&mut self, order: Order) {
+    pub(in crate::emit::passes) fn add_order(&mut self, order: Order) {
         self.note(Condition::Order(order));
     }
 
@@ -85,12 +85,12 @@ impl Conditions {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::emit::passes) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// The words that they are made of.
-    pub(super) fn words(&self) -> impl Iterator<Item = Value> + '_ {
+    pub(in crate::emit::passes) fn words(&self) -> impl Iterator<Item = Value> + '_ {
         self.all.iter().flat_map(|(behind, condition)| {
             let own = match *condition {
                 Condition::Order(order) => [order.a, order.b],

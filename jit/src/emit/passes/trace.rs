@@ -1,37 +1,44 @@
-//! One way through the functions of a fused kernel, written for several items at once.
+//! One way through the functions of a fused kernel, written for several items at once: the code that item coarsening and superword code
+//! have in common.
 //!
 //! Branches that constants decide are followed, so loops over constants are unrolled. What is the same is written once, for all
 //! items and all places. A branch that turns items away, and a clamp that changes nothing in the middle of a range, are taken for decided:
 //! what has to hold for that is noted ([`Conditions`]), and asked before.
 
+pub(super) mod conditions;
+mod copies;
+pub(super) mod guard;
 mod key;
 mod memory;
+pub(super) mod vectors;
 mod wide;
+pub(super) mod words;
 mod write;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, Op, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
-use super::conditions::Conditions;
-use super::vectors::{Touch, Vectors};
-use super::words::Polynomial;
-use crate::emit::passes::copies::{Copies, Frame, of};
+use super::bindings;
 use crate::ir::entity::{Construct, Func, Global, Inst, Place, Region, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{
-    Args, Builder, ConstKind, ConstructKind, Def, EdgeArgs, Effect, End, Function, Node, Operation, Root,
-    TypeKind,
+    Args, Builder, ConstKind, ConstructKind, Def, EdgeArgs, Effect, End, Function, Module, Node, Operation,
+    Root, TypeKind,
 };
+use crate::kernel::Specialized;
+use crate::plan::recipe::Recipe;
+use conditions::Conditions;
+use copies::{Copies, Frame, of};
 use key::Key;
+use vectors::{Touch, Which};
+use words::Polynomial;
 
-/// Most instructions that are written.
-const MOST: usize = 4096;
-
-/// Most instructions that are gone through: a loop may have many rounds and write nothing.
-const MOST_STEPS: usize = 1 << 15;
+/// Instructions that are gone through for each that may be written, at most: a loop may have many rounds and write nothing.
+const STEPS: usize = 8;
 
 /// Why there is no such way: nothing is lost but time.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +98,8 @@ pub(super) struct Tracer<'m> {
     known: Vec<AHashMap<Key, Value>>,
     places: AHashMap<(Global, SmallVec<[Value; 3]>), Place>,
     memory: Memory,
+    /// Vectors that memory holds, with their bindings.
+    vectors: AHashMap<Place, (Option<u32>, Copies)>,
     written: usize,
     steps: usize,
     /// Accesses to buffers so far.
@@ -101,15 +110,38 @@ pub(super) struct Tracer<'m> {
     pub(super) views: AHashSet<Global>,
 }
 
+/// What ways are written of.
+pub(super) struct Source {
+    functions: AHashMap<Func, Rc<Function>>,
+    /// See [`bindings::frozen`].
+    frozen: AHashSet<Global>,
+    /// See [`bindings::own`].
+    own: AHashSet<Global>,
+}
+
+impl Source {
+    pub(super) fn of(module: &Module, recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Self {
+        let functions = module.defined.iter().map(|&func| (func, Rc::new(module.functions[func].clone())));
+        Self {
+            functions: functions.collect(),
+            frozen: bindings::frozen(module, recipe),
+            own: bindings::own(module, recipe, kernels),
+        }
+    }
+}
+
 /// What a tracer starts with.
 pub(super) struct Start {
-    pub(super) functions: Rc<AHashMap<Func, Rc<Function>>>,
-    pub(super) frozen: Rc<AHashSet<Global>>,
+    pub(super) source: Rc<Source>,
     pub(super) ids: Ids,
     pub(super) items: usize,
     /// Clamps are taken to change nothing.
     pub(super) clamps: bool,
-    pub(super) vectors: Option<Rc<Vectors>>,
+    pub(super) wide: Which,
+    /// The function in which selections only keep out items that are not in range.
+    pub(super) guards: Option<Func>,
+    /// Most instructions that are written.
+    pub(super) most: usize,
 }
 
 impl<'m> Tracer<'m> {
@@ -125,6 +157,7 @@ impl<'m> Tracer<'m> {
             known: vec![AHashMap::new()],
             places: AHashMap::new(),
             memory: Memory::new(),
+            vectors: AHashMap::new(),
             written: 0,
             steps: 0,
             accesses: 0,
@@ -138,11 +171,14 @@ impl<'m> Tracer<'m> {
         self.values_of_ids.insert(builtin, values);
     }
 
-    /// Goes through a function that has no parameters.
-    pub(super) fn call(&mut self, func: Func) -> Traced<()> {
-        let f = self.start.functions.get(&func).cloned().ok_or(Other)?;
+    /// Goes through a function.
+    pub(super) fn call(&mut self, func: Func, args: &[Copies]) -> Traced<()> {
+        let f = self.start.source.functions.get(&func).cloned().ok_or(Other)?;
         let body = f.body;
-        match self.region(&mut Frame::new(func, f), body)? {
+        let mut frame = Frame::new(func, f);
+        let params = frame.f.params.clone();
+        params.into_iter().zip(args).for_each(|(param, arg)| frame.values[param] = arg.clone());
+        match self.region(&mut frame, body)? {
             Flow::Return => Ok(()),
             _ => Err(Other),
         }
@@ -152,16 +188,16 @@ impl<'m> Tracer<'m> {
         let f = frame.f.clone();
         let data = &f.regions[region];
         self.steps += data.nodes.len() + 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > self.start.most.saturating_mul(STEPS) {
             return Err(Other);
         }
         for (number, node) in data.nodes.iter().enumerate() {
             match *node {
                 Node::Inst(inst) => self.inst(frame, inst)?,
                 Node::Construct(construct) => {
-                    frame.open(construct, (region, number));
+                    frame.around.enter(&f, construct, (region, number));
                     let flow = self.construct(frame, construct)?;
-                    frame.close();
+                    frame.around.leave();
                     if flow != Flow::Exit(construct) {
                         return Ok(flow);
                     }
@@ -201,15 +237,22 @@ impl<'m> Tracer<'m> {
                 if let Some(truth) = self.decided(&condition) {
                     return self.region(frame, if truth { accept } else { reject });
                 }
-                let ends = [accept, reject].map(|side| frame.ends_at_once(side));
-                if ends[0] != ends[1] {
-                    // Who is turned away has nothing left to do here.
-                    for &one in condition.iter().filter(|_| !mutant!(NobodyIsTurnedAway)) {
-                        self.assume(one, ends[1])?;
-                    }
-                    return self.region(frame, if ends[1] { accept } else { reject });
+                match [accept, reject].map(|side| frame.is_unreachable(side)) {
+                    [false, true] => return self.region(frame, accept),
+                    [true, false] => return self.region(frame, reject),
+                    _ => {}
                 }
-                self.sides(frame, construct, &condition, [accept, reject])
+                let truth = match [accept, reject].map(|side| frame.around.ends_at_once(&f, side)) {
+                    _ if self.start.guards == Some(frame.func) => true,
+                    [true, true] => return self.region(frame, accept),
+                    [false, false] => return self.sides(frame, construct, &condition, [accept, reject]),
+                    [_, is_out] => is_out,
+                };
+                // Who is turned away has nothing left to do here.
+                for &one in condition.iter().filter(|_| !mutant!(NobodyIsTurnedAway)) {
+                    self.assume(one, truth)?;
+                }
+                self.region(frame, if truth { accept } else { reject })
             }
             ConstructKind::Loop { ref args, body, continuing, .. } => {
                 self.carry(frame, args, &f.regions[body].params)?;
@@ -468,7 +511,7 @@ impl<'m> Tracer<'m> {
     fn inst(&mut self, frame: &mut Frame, inst: Inst) -> Traced<()> {
         let data = &frame.f.clone().insts[inst];
         let copies = match (&data.operation, data.result) {
-            (Operation::Call { function, args }, _) if args.is_empty() => return self.call(*function),
+            (Operation::Call { function, args }, _) if args.is_empty() => return self.call(*function, &[]),
             (&Operation::Store { place, value, access }, _) => {
                 let place = self.place(frame, place)?;
                 let value = self.value(frame, value)?;
@@ -503,4 +546,44 @@ fn one_or_each(mut all: Copies) -> Copies {
         all.truncate(1);
     }
     all
+}
+
+/// Moves what values are made of out of nodes; returns it.
+pub(super) fn hoist(
+    f: &mut Function,
+    nodes: &mut Vec<Node>,
+    values: impl Iterator<Item = Value>,
+) -> Vec<Node> {
+    let (mut needed, mut moved) = (values.collect(), Vec::new());
+    move_out(f, nodes, &mut needed, &mut moved);
+    moved.reverse();
+    moved
+}
+
+/// Moves what is needed out of nodes, last first.
+fn move_out(f: &mut Function, nodes: &mut Vec<Node>, needed: &mut AHashSet<Value>, moved: &mut Vec<Node>) {
+    let mut kept = Vec::with_capacity(nodes.len());
+    for node in nodes.drain(..).rev() {
+        match node {
+            Node::Inst(inst) => {
+                let data = &f.insts[inst];
+                if data.result.is_some_and(|result| needed.contains(&result)) {
+                    needed.extend(data.operation.values());
+                    needed.extend(data.operation.place().into_iter().flat_map(|place| &f.places[place].path));
+                    moved.push(node);
+                    continue;
+                }
+            }
+            Node::Construct(construct) => {
+                for region in f.constructs[construct].kind.regions().into_iter().rev() {
+                    let mut inner = std::mem::take(&mut f.regions[region].nodes);
+                    move_out(f, &mut inner, needed, moved);
+                    f.regions[region].nodes = inner;
+                }
+            }
+        }
+        kept.push(node);
+    }
+    kept.reverse();
+    *nodes = kept;
 }

@@ -14,18 +14,18 @@ const MOST_TERMS: usize = 8;
 type Product = SmallVec<[Value; MOST_FACTORS]>;
 
 /// A product with its factor.
-pub(super) type Factored = (Product, u32);
+pub(in crate::emit::passes) type Factored = (Product, u32);
 
 /// Products with their factors, sorted by product; none of the factors is zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Polynomial(SmallVec<[(Product, u32); 4]>);
+pub(in crate::emit::passes) struct Polynomial(SmallVec<[(Product, u32); 4]>);
 
 impl Polynomial {
-    pub(super) fn constant(value: u32) -> Self {
+    pub(in crate::emit::passes) fn constant(value: u32) -> Self {
         Self::sum([(Product::new(), value)].into_iter()).unwrap_or_else(|| Self(SmallVec::new()))
     }
 
-    pub(super) fn word(word: Value) -> Self {
+    pub(in crate::emit::passes) fn word(word: Value) -> Self {
         Self([(Product::from_slice(&[word]), 1)].into_iter().collect())
     }
 
@@ -42,12 +42,12 @@ impl Polynomial {
     }
 
     /// `self + factor * other`.
-    pub(super) fn plus(&self, factor: u32, other: &Self) -> Option<Self> {
+    pub(in crate::emit::passes) fn plus(&self, factor: u32, other: &Self) -> Option<Self> {
         let scaled = other.0.iter().map(|(product, by)| (product.clone(), by.wrapping_mul(factor)));
         Self::sum(self.0.iter().cloned().chain(scaled))
     }
 
-    pub(super) fn times(&self, other: &Self) -> Option<Self> {
+    pub(in crate::emit::passes) fn times(&self, other: &Self) -> Option<Self> {
         let longest = |all: &Self| all.0.iter().map(|(product, _)| product.len()).max().unwrap_or(0);
         if longest(self) + longest(other) > MOST_FACTORS || self.0.len() * other.0.len() > MOST_TERMS {
             return None;
@@ -61,7 +61,7 @@ impl Polynomial {
     }
 
     /// Its value, if it is a number.
-    pub(super) fn as_constant(&self) -> Option<u32> {
+    pub(in crate::emit::passes) fn as_constant(&self) -> Option<u32> {
         match self.0.as_slice() {
             [] => Some(0),
             [(product, value)] if product.is_empty() => Some(*value),
@@ -70,7 +70,7 @@ impl Polynomial {
     }
 
     /// The word, if it is one.
-    pub(super) fn as_word(&self) -> Option<Value> {
+    pub(in crate::emit::passes) fn as_word(&self) -> Option<Value> {
         match self.0.as_slice() {
             [(product, 1)] => match product.as_slice() {
                 [word] => Some(*word),
@@ -81,21 +81,21 @@ impl Polynomial {
     }
 
     /// What it is without its constant, and that.
-    pub(super) fn split(&self) -> (Self, u32) {
+    pub(in crate::emit::passes) fn split(&self) -> (Self, u32) {
         let (constant, rest): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             self.0.iter().cloned().partition(|(product, _)| product.is_empty());
         (Self(rest), constant.first().map_or(0, |(_, value)| *value))
     }
 
     /// Its products with their factors, these words left out.
-    pub(super) fn without(&self, words: &[Value]) -> impl Iterator<Item = Factored> {
+    pub(in crate::emit::passes) fn without(&self, words: &[Value]) -> impl Iterator<Item = Factored> {
         let other =
             |product: &Product| product.iter().copied().filter(|word| !words.contains(word)).collect();
         self.0.iter().map(move |(product, factor)| (other(product), *factor))
     }
 
     /// Whether it is a multiple of `of` apart from its constant, if the products `known`, times their factors, are multiples.
-    pub(super) fn is_multiple(&self, of: u32, known: &[Factored]) -> bool {
+    pub(in crate::emit::passes) fn is_multiple(&self, of: u32, known: &[Factored]) -> bool {
         let has = |product: &Product, part: &Product| {
             let mut left = product.iter();
             part.iter().all(|word| left.any(|other| other == word))
@@ -107,7 +107,7 @@ impl Polynomial {
     }
 
     /// Factor of a word and constant, if it is made of that word alone.
-    pub(super) fn of(&self, word: Value) -> Option<(u32, u32)> {
+    pub(in crate::emit::passes) fn of(&self, word: Value) -> Option<(u32, u32)> {
         let (rest, constant) = self.split();
         match rest.0.as_slice() {
             [(product, factor)] if product.as_slice() == [word] => Some((*factor, constant)),

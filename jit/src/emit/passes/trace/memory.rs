@@ -3,8 +3,9 @@
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use smallvec::SmallVec;
 
+use super::copies::{Copies, Frame, of};
 use super::{Join, Memory, Other, Traced, Tracer, Variable, one_or_each};
-use crate::emit::passes::copies::{Copies, Frame, of};
+use crate::emit::passes::bindings;
 use crate::ir::entity::{Entity as _, Func, Global, Place, Type, Value};
 use crate::ir::{Access, Operation, Root};
 
@@ -12,7 +13,7 @@ use crate::ir::{Access, Operation, Root};
 pub(super) struct Pointer {
     pub(super) root: Root,
     pub(super) path: Vec<Copies>,
-    func: Func,
+    pub(super) func: Func,
     class: StorageClass,
 }
 
@@ -77,7 +78,7 @@ impl Tracer<'_> {
             StorageClass::Private | StorageClass::Function => self.held(pointer),
             StorageClass::PushConstant | StorageClass::Uniform | StorageClass::StorageBuffer => {
                 let stays = !pointer.is_storage()
-                    || self.start.frozen.contains(&pointer.global()?)
+                    || self.start.source.frozen.contains(&pointer.global()?)
                     || mutant!(StoredWordsAreShared);
                 let shares = stays && access.is_plain();
                 let count = if access.is_plain() { pointer.count() } else { self.start.items };
@@ -166,6 +167,8 @@ impl Tracer<'_> {
             }
             StorageClass::StorageBuffer => {
                 let ty = self.ty(value[0]);
+                let binding = bindings::binding(self.code.module, pointer.global()?);
+                self.vectors.retain(|_, known| known.0 != binding);
                 if let Some(wide) = self.touch(pointer, access, ty, true)? {
                     return self.store_vector(pointer, &wide, value);
                 }

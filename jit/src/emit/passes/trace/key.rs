@@ -3,7 +3,7 @@
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
 
-use super::super::words::Polynomial;
+use super::words::Polynomial;
 use crate::ir::Root;
 use crate::ir::entity::{DecorationSet, ExtSet, Type, Value};
 

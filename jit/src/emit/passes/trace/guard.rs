@@ -6,8 +6,8 @@
 use ahash::AHashMap;
 use rspirv::spirv::Op;
 
+use super::Tracer;
 use super::conditions::{Behind, Condition, Conditions, Order};
-use super::trace::Tracer;
 use super::words::Polynomial;
 use crate::ir::entity::Value;
 use crate::ir::{Builder, TypeKind};
@@ -22,7 +22,7 @@ struct Family {
 }
 
 /// Writes whether all of it holds.
-pub(super) fn write(all: &Conditions, tracer: &mut Tracer<'_>) -> Value {
+pub(in crate::emit::passes) fn write(all: &Conditions, tracer: &mut Tracer<'_>) -> Value {
     let mut sets: Vec<(&Behind, Vec<Condition>)> = Vec::new();
     for (behind, condition) in &all.all {
         match sets.iter_mut().find(|(other, _)| *other == behind) {

@@ -3,11 +3,11 @@
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
 
-use super::super::vectors::{Place, Touch, WIDE};
+use super::copies::{Copies, of};
 use super::memory::Pointer;
-use super::{Other, Traced, Tracer, one_or_each};
+use super::vectors::{Place, Touch, WIDE, Which};
+use super::{Other, Traced, Tracer};
 use crate::emit::passes::bindings;
-use crate::emit::passes::copies::{Copies, of};
 use crate::ir::entity::{self, Global, Type, Value};
 use crate::ir::{Access, Operation, TypeKind};
 
@@ -42,27 +42,42 @@ impl Tracer<'_> {
         }
         let number = self.accesses;
         self.accesses += 1;
-        let Some(vectors) = self.start.vectors.clone() else {
-            let frozen = !stores && self.start.frozen.contains(&pointer.global()?);
-            let place = self.elements(pointer, access, ty).map(|(_, place)| place);
-            let always = self.known.len() == 1;
-            let times = if pointer.count() > 1 { self.start.items } else { 1 };
-            self.touches.push(Touch { number, stores, frozen, always, times, place });
-            return Ok(None);
+        let found = self.elements(pointer, access, ty);
+        let items = match &self.start.wide {
+            Which::Open => {
+                let frozen = !stores && self.start.source.frozen.contains(&pointer.global()?);
+                let (place, always) = (found.map(|(_, place)| place), self.known.len() == 1);
+                let times = if pointer.count() > 1 { self.start.items } else { 1 };
+                self.touches.push(Touch { number, stores, frozen, always, times, place });
+                return Ok(None);
+            }
+            Which::Traced(vectors) => vectors.items(number),
+            Which::OfItems(bindings) => {
+                let binding = bindings::binding(self.code.module, pointer.global()?);
+                let is_wide = binding.is_some_and(|binding| bindings.contains(&(pointer.func, binding)));
+                let has_numbers = |place: &Place| {
+                    let base = self.start.ids.base.map(|(base, step)| (base, (step, 0)));
+                    let is_own =
+                        |(base, of)| place.numbers == [0, 1, 2, 3] && place.rest.of(base) == Some(of);
+                    base.is_some_and(is_own) || mutant!(ItemsApartAreVectors)
+                };
+                let all = found.as_ref().filter(|(_, place)| is_wide && has_numbers(place));
+                all.map(|_| [true; WIDE])
+            }
         };
-        let Some(items) = vectors.items(number) else { return Ok(None) };
-        let (array, place) = self.elements(pointer, access, ty).ok_or(Other)?;
+        let Some(items) = items else { return Ok(None) };
+        let (array, place) = found.ok_or(Other)?;
         Ok(Some(Wide { items, array, numbers: place.numbers }))
     }
 
     /// The elements that an access touches, if they are words of an array at a place that can hold vectors.
     fn elements(&mut self, pointer: &Pointer, access: Access, ty: Type) -> Option<(Array, Place)> {
-        let [member, indices] = pointer.path.as_slice() else { return None };
-        if member.len() != 1 || indices.len() != WIDE || !access.is_plain() {
+        let (indices, path) = pointer.path.split_last()?;
+        if indices.len() != WIDE || !access.is_plain() {
             return None;
         }
         let variable = pointer.global().ok()?;
-        let array = self.array(variable, member[0]).filter(|array| array.scalar == ty)?;
+        let array = self.array(variable, path).filter(|array| array.scalar == ty)?;
         let mut numbers = [0; WIDE];
         let mut rest = None;
         for (number, &index) in numbers.iter_mut().zip(indices) {
@@ -73,19 +88,22 @@ impl Tracer<'_> {
                 return None;
             }
         }
-        Some((array, Place { variable, rest: rest?, numbers }))
+        Some((array, Place { array: (variable, array.offset), rest: rest?, numbers }))
     }
 
-    /// The array of 32-bit words that is this member of a variable's block, if it starts at a multiple of a vector.
-    fn array(&mut self, variable: Global, member: Value) -> Option<Array> {
-        let member = self.number(member)?;
+    /// The array of 32-bit words behind a path into a variable's block, if it starts at a multiple of a vector.
+    fn array(&mut self, variable: Global, path: &[Copies]) -> Option<Array> {
+        let path = self.numbers(path).ok()?;
         let module = &*self.code.module;
         let (_, block) = module.types.pointer(module.globals[variable].pointer)?;
-        let array = module.types.part(block, Some(member))?;
-        let TypeKind::RuntimeArray { element: scalar } = *module.types.kind(array) else { return None };
-        let offset = module.offset(block, member)?;
+        let (ty, offset) = module.part_at(block, path)?;
+        let (TypeKind::RuntimeArray { element: scalar } | TypeKind::Array { element: scalar, .. }) =
+            *module.types.kind(ty)
+        else {
+            return None;
+        };
         let fits = module.types.width(scalar) == Some(32)
-            && module.stride(array) == Some(4)
+            && module.stride(ty) == Some(4)
             && offset.is_multiple_of(4 * WIDE as u32);
         fits.then_some(Array { scalar, offset })
     }
@@ -93,9 +111,24 @@ impl Tracer<'_> {
     /// All elements of an access that is one vector.
     pub(super) fn load_vector(&mut self, pointer: &Pointer, wide: &Wide) -> Traced<Copies> {
         let (place, vector) = self.vector(pointer, wide, 0)?;
+        if let Some((_, known)) = self.vectors.get(&place) {
+            return Ok(known.clone());
+        }
         let all = self.emit(Operation::Load { place, access: Access::default() }, vector, None)?;
         let part = |lane| self.pure(Op::CompositeExtract, wide.array.scalar, &[all], &[lane]);
-        Ok(one_or_each((0..WIDE as u32).map(part).collect::<Traced<_>>()?))
+        let parts = (0..WIDE as u32).map(part).collect::<Traced<_>>()?;
+        self.hold(pointer, place, &parts)?;
+        Ok(parts)
+    }
+
+    /// Notes what a vector in memory holds, if it is there whatever was done before, and stays until the items store to its binding.
+    fn hold(&mut self, pointer: &Pointer, place: entity::Place, parts: &Copies) -> Traced<()> {
+        let global = pointer.global()?;
+        if self.known.len() == 1 && self.start.source.own.contains(&global) {
+            let binding = bindings::binding(self.code.module, global);
+            self.vectors.insert(place, (binding, parts.clone()));
+        }
+        Ok(())
     }
 
     /// The element of one item, of a vector that is loaded once.
@@ -109,6 +142,7 @@ impl Tracer<'_> {
     pub(super) fn store_vector(&mut self, pointer: &Pointer, wide: &Wide, value: &Copies) -> Traced<()> {
         let (place, vector) = self.vector(pointer, wide, 0)?;
         let parts: Copies = (0..WIDE).map(|item| of(value, item)).collect();
+        self.hold(pointer, place, &parts)?;
         let value = self.pure(Op::CompositeConstruct, vector, &parts, &[])?;
         self.code.effect(Operation::Store { place, value, access: Access::default() });
         self.written += 1;

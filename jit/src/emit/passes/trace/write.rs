@@ -4,11 +4,11 @@ use ahash::AHashMap;
 use rspirv::spirv::{Op, StorageClass};
 use smallvec::SmallVec;
 
-use super::super::conditions::Order;
-use super::super::words::Polynomial;
+use super::conditions::Order;
+use super::copies::{Copies, of};
 use super::key::{Arg, Key, What};
-use super::{Fact, Frame, MOST, Other, Traced, Tracer, one_or_each};
-use crate::emit::passes::copies::{Copies, of};
+use super::words::Polynomial;
+use super::{Fact, Frame, Other, Traced, Tracer, one_or_each};
 use crate::ir::entity::{DecorationSet, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{Args, ConstData, ConstKind, Node, Operation, Root, TypeKind, ValueData, fold};
@@ -180,7 +180,7 @@ impl Tracer<'_> {
         decorations: Option<DecorationSet>,
     ) -> Traced<Value> {
         self.written += 1;
-        if self.written > MOST {
+        if self.written > self.start.most {
             return Err(Other);
         }
         let (mut early, mut varies) = (true, false);
@@ -194,26 +194,70 @@ impl Tracer<'_> {
             _ => None,
         };
         let safe = match (&operation, &made) {
-            (Operation::Load { place, .. }, _) => match self.code.f().places[*place].root {
-                Root::Global(global) => matches!(
-                    self.code.module.globals[global].class,
-                    StorageClass::PushConstant | StorageClass::Input
-                ),
-                _ => false,
-            },
+            (Operation::Load { place, .. }, _) => {
+                let (f, place) = (self.code.f(), &self.code.f().places[*place]);
+                let is_fixed = || place.path.iter().all(|&index| f.as_const(index).is_some());
+                match place.root {
+                    Root::Global(global) => match self.code.module.globals[global].class {
+                        StorageClass::PushConstant | StorageClass::Input => true,
+                        StorageClass::Uniform => is_fixed(),
+                        _ => false,
+                    },
+                    _ => false,
+                }
+            }
             (_, Some((op, args))) if opcodes::has(*op, DIVIDES) => {
                 let divisor = args.get(1).and_then(|&divisor| self.number(divisor));
                 divisor.is_some_and(|divisor| divisor != 0 && divisor != u32::MAX)
             }
             _ => true,
         };
-        let parts = made.as_ref().filter(|made| made.0 == Op::CompositeConstruct).map(|made| made.1.clone());
+        let parts = match &made {
+            Some((Op::CompositeConstruct, args)) => self.parts_of(ty, args),
+            _ => None,
+        };
         let (inst, value) = self.code.function().inst(operation, Some(ty), decorations);
         self.code.nodes.push(Node::Inst(inst));
         let value = value.ok_or(Other)?;
         let words = self.opaque(value, ty);
         self.facts.insert(value, Fact { early: early && safe, varies, words, parts, made });
         Ok(value)
+    }
+
+    /// What a composite consists of that is made of these: those, or the components of the vectors among them, as far as they are known.
+    fn parts_of(&mut self, ty: Type, args: &Args) -> Option<Args> {
+        let count = match self.code.module.types.kind(ty) {
+            TypeKind::Vector { count, .. } => *count as usize,
+            _ => args.len(),
+        };
+        if args.len() == count {
+            return Some(args.clone());
+        }
+        let mut parts = Args::new();
+        for &arg in args {
+            let ty = self.ty(arg);
+            match self.code.module.types.kind(ty) {
+                TypeKind::Vector { .. } => parts.extend(self.fact(arg).parts.clone()?),
+                _ => parts.push(arg),
+            }
+        }
+        Some(parts)
+    }
+
+    /// A part of a composite, if it is known.
+    fn extracted(&mut self, whole: Value, member: u32, ty: Type) -> Traced<Option<Value>> {
+        let fact = self.fact(whole);
+        if let Some(&part) = fact.parts.as_ref().and_then(|parts| parts.get(member as usize)) {
+            return Ok(Some(part));
+        }
+        let Some((Op::Bitcast, &[inner])) = fact.made.as_ref().map(|(op, args)| (*op, args.as_slice()))
+        else {
+            return Ok(None);
+        };
+        let part = self.fact(inner).parts.as_ref().and_then(|parts| parts.get(member as usize)).copied();
+        let width = |ty| self.code.module.types.width(ty);
+        let part = part.filter(|&part| width(self.ty(part)) == width(ty));
+        part.map(|part| self.cast(part, ty)).transpose()
     }
 
     /// The constant of an integer type.
@@ -224,7 +268,7 @@ impl Tracer<'_> {
     }
 
     /// Notes a value of the new code that differs from invocation to invocation.
-    pub(in super::super) fn note_id(&mut self, id: Value, words: Option<Polynomial>) {
+    pub(in crate::emit::passes) fn note_id(&mut self, id: Value, words: Option<Polynomial>) {
         let words = words.or_else(|| Some(Polynomial::word(id)));
         self.facts.insert(id, Fact { early: true, varies: true, words, ..Fact::default() });
     }
@@ -282,8 +326,7 @@ impl Tracer<'_> {
         let absorbs = op == Op::LogicalOr;
         match (op, args, literals) {
             (Op::CompositeExtract, &[whole], &[member]) => {
-                let parts = self.fact(whole).parts.as_ref();
-                return Ok(parts.and_then(|parts| parts.get(member as usize)).copied());
+                return self.extracted(whole, member, ty);
             }
             (Op::VectorShuffle, &[a, b], members) => {
                 let (Some(mut parts), Some(others)) =
