@@ -3,7 +3,7 @@
 use vkfuse::vulkano::format::Format;
 use vkfuse::vulkano::image::sampler::{Filter, SamplerAddressMode, SamplerCreateInfo};
 use vkfuse::vulkano::image::view::ImageViewType;
-use vkfuse::{Buffer, Event, FusionProperties, FusionWrapper, Image, Sampler, module::ElementType};
+use vkfuse::{Accessor, Buffer, Event, FusionProperties, FusionWrapper, Image, Sampler, module::ElementType};
 
 use crate::host::both;
 use crate::table::Table;
@@ -156,20 +156,32 @@ impl<'a> Chain<'a> {
         chain
     }
 
+    /// An argument, with a wish if it is neither given nor a result.
+    fn wished<'b>(&self, image: &Image, argument: Accessor<'b>) -> Accessor<'b> {
+        let ends = [self.places.first(), self.places.last()];
+        let is_end = |place: &Place| matches!(place, Place::Image(end) if end.id() == image.id());
+        match ends.into_iter().flatten().any(is_end) {
+            true => argument,
+            false => argument.promote_auto(),
+        }
+    }
+
     fn submit(&self) {
-        let (rig, last) = (self.table.rig, self.steps.len() - 1);
+        let rig = self.table.rig;
         for (at, step) in self.steps.iter().enumerate() {
             let kernel = rig.kernel(&format!("pairs/image.{step}{}", self.channel.suffix()));
             let (from, to) = (&self.places[at], &self.places[at + 1]);
             let submitted = rig.queue.submit(|h| {
                 match from {
                     Place::Planes(buffer) => h.arg(0, buffer.read().elements(ElementType::Bytes)),
-                    Place::Image(image) if ["fetch", "sample"].contains(step) => {
-                        h.arg(0, image.sampled(&self.sampler))
+                    Place::Image(image) => {
+                        let argument = match *step {
+                            "fetch" | "sample" => image.sampled(&self.sampler),
+                            "own" => image.read_write(),
+                            _ => image.read(),
+                        };
+                        h.arg(0, self.wished(image, argument))
                     }
-                    Place::Image(image) if *step == "own" => h.arg(0, image.read_write()),
-                    Place::Image(image) if at == 0 => h.arg(0, image.read()),
-                    Place::Image(image) => h.arg(0, image.read().promote_auto()),
                 };
                 if *step == "add" {
                     h.arg(1, self.other.read());
@@ -179,11 +191,8 @@ impl<'a> Chain<'a> {
                     Place::Planes(buffer) => {
                         h.arg(2, buffer.write().elements(ElementType::Bytes));
                     }
-                    Place::Image(image) if at == last => {
-                        h.arg(2, image.write());
-                    }
                     Place::Image(image) => {
-                        h.arg(2, image.write().promote_auto());
+                        h.arg(2, self.wished(image, image.write()));
                     }
                 }
                 h.push(&[WIDTH, HEIGHT]).dispatch_items(&kernel, [WIDTH, HEIGHT, 1]);
@@ -262,6 +271,7 @@ pub(crate) fn all(table: &mut Table) {
             &["scale", "add", "relu", "scale"],
             &["scale", "own", "own"],
             &["own", "own"],
+            &["scale", "own", "relu"],
             &["scale", "fetch", "add"],
             &["fetch", "fetch", "fetch"],
             &["scale", "fetch_alone", "add"],

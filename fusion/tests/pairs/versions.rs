@@ -129,19 +129,23 @@ impl List {
     }
 }
 
-/// Four steps to and fro between two buffers, the first of which holds what they begin with.
+/// Steps to and fro between two buffers, the first of which holds what they begin with.
 fn to_and_fro(table: &mut Table) {
-    for (with_neighbours, what) in [(false, "by elements"), (true, "with neighbours")] {
+    for (with_neighbours, steps, what) in [
+        (false, 4, "4 steps by elements"),
+        (true, 3, "3 steps with neighbours"),
+        (true, 4, "4 steps with neighbours"),
+    ] {
         for (wish, asked) in [(Promote::None, ""), (Promote::Auto, ", the second a temporary")] {
             let mut list = List::default();
             let b = list.given(COUNT);
             let mut last = list.given(COUNT);
             let own = [last.buffer, list.memory(COUNT)];
             list.work.promote(own[1], wish);
-            for round in 1..=4 {
+            for round in 1..=steps {
                 last = list.step(&last, &b, own[round % 2], with_neighbours);
             }
-            list.check(&last, table, &format!("to and fro {what}{asked}"));
+            list.check(&last, table, &format!("to and fro, {what}{asked}"));
         }
     }
 }
