@@ -264,6 +264,7 @@ mutants! {
     FormatsKeepAll: "an image keeps what is written to it, whatever its format",
     FormatsAreOne: "an image that is written in one format and read in another keeps its bits",
     MissingAlphaIsZero: "an image without alpha reads as transparent",
+    LevelsAreOne: "a fetch from any level is one from the first",
     ViewsOfImagesAreOne: "all views of an image show the same texels",
     TexelsBeginAtZero: "the first item writes the first texel",
     AnyItemWritesATexel: "items that differ in an id that is no coordinate write texels of their own",

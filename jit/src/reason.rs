@@ -234,6 +234,9 @@ pub enum Reason {
     /// The buffer is a uniform buffer somewhere.
     #[error("also bound as a uniform buffer")]
     UniformBuffer,
+    /// An image, some texels of which are read where they are not recomputed.
+    #[error("texels stay in their image, unless they are recomputed where they are read")]
+    Image,
     /// A group count over the device's limit that cannot be folded.
     #[error("work-group count {count} over the device's limit {limit} in dimension {dim}")]
     GroupCount {
@@ -616,6 +619,7 @@ anchors! {
     OldContents "old-contents",
     SharedElements "shared-elements",
     UniformBuffer "uniform-buffer",
+    Image "image",
     GroupCount "group-count",
     CompilerDies "compiler-dies",
     Differs "differs",

@@ -140,8 +140,12 @@ fn over_images(size: Option<[u32; 2]>, kernels: &[(&str, &[u64])]) -> List {
         for arg in &mut submission.args {
             // As the engine has them: one way to see the image, which all others overlap.
             (arg.offset, arg.len) = (0, 1 << 40);
-            arg.image =
-                size.map(|[width, height]| ImageSize { extent: [width, height, 0], levels: 1, samples: 1 });
+            arg.image = size.map(|[width, height]| ImageSize {
+                extent: [width, height, 0],
+                levels: 1,
+                samples: 1,
+                view: None,
+            });
         }
     }
     list

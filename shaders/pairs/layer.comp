@@ -66,6 +66,22 @@ void main() {
     for (int j = 0; j < 3; j++)
         for (int i = 0; i < 3; i++) sum += pixel(x + i - 1, y + j - 1, z) * b[(z * 3 + j) * 3 + i];
     d[place(x, y, z)] = sum;
+#elif defined DEPTHWISE_FLAT
+    // The nine written one by one.
+    int w = 9 * z;
+    float sum = pixel(x - 1, y - 1, z) * b[w] + pixel(x, y - 1, z) * b[w + 1] + pixel(x + 1, y - 1, z) * b[w + 2];
+    sum += pixel(x - 1, y, z) * b[w + 3] + pixel(x, y, z) * b[w + 4] + pixel(x + 1, y, z) * b[w + 5];
+    sum += pixel(x - 1, y + 1, z) * b[w + 6] + pixel(x, y + 1, z) * b[w + 7] + pixel(x + 1, y + 1, z) * b[w + 8];
+    d[place(x, y, z)] = sum;
+#elif defined POINTWISE_ALL
+    // Eight channels of a pixel an invocation, so that it is read once for all of them.
+    float sums[8];
+    for (int k = 0; k < 8; k++) sums[k] = 0.0;
+    for (int k = 0; k < inputs; k++) {
+        float own = a[place(x, y, k)];
+        for (int j = 0; j < 8; j++) sums[j] += own * b[min(8 * z + j, outputs - 1) * inputs + k];
+    }
+    for (int j = 0; j < 8; j++) if (8 * z + j < outputs) d[place(x, y, 8 * z + j)] = sums[j];
 #elif defined POINTWISE
     float sum = 0.0;
     for (int k = 0; k < inputs; k++) sum += a[place(x, y, k)] * b[z * inputs + k];

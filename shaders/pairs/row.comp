@@ -1,6 +1,14 @@
-// RMS norm of rows by one invocation, by a work-group, or by a sub-group; rotary positions of rows; rows to the places in a cache that a buffer says.
+// RMS norm of rows by one invocation, by a work-group, or by a sub-group; rotary positions of rows; rows to the places in a cache, of floats or halves, that a
+// buffer says.
 #version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
+#if defined CACHE_HALF
+#extension GL_EXT_shader_16bit_storage : require
+#define CACHE
+#define REAL float16_t
+#else
+#define REAL float
+#endif
 #if defined SUBGROUP
 layout(local_size_x = 32) in;
 #else
@@ -13,7 +21,7 @@ layout(std430, set = 0, binding = 1) readonly buffer B { uint b[]; };
 #else
 layout(std430, set = 0, binding = 1) readonly buffer B { float b[]; };
 #endif
-layout(std430, set = 0, binding = 2) writeonly buffer D { float d[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer D { REAL d[]; };
 
 #if defined THREAD
 void main() {
@@ -74,7 +82,7 @@ void main() {
 void main() {
     uint i = gl_GlobalInvocationID.x;
     if (i >= rows * length) return;
-    d[b[i / length] * length + i % length] = a[i];
+    d[b[i / length] * length + i % length] = REAL(a[i]);
 }
 #elif defined TOP
 // The four greatest of a row, by a work-group, and where they are.

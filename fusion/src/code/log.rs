@@ -8,7 +8,7 @@
 //! module HASH NAME WORDS                     name and words in hexadecimal, words as in the file
 //! list POLICY FLOAT BARRIERS FORCE SUBMISSION…     prove|trust strict|contract barriers|none free|forced, and -as-is
 //!   SUBMISSION = HASH/ENTRY/GROUPS/SPEC/PUSH/ARGUMENTS
-//!   ARGUMENT = SET.BINDING.BUFFER.OFFSET.LENGTH.PROMOTION, then .iX,Y,Z,LEVELS,SAMPLES for an image of this size, then
+//!   ARGUMENT = SET.BINDING.BUFFER.OFFSET.LENGTH.PROMOTION, then .iX,Y,Z,LEVELS,SAMPLES or .iX,Y,Z,LEVELS,SAMPLES,VIEW for an image of this size, then
 //!     .OFFSET,WIDTH,VALUE for each number that it holds
 //! ```
 
@@ -162,8 +162,9 @@ fn list(submissions: &[Submission], options: &FuseOptions) -> String {
                 let _ = write!(line, "+{}", arg.at.element);
             }
             let _ = write!(line, ".{known}.{offset}.{len}.{promote}");
-            if let Some(ImageSize { extent: [x, y, z], levels, samples }) = arg.image {
+            if let Some(ImageSize { extent: [x, y, z], levels, samples, view }) = arg.image {
                 let _ = write!(line, ".i{x},{y},{z},{levels},{samples}");
+                let _ = view.map(|view| write!(line, ",{view}"));
             }
             for number in arg.numbers.iter().flat_map(Numbers::iter) {
                 let _ = write!(line, ".{},{},{}", number.offset, number.width, number.value);
@@ -312,8 +313,13 @@ fn submission(word: &str, modules: &HashMap<String, Module>) -> Option<Recorded>
 /// The size of an image.
 fn image_size(text: &str) -> Option<ImageSize> {
     let numbers = text.split(',').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()?;
-    let [x, y, z, levels, samples] = numbers.try_into().ok()?;
-    Some(ImageSize { extent: [x, y, z], levels, samples })
+    let (&[x, y, z, levels, samples], view) = numbers.split_first_chunk()?;
+    let view = match view {
+        [] => None,
+        &[view] => Some(view),
+        _ => return None,
+    };
+    Some(ImageSize { extent: [x, y, z], levels, samples, view })
 }
 
 /// Numbers in a buffer.

@@ -8,6 +8,7 @@ use crate::tensor::{Real, Tensor};
 /// No multiples of a work-group's size.
 const IN: Planes = Planes { width: 19, height: 13, channels: 5 };
 const OUT: Planes = Planes { channels: 8, ..IN };
+const WIDE: Planes = Planes { channels: 11, ..IN };
 
 impl List {
     fn layer(
@@ -19,7 +20,8 @@ impl List {
     ) -> Tensor {
         let (x, y) = (of.width as u32, of.height as u32);
         let by = if kernel == "winograd" { 16 } else { 8 };
-        let groups = [x.div_ceil(by), y.div_ceil(by), to.channels as u32];
+        let channels = if kernel == "pointwise_all" { to.channels.div_ceil(8) } else { to.channels };
+        let groups = [x.div_ceil(by), y.div_ceil(by), channels as u32];
         let push = [x, y, of.channels as u32, to.channels as u32];
         let buffers: Vec<_> = buffers.iter().map(|one| one.buffer).collect();
         self.run(&format!("layer.{kernel}"), groups, &buffers, &push, (made, Real::Single))
@@ -101,23 +103,32 @@ pub(crate) fn all(table: &mut Table) {
         }
     }
     // A block of MobileNet.
-    for between in [&[][..], &["norm", "relu"]] {
-        let mut list = List::default();
-        let x = list.given(IN.len(), Real::Single);
-        let w = list.given(IN.channels * 9, Real::Single);
-        let made = IN.depthwise(&x.host, &w.host);
-        let mut last = list.layer("depthwise", &[&x, &w], (IN, IN), made);
-        for one in between {
-            last = list.after(one, &last, IN);
+    for (depthwise, pointwise, out) in [
+        ("depthwise", "pointwise", OUT),
+        ("depthwise_flat", "pointwise", OUT),
+        ("depthwise", "pointwise_all", OUT),
+        ("depthwise_flat", "pointwise_all", OUT),
+        ("depthwise_flat", "pointwise_all", WIDE),
+    ] {
+        for between in [&[][..], &["norm", "relu"]] {
+            let mut list = List::default();
+            let x = list.given(IN.len(), Real::Single);
+            let w = list.given(IN.channels * 9, Real::Single);
+            let made = IN.depthwise(&x.host, &w.host);
+            let mut last = list.layer(depthwise, &[&x, &w], (IN, IN), made);
+            for one in between {
+                last = list.after(one, &last, IN);
+            }
+            let w = list.given(IN.channels * out.channels, Real::Single);
+            let made = IN.pointwise(&last.host, &w.host, out.channels);
+            last = list.layer(pointwise, &[&last, &w], (IN, out), made);
+            for one in between {
+                last = list.after(one, &last, out);
+            }
+            let all = [&[depthwise][..], between, &[pointwise], between].concat();
+            let channels = if out.channels == OUT.channels { "" } else { ", 11 channels" };
+            list.check(table, &format!("{}{channels}", all.join(", ")));
         }
-        let w = list.given(IN.channels * OUT.channels, Real::Single);
-        let made = IN.pointwise(&last.host, &w.host, OUT.channels);
-        last = list.layer("pointwise", &[&last, &w], (IN, OUT), made);
-        for one in between {
-            last = list.after(one, &last, OUT);
-        }
-        let all = [&["depthwise"][..], between, &["pointwise"], between].concat();
-        list.check(table, &all.join(", "));
     }
     for how in ["naive", "tiled", "blocked", "subgroup"] {
         let mut list = List::default();

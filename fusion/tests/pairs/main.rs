@@ -17,6 +17,7 @@ mod products;
 mod rows;
 mod table;
 mod tensor;
+mod versions;
 
 #[test]
 fn products_of_matrices() {
@@ -41,6 +42,11 @@ fn layers_of_nets() {
 #[test]
 fn norms_and_softmax_of_rows() {
     table::check("rows", rows::all);
+}
+
+#[test]
+fn buffers_of_several_values() {
+    table::check("versions", versions::all);
 }
 
 #[test]

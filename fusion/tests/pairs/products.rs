@@ -5,10 +5,9 @@ use crate::list::List;
 use crate::table::Table;
 use crate::tensor::{Real, Tensor};
 
-/// Rows, columns and length of what is multiplied; no multiples of tiles.
-const ROWS: usize = 20;
-const COLUMNS: usize = 44;
-const INNER: usize = 64;
+/// Rows and columns of what is multiplied; no multiples of tiles, nor of what an invocation does.
+const ROWS: usize = 21;
+const COLUMNS: usize = 45;
 
 const KINDS: [(&str, Real); 3] = [("f32", Real::Single), ("f16", Real::Half), ("q4_0", Real::Block)];
 
@@ -83,6 +82,11 @@ impl List {
     }
 }
 
+/// The length of what is multiplied: no multiple of tiles and work-groups; of blocks it has to be one.
+fn inner(weights: Real) -> usize {
+    if weights == Real::Block { 96 } else { 70 }
+}
+
 /// Singles, where weights are in blocks.
 fn of(weights: Real) -> Real {
     if weights == Real::Half { Real::Half } else { Real::Single }
@@ -91,8 +95,9 @@ fn of(weights: Real) -> Real {
 fn follow(table: &mut Table, (how, rows): (&str, usize), what: &str, (kind, real): (&str, Real)) {
     for followers in FOLLOWERS.iter().skip(1) {
         let mut list = List::default();
-        let (x, w) = (list.given(rows * INNER, of(real)), list.given(COLUMNS * INNER, real));
-        let mut last = list.product(how, &x, &w, INNER);
+        let inner = inner(real);
+        let (x, w) = (list.given(rows * inner, of(real)), list.given(COLUMNS * inner, real));
+        let mut last = list.product(how, &x, &w, inner);
         for follower in *followers {
             last = list.element(follower, &last, COLUMNS);
         }
@@ -142,13 +147,14 @@ pub(crate) fn gates(table: &mut Table) {
     for (gate, up, rows) in GATES {
         for (kind, real) in KINDS {
             let mut list = List::default();
-            let x = list.given(rows * INNER, of(real));
+            let inner = inner(real);
+            let x = list.given(rows * inner, of(real));
             let given = list.given(rows * COLUMNS, of(real));
             let [a, b] = [gate, up].map(|how| match how {
                 "gelu" | "bias" => list.element(how, &given, COLUMNS),
                 _ => {
-                    let w = list.given(COLUMNS * INNER, real);
-                    list.product(how, &x, &w, INNER)
+                    let w = list.given(COLUMNS * inner, real);
+                    list.product(how, &x, &w, inner)
                 }
             });
             list.with("swiglu", &a, Some(&b), COLUMNS);
@@ -158,8 +164,9 @@ pub(crate) fn gates(table: &mut Table) {
     // One product of twice as many columns has both.
     for (how, rows) in [("tiled", ROWS), ("blocked", ROWS), ("subgroup", 1)] {
         let mut list = List::default();
-        let (x, w) = (list.given(rows * INNER, Real::Single), list.given(2 * COLUMNS * INNER, Real::Single));
-        let both = list.product(how, &x, &w, INNER);
+        let inner = inner(Real::Single);
+        let (x, w) = (list.given(rows * inner, Real::Single), list.given(2 * COLUMNS * inner, Real::Single));
+        let both = list.product(how, &x, &w, inner);
         list.split(&both, COLUMNS);
         list.check(table, &format!("f32, {rows} rows: {how}, SwiGLU of its halves"));
     }

@@ -6,7 +6,8 @@ use crate::table::Table;
 use crate::tensor::{Real, Tensor};
 
 const ROWS: usize = 6;
-const LENGTH: usize = 96;
+/// No multiple of a work-group or a sub-group.
+const LENGTH: usize = 100;
 
 impl List {
     fn row(&mut self, kernel: &str, a: &Tensor, length: usize) -> Tensor {
@@ -21,7 +22,7 @@ impl List {
                 let by = if kernel == "rope" { host::rope } else { host::turn };
                 ((m * n / 2).div_ceil(64), by(&a.host, &angles.host, length))
             }
-            "cache" => {
+            "cache" | "cache_half" => {
                 // Each row has a place of its own.
                 let at = |row: usize| (row * 5 + 2) % rows;
                 buffers.push(self.words((0..rows).map(|row| at(row) as u32).collect()));
@@ -35,7 +36,8 @@ impl List {
             "softmax" => (m.div_ceil(64), host::softmax(&a.host, length)),
             _ => (m, host::rms_norm(&a.host, length)),
         };
-        self.run(&format!("row.{kernel}"), [groups, 1, 1], &buffers, &[m, n], (made, Real::Single))
+        let real = if kernel == "cache_half" { Real::Half } else { Real::Single };
+        self.run(&format!("row.{kernel}"), [groups, 1, 1], &buffers, &[m, n], (made, real))
     }
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn all(table: &mut Table) {
             &["weight", "cache"],
             &["weight", "rope", "cache"],
             &["rope", "cache"],
+            &["weight", "rope", "cache_half"],
         ] {
             let mut list = List::default();
             let x = list.given(ROWS * LENGTH, Real::Single);

@@ -69,7 +69,9 @@ pub struct Access {
 pub enum Texel {
     /// The one at its coordinates, this many of them.
     At(u8),
-    /// Any: the image is sampled, or fetched from.
+    /// The one at its coordinates, this many of them, which is fetched: it may be found as it was before the dispatch.
+    Fetched(u8),
+    /// Any: the image is sampled, or fetched from otherwise than at coordinates of its first level.
     Any,
 }
 

@@ -11,7 +11,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, ImageOperands, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::access::{
@@ -410,8 +410,8 @@ impl<'a> Builder<'a> {
             }
             Op::ImageRead => (AccessKind::Read, self.coordinates(inst, at.0)),
             Op::ImageWrite => (AccessKind::Write, self.coordinates(inst, at.0)),
-            Op::ImageFetch
-            | Op::ImageGather
+            Op::ImageFetch => (AccessKind::Read, self.fetched(inst, at.0)),
+            Op::ImageGather
             | Op::ImageDrefGather
             | Op::ImageSampleExplicitLod
             | Op::ImageSampleDrefExplicitLod => (AccessKind::Read, None),
@@ -419,10 +419,21 @@ impl<'a> Builder<'a> {
         };
         let access = self.access_at(binding, kind, at);
         let (texel, terms) = match coordinates {
+            Some(terms) if op == Op::ImageFetch => (Texel::Fetched(terms.len() as u8), terms),
             Some(terms) => (Texel::At(terms.len() as u8), terms),
             None => (Texel::Any, Vec::new()),
         };
         accesses.push(Access { texel: Some(texel), terms, ..access });
+    }
+
+    /// As [`coordinates`](Self::coordinates), of a fetch from the first level, which says nothing else.
+    fn fetched(&mut self, inst: &'a Instruction, block: usize) -> Option<Vec<Term>> {
+        let [_, _, Operand::ImageOperands(ImageOperands::LOD), Operand::IdRef(level)] = inst.operands[..]
+        else {
+            return None;
+        };
+        let is_first = self.types.constant(level).is_some_and(|(level, _)| level == 0);
+        (is_first || mutant!(LevelsAreOne)).then(|| self.coordinates(inst, block)).flatten()
     }
 
     /// The coordinates of an access to a texel, with what they weigh in its number; `None` if they are no words.

@@ -218,7 +218,8 @@ impl<'a> Evaluator<'a> {
             self.leave();
         }
         let mut offset = Affine::constant(i128::from(base) + i128::from(access.constant));
-        let mut unknown = access.texel == Some(Texel::Any) && !mutant!(SamplesAreOfOneTexel);
+        let may_be_any = matches!(access.texel, Some(Texel::Any | Texel::Fetched(_)));
+        let mut unknown = may_be_any && !mutant!(SamplesAreOfOneTexel);
         for term in &access.terms {
             let index = self.index(atoms, term.index, term.count);
             match index.and_then(|index| offset.plus(&index, i128::from(term.stride))) {

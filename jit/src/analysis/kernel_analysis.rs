@@ -92,7 +92,7 @@ impl KernelAnalysis {
         match access.texel {
             None => {}
             Some(Texel::Any) => return "any texel".to_owned(),
-            Some(Texel::At(_)) => {
+            Some(Texel::At(_) | Texel::Fetched(_)) => {
                 let each = access.terms.iter().map(|term| self.exprs.display(term.index));
                 return format!("({})", each.collect::<Vec<_>>().join(", "));
             }

@@ -12,6 +12,9 @@ pub struct ImageSize {
     pub levels: u32,
     /// Samples of a texel.
     pub samples: u32,
+    /// The number of the view among those of its memory object, if that is known: arguments with equal ones see the same texels, in the same
+    /// format and with the same channels, whatever sampler comes with one of them.
+    pub view: Option<u32>,
 }
 
 impl ImageSize {

@@ -53,13 +53,13 @@ pub(crate) enum Kind {
 }
 
 pub(super) const SAMPLER: &str = "sampler";
-pub(super) const SAMPLED: &str = "combined image sampler";
+pub(crate) const SAMPLED: &str = "combined image sampler";
 const ACCELERATION: &str = "acceleration structure";
 const OPAQUE: &str = "opaque resource";
 pub(super) const STORAGE_TEXELS: &str = "storage texel buffer";
 pub(super) const UNIFORM_TEXELS: &str = "uniform texel buffer";
 pub(crate) const STORAGE_IMAGE: &str = "storage image";
-pub(super) const SAMPLED_IMAGE: &str = "sampled image";
+pub(crate) const SAMPLED_IMAGE: &str = "sampled image";
 
 /// What an array is called that has as many elements as are bound.
 pub(super) const UNSIZED: &str = "array of descriptors without a length";

@@ -24,7 +24,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Function, Instruction, Module, Operand};
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::{ImageOperands, Op, Word};
 use smallvec::SmallVec;
 
 use super::free::VIRTUAL;
@@ -101,7 +101,7 @@ pub(crate) struct Guarded {
 pub(super) enum Line {
     /// An instruction, by block and position.
     Inst(usize, usize),
-    /// A load of an element that is executed where each of these values is true, or not true, as it says.
+    /// A load of an element, or a read of a texel, that is executed where each of these values is true, or not true, as it says.
     Load { at: (usize, usize), where_all: Vec<(Word, bool)> },
     /// A phi that is one of two values.
     Choice { phi: (usize, usize), condition: Word, yes: Word, no: Word },
@@ -362,8 +362,13 @@ impl<'a> Reader<'a> {
                     line = Line::Load { at: place, where_all };
                 }
             }
-            Op::ImageRead => self.texel(place, is_always_done, depth)?,
-            Op::ImageQuerySize if self.is_storage_image(inst) => {}
+            Op::ImageRead | Op::ImageFetch => {
+                let where_all = self.texel(place, is_always_done, depth)?;
+                if !where_all.is_empty() {
+                    line = Line::Load { at: place, where_all };
+                }
+            }
+            Op::ImageQuerySize if self.is_image(inst) => {}
             Op::ArrayLength => {
                 let base = inst.operands.first().and_then(Operand::id_ref_any);
                 let role = base.and_then(|base| self.roles.get(&base));
@@ -440,32 +445,56 @@ impl<'a> Reader<'a> {
         Some(vector)
     }
 
-    /// Whether an instruction is on one storage image, which is known.
-    fn is_storage_image(&self, inst: &Instruction) -> bool {
-        let handle = inst.operands.first().and_then(Operand::id_ref_any);
-        let load = handle.and_then(|handle| Some(self.inst(*self.places.get(&handle)?)));
+    /// Whether an instruction is on one image, which is known: a storage image, or one that it fetches from.
+    fn is_image(&self, inst: &Instruction) -> bool {
+        let made = |inst: &Instruction| {
+            let handle = inst.operands.first().and_then(Operand::id_ref_any);
+            handle.and_then(|handle| Some(self.inst(*self.places.get(&handle)?)))
+        };
+        // The sampler that comes with an image has no part in a fetch.
+        let load =
+            made(inst).and_then(|one| if one.class.opcode == Op::Image { made(one) } else { Some(one) });
         let variable = load
             .filter(|load| load.class.opcode == Op::Load)
             .and_then(|load| self.roles.get(&load.operands.first()?.id_ref_any()?));
-        let is = |kind: &Kind| *kind == Kind::Other(resource::STORAGE_IMAGE);
+        let is = |kind: &Kind| match inst.class.opcode {
+            Op::ImageFetch => [resource::SAMPLED_IMAGE, resource::SAMPLED].map(Kind::Other).contains(kind),
+            _ => *kind == Kind::Other(resource::STORAGE_IMAGE),
+        };
         matches!(variable, Some(Role::Resource { kind, array: None, .. }) if is(kind))
     }
 
-    /// A texel of a storage image.
-    fn texel(&mut self, place: (usize, usize), is_always_done: bool, depth: usize) -> Result<()> {
+    /// A texel of an image; returns the conditions on which it is read, if that is not always.
+    fn texel(
+        &mut self,
+        place: (usize, usize),
+        is_always_done: bool,
+        depth: usize,
+    ) -> Result<Vec<(Word, bool)>> {
         let inst = self.inst(place);
-        let [_, Operand::IdRef(at)] = inst.operands.as_slice() else {
-            return Err("a load of a texel with operands of its own");
+        let at = match inst.operands.as_slice() {
+            [_, Operand::IdRef(at)] => at,
+            // A level is a constant, where the coordinates are followed.
+            [_, Operand::IdRef(at), Operand::ImageOperands(ImageOperands::LOD), Operand::IdRef(_)] => at,
+            _ => return Err("a load of a texel with operands of its own"),
         };
-        if !self.is_storage_image(inst) {
+        if !self.is_image(inst) {
             return Err("a load that is not followed");
         }
-        if !is_always_done {
-            return Err("a load under a condition");
-        }
         let number = self.accesses.get(&place).ok_or("a load that is not followed")?.0;
-        self.loads.push(self.normal.analysis.accesses[number].binding);
-        self.visit(*at, depth + 1)
+        let access = &self.normal.analysis.accesses[number];
+        if !matches!(access.texel, Some(Texel::At(_) | Texel::Fetched(_))) {
+            return Err("a load of a texel that is not followed");
+        }
+        self.loads.push(access.binding);
+        self.visit(*at, depth + 1)?;
+        // Every image has a first texel.
+        let where_all = if is_always_done { Vec::new() } else { self.conditions(place.0)? };
+        for &(condition, _) in &where_all {
+            self.visit(condition, depth + 1)?;
+            self.work += 1;
+        }
+        Ok(where_all)
     }
 
     /// A load; returns the conditions on which it is executed, if that is not always.

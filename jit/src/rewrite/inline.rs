@@ -85,6 +85,7 @@ pub(super) fn inline(
         for (block, position) in at.into_iter().rev() {
             copy.texel_at(&mut function.blocks[block], position, &defs, texels)?;
         }
+        texel::drop_images(&mut function);
         return Ok(copy.writer.finish(function));
     }
     let mut at = Vec::new();
@@ -364,7 +365,7 @@ impl<'a> Copy<'a> {
     fn instruction(&mut self, code: &mut Vec<Instruction>, inst: &Instruction, place: &Place) -> Result<()> {
         match inst.class.opcode {
             Op::Load => self.argument(code, inst, place),
-            Op::ImageRead | Op::ImageQuerySize => self.of_image(code, inst),
+            Op::ImageRead | Op::ImageFetch | Op::ImageQuerySize => self.of_image(code, inst, None),
             _ => self.pure(code, inst),
         }
     }

@@ -5,10 +5,19 @@
 //! substitution"). All other formats round or saturate, or the conversion is up to the device.
 
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{Dim, ImageFormat, Op, Word};
+use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op, Word};
 
 use super::writer::Result;
 use crate::frontend::defs::Defs;
+
+/// What channels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbers {
+    Floats,
+    Integers,
+    /// With a sign.
+    Signed,
+}
 
 /// The texels of an image, as an instruction on it declares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +25,8 @@ pub(crate) struct Texels {
     dim: Dim,
     arrayed: bool,
     format: ImageFormat,
+    numbers: Numbers,
+    is_fetched: bool,
     /// Channels of 32 bits.
     pub(crate) channels: u8,
     /// Coordinates, as many as the image has sizes.
@@ -23,7 +34,15 @@ pub(crate) struct Texels {
 }
 
 impl Texels {
-    /// Those of the image that a read or a write of a texel goes to.
+    /// Whether a read of these finds what is stored in those, seen through one view. A view that is written to has all of the image's
+    /// channels in their order, and is of one level where they are written: what is fetched needs no format to be declared.
+    pub(crate) fn are_found_in(self, stored: Self) -> bool {
+        let shape = |texels: Self| (texels.dim, texels.arrayed);
+        let is_format = self.format == stored.format || self.is_fetched && self.numbers == stored.numbers;
+        shape(self) == shape(stored) && is_format
+    }
+
+    /// Those of the image that a read, a fetch or a write of a texel goes to.
     pub(crate) fn of(inst: &Instruction, module: &Module) -> Result<Self> {
         Self::behind(inst, &Defs::new(module))
     }
@@ -33,6 +52,9 @@ impl Texels {
         let plain = match inst.class.opcode {
             Op::ImageRead => inst.operands.len() == 2,
             Op::ImageWrite => inst.operands.len() == 3,
+            Op::ImageFetch => {
+                matches!(inst.operands.get(2), Some(Operand::ImageOperands(ImageOperands::LOD)))
+            }
             _ => return Err("something else than reads and writes of texels"),
         };
         if !plain {
@@ -54,6 +76,13 @@ impl Texels {
             return Err("an image with several samples");
         };
         let arrayed = *arrayed == 1;
+        let is_fetched = inst.class.opcode == Op::ImageFetch;
+        let of = defs.get(*scalar);
+        let numbers = match (of.map(|of| of.class.opcode), of.and_then(|of| of.operands.get(1))) {
+            (Some(Op::TypeInt), Some(Operand::LiteralBit32(0))) => Numbers::Integers,
+            (Some(Op::TypeInt), _) => Numbers::Signed,
+            _ => Numbers::Floats,
+        };
         let coordinates = match dim {
             Dim::Dim1D => 1,
             Dim::Dim2D => 2,
@@ -61,12 +90,15 @@ impl Texels {
             // Faces of a cube are coordinates, and no size.
             _ => return Err("an image that has no sides"),
         } + u8::from(arrayed);
-        let channels =
-            channels(*format).ok_or("a format that does not keep what is written, or is not said")?;
+        let channels = match channels(*format) {
+            Some(channels) => channels,
+            None if is_fetched => 4,
+            None => return Err("a format that does not keep what is written, or is not said"),
+        };
         if !is_word(*scalar, defs) || coordinates > 3 {
             return Err("texels that are no words");
         }
-        Ok(Self { dim: *dim, arrayed, format: *format, channels, coordinates })
+        Ok(Self { dim: *dim, arrayed, format: *format, numbers, is_fetched, channels, coordinates })
     }
 }
 

@@ -58,7 +58,7 @@ impl Images {
     /// The bytes of each image.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.extents.iter().map(|(&buffer, extent)| {
-            let size = extent.map(|extent| ImageSize { extent, levels: 1, samples: 1 });
+            let size = extent.map(|extent| ImageSize { extent, levels: 1, samples: 1, view: None });
             (buffer, size.map_or(0, |size| texels(&size) * WIDEST))
         })
     }

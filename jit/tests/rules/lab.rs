@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use vkfuse_fuzz::devices::middling;
-use vkfuse_interp::{Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, claims, execute};
+use vkfuse_interp::{
+    Bind, Channel, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, TexelFormat, claims,
+    execute,
+};
 use vkfuse_jit::Reason;
 use vkfuse_jit::analysis::AccessKind;
 use vkfuse_jit::kernel::{Kernel, Module, Specialized};
@@ -198,7 +201,13 @@ impl Lab {
 
     /// Says how large an image is, which may be one of three dimensions.
     pub(crate) fn deep(mut self, image: u64, extent: [u32; 3]) -> Self {
-        self.images.insert(image, ImageSize { extent, levels: 1, samples: 1 });
+        self.images.insert(image, ImageSize { extent, levels: 1, samples: 1, view: None });
+        self
+    }
+
+    /// Says by which number an image of known size is seen in what is submitted from here on.
+    pub(crate) fn seen(mut self, image: u64, view: u32) -> Self {
+        self.images.entry(image).and_modify(|size| size.view = Some(view));
         self
     }
 
@@ -505,6 +514,16 @@ impl<'a> Code<'a> {
     }
 }
 
+/// A program that takes images of which it declares no format for those of one channel.
+fn with_formats(mut program: Program) -> Program {
+    let open: Vec<_> = program.images().filter(|image| image.format.is_none()).collect();
+    for image in open {
+        let channel = if image.of_floats { Channel::Float32 } else { Channel::Uint32 };
+        program.set_format(image.set, image.binding, TexelFormat { channel, channels: 1 });
+    }
+    program
+}
+
 fn run(
     lab: &Lab,
     contents: &[Vec<u8>],
@@ -518,7 +537,7 @@ fn run(
     };
     let objects: Vec<ObjectId> = (0..).zip(contents).map(add).collect();
     let decode = |(words, step): (&Arc<[u32]>, &Step)| match Program::decode(words) {
-        Ok(program) => Ok(program.in_subgroups_of(step.subgroup_size())),
+        Ok(program) => Ok(with_formats(program.in_subgroups_of(step.subgroup_size()))),
         Err(error) => Err(error.to_string()),
     };
     let programs: Vec<Program> = code.iter().zip(*steps).map(decode).collect::<Result<_, String>>()?;

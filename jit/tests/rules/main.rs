@@ -15,6 +15,7 @@ mod certain;
 mod dimensions;
 mod epilogue_rows;
 mod epilogues;
+mod fetched;
 mod floats;
 mod glsl;
 mod guards;

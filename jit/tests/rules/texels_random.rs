@@ -88,7 +88,20 @@ fn kernel(random: &mut Random) -> (String, bool) {
     let value = value(random);
     // Backwards it is not followed which item writes a texel.
     let to = if random.chance(10) { "dims - 1 - at" } else { "at" };
-    (images("a z", &(size("z") + &format!("textureStore(z, {to}, {value});"))), false)
+    let store = match random.chance(15) {
+        true => format!(
+            "var own = vec4<u32>(gid.x); if (at.x > 2) {{ own = {value}; }} textureStore(z, {to}, own);"
+        ),
+        false => format!("textureStore(z, {to}, {value});"),
+    };
+    (images("a z", &(size("z") + &store)), false)
+}
+
+/// The same kernel, which fetches what it read.
+fn fetching(text: &str) -> String {
+    let text = text.replace("var a: texture_storage_2d<r32uint, read>", "var a: texture_2d<u32>");
+    let text = text.replace("textureLoad(a, ", "fetched(");
+    text + "\nfn fetched(at: vec2<i32>) -> vec4<u32> { return textureLoad(a, at, 0); }"
 }
 
 fn list(random: &mut Random) -> Lab {
@@ -109,6 +122,7 @@ fn list(random: &mut Random) -> Lab {
             lab = lab.submit(&text, [6, 3, 1], &[last], &[]);
             continue;
         }
+        let text = if random.chance(30) { fetching(&text) } else { text };
         let from = if random.chance(80) { last } else { random.below(images) };
         let to = (from + 1 + random.below(images - 1)) % images;
         lab = lab.submit(&text, [6, 3, 1], &[from, to], &[]);

@@ -102,7 +102,8 @@ fn variants(of: &Signature) -> Vec<(&'static str, Signature)> {
             size: |view| view.size = 512,
             asks: |view| view.asks = Promote::Auto,
             escapes: |view| view.escapes = 1,
-            image: |view| view.image = Some(ImageSize { extent: [1, 1, 0], levels: 1, samples: 1 }),
+            image: |view| view.image =
+                Some(ImageSize { extent: [1, 1, 0], levels: 1, samples: 1, view: None }),
             only: |view| view.only = Some(HandleId::next()),
         }
     );

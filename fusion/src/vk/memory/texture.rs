@@ -172,7 +172,7 @@ impl Texture {
     pub(crate) fn size(&self) -> Option<ImageSize> {
         if let Some(texels) = &self.texels {
             let count = u32::try_from(texels.count()).ok()?;
-            return Some(ImageSize { extent: [count, 0, 0], levels: 1, samples: 1 });
+            return Some(ImageSize { extent: [count, 0, 0], levels: 1, samples: 1, view: None });
         }
         let Facts { kind, extent: [width, height, depth], layers, levels, samples, .. } = self.facts()?;
         let extent = match kind {
@@ -184,7 +184,8 @@ impl Texture {
             ImageViewType::Dim3d => [width, height, depth],
             _ => return None,
         };
-        Some(ImageSize { extent, levels, samples: samples.into() })
+        // An image has one view, with whatever sampler.
+        Some(ImageSize { extent, levels, samples: samples.into(), view: Some(0) })
     }
 
     /// Bytes of all texels of the first level, without gaps between lines and layers. 0 for a sampler.

@@ -37,7 +37,7 @@ impl View {
             for access in &analysis.accesses {
                 forms.push(evaluator.access(atoms, access, submission.args[access.binding].offset));
                 if submission.kernel.interface.has_images() {
-                    let is_texel = matches!(access.texel, Some(Texel::At(_)));
+                    let is_texel = matches!(access.texel, Some(Texel::At(_) | Texel::Fetched(_)));
                     coordinates.push(is_texel.then(|| evaluator.coordinates(atoms, access)).flatten());
                 }
             }

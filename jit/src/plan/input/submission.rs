@@ -79,6 +79,18 @@ pub fn has_work(groups: [u32; 3]) -> bool {
     !groups.contains(&0)
 }
 
+impl Arg {
+    /// Whether the same image is seen through both in the same way.
+    pub(crate) fn is_same_image(&self, other: &Self) -> bool {
+        let view = |arg: &Self| arg.image.and_then(|image| image.view);
+        let is_view = match (view(self), view(other)) {
+            (Some(own), Some(other)) => own == other,
+            _ => (self.offset, self.len) == (other.offset, other.len),
+        };
+        self.buffer == other.buffer && is_view
+    }
+}
+
 impl Submission {
     /// Whether it has work-groups. One without does nothing, whatever its kernel would do.
     pub fn runs(&self) -> bool {

@@ -242,8 +242,10 @@ fn elements(
             if arg.buffer != buffer {
                 continue;
             }
-            if submission.kernel.interface.bindings[access.binding].kind != BindingKind::StorageBuffer {
-                return Err(Reason::UniformBuffer);
+            match submission.kernel.interface.bindings[access.binding].kind {
+                BindingKind::StorageBuffer => {}
+                kind if kind.texture().is_some() => return Err(Reason::Image),
+                _ => return Err(Reason::UniformBuffer),
             }
             if access.kind == AccessKind::Atomic && !mutant!(AtomicsMayBeInside) {
                 return Err(Reason::Atomic);

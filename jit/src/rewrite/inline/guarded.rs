@@ -47,7 +47,31 @@ impl Copy<'_> {
                 None => own,
             });
         }
-        self.element_where(code, load, happens)
+        match load.class.opcode {
+            Op::Load => self.element_where(code, load, happens),
+            _ => self.of_image(code, load, happens),
+        }
+    }
+
+    /// The coordinates of a texel where it is read, and those of the first one elsewhere.
+    pub(super) fn coordinates_where(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        coordinates: Word,
+        happens: Word,
+    ) -> Result<Word> {
+        let own = self.value(coordinates)?;
+        if mutant!(LoadsHaveNoConditions) {
+            return Ok(own);
+        }
+        let ty = self.import.type_of(coordinates).ok_or("coordinates of no type")?;
+        let happens = self.for_all_parts(code, happens, ty);
+        let ty = self.import.global(&mut self.writer, ty)?;
+        let zero = self.writer.global(Op::ConstantNull, Some(ty), Vec::new());
+        let chosen = self.writer.fresh();
+        let operands = [happens, own, zero].map(Operand::IdRef).to_vec();
+        code.push(Instruction::new(Op::Select, Some(ty), Some(chosen), operands));
+        Ok(chosen)
     }
 
     /// The index of an element where it is loaded, and zero elsewhere.

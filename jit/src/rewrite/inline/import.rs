@@ -132,6 +132,12 @@ impl<'a> Import<'a> {
         load.operands.first()?.id_ref_any().filter(|variable| self.roles.contains_key(variable))
     }
 
+    /// The handle of an image and a sampler in one that this is the image of.
+    pub(super) fn with_sampler(&self, handle: Word) -> Option<Word> {
+        let image = self.defs.get(handle).filter(|inst| inst.class.opcode == Op::Image)?;
+        image.operands.first()?.id_ref_any()
+    }
+
     /// The scalar type of a vector, and how many it has.
     pub(super) fn vector_of(&self, ty: Word) -> Option<(Word, u32)> {
         vector_of(&self.defs, ty)
@@ -209,6 +215,7 @@ impl<'a> Import<'a> {
             | Op::TypeVector
             | Op::TypeMatrix
             | Op::TypeImage
+            | Op::TypeSampledImage
             | Op::TypePointer
             | Op::Constant
             | Op::ConstantTrue

@@ -1,7 +1,8 @@
-//! Texels of storage images in recomputation: replaces reads by the definition of the texel, and reads texels that a definition uses.
+//! Texels of images in recomputation: replaces reads and fetches by the definition of the texel, and reads texels that a definition uses.
 
-use rspirv::dr::{Block, Instruction, Operand};
-use rspirv::spirv::{Op, Word};
+use ahash::AHashSet;
+use rspirv::dr::{Block, Function, Instruction, Operand};
+use rspirv::spirv::{ImageOperands, Op, Word};
 use smallvec::SmallVec;
 
 use super::import::vector_of;
@@ -20,7 +21,7 @@ impl Copy<'_> {
         stored: Texels,
     ) -> Result<()> {
         let read = block.instructions[position].clone();
-        if Texels::behind(&read, defs)? != stored && !mutant!(FormatsAreOne) {
+        if !Texels::behind(&read, defs)?.are_found_in(stored) && !mutant!(FormatsAreOne) {
             return Err("texels of another format");
         }
         let coordinates = read.operands.get(1).and_then(Operand::id_ref_any).ok_or("a read of no texel")?;
@@ -151,28 +152,66 @@ impl Copy<'_> {
         dims
     }
 
-    /// An instruction on an image of the producer's: a read of a texel, or a question for its size.
-    pub(super) fn of_image(&mut self, code: &mut Vec<Instruction>, inst: &Instruction) -> Result<()> {
+    /// An instruction on an image of the producer's: a read or a fetch of a texel, or a question for its size. Of a texel that the producer
+    /// reads only where `happens` is true, the first one of the image elsewhere.
+    pub(super) fn of_image(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        inst: &Instruction,
+        happens: Option<Word>,
+    ) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
         let handle = inst.operands.first().and_then(Operand::id_ref_any).ok_or("an image of no handle")?;
-        let variable = self.import.handle(handle).ok_or("an image that is not followed")?;
-        let variable = self.import.global(&mut self.writer, variable)?;
-        let image = self.import.type_of(handle).ok_or("an image of no type")?;
-        let image = self.import.global(&mut self.writer, image)?;
-        let own = self.writer.apply(code, Op::Load, image, &[variable]);
-        let mut operands = vec![own];
-        for operand in &inst.operands[1..] {
-            let id = operand.id_ref_any().ok_or("a read of a texel with operands of its own")?;
-            operands.push(self.value(id)?);
+        let own = self.handle(code, handle)?;
+        let mut operands = vec![Operand::IdRef(own)];
+        for (number, operand) in inst.operands.iter().enumerate().skip(1) {
+            let id = match operand {
+                Operand::ImageOperands(ImageOperands::LOD) => {
+                    operands.push(operand.clone());
+                    continue;
+                }
+                _ => operand.id_ref_any().ok_or("a read of a texel with operands of its own")?,
+            };
+            operands.push(Operand::IdRef(match happens {
+                Some(happens) if number == 1 => self.coordinates_where(code, id, happens)?,
+                _ => self.value(id)?,
+            }));
         }
         let own = self.import.global(&mut self.writer, ty)?;
-        let mut value = self.writer.apply(code, inst.class.opcode, own, &operands);
+        let mut value = self.writer.fresh();
+        code.push(Instruction::new(inst.class.opcode, Some(own), Some(value), operands));
         // What the consumer reads as well it may have computed with.
-        let is_read = inst.class.opcode == Op::ImageRead;
+        let is_read = matches!(inst.class.opcode, Op::ImageRead | Op::ImageFetch);
         if is_read && self.zero.is_some() && self.import.holds_floats(ty) {
             value = self.hide(code, value, own)?;
         }
         self.values.insert(old, value);
         Ok(())
+    }
+
+    /// The handle of an image of the producer's, without the sampler that may come with it.
+    fn handle(&mut self, code: &mut Vec<Instruction>, handle: Word) -> Result<Word> {
+        let image = self.import.type_of(handle).ok_or("an image of no type")?;
+        let image = self.import.global(&mut self.writer, image)?;
+        let (op, operand) = match self.import.with_sampler(handle) {
+            Some(both) => (Op::Image, self.handle(code, both)?),
+            None => {
+                let variable = self.import.handle(handle).ok_or("an image that is not followed")?;
+                (Op::Load, self.import.global(&mut self.writer, variable)?)
+            }
+        };
+        let own = self.writer.fresh();
+        code.push(Instruction::new(op, Some(image), Some(own), vec![Operand::IdRef(operand)]));
+        Ok(own)
+    }
+}
+
+/// Drops the images of those with a sampler that are no longer fetched from, so that nothing is left of the binding.
+pub(super) fn drop_images(function: &mut Function) {
+    let operands = function.all_inst_iter().flat_map(|inst| &inst.operands);
+    let used: AHashSet<Word> = operands.filter_map(Operand::id_ref_any).collect();
+    let is_used = |inst: &Instruction| inst.result_id.is_some_and(|id| used.contains(&id));
+    for block in &mut function.blocks {
+        block.instructions.retain(|inst| inst.class.opcode != Op::Image || is_used(inst));
     }
 }

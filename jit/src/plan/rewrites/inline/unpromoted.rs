@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 
 use super::boundary::{Boundary, Done, size_of};
 use super::drop_unused;
+use super::texels::bytes_of;
 use crate::kernel::SetBinding;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FuseOptions;
@@ -141,7 +142,10 @@ impl Recomputed {
         // That it pays is decided for all readers together.
         let forced = FuseOptions { force: true, ..*options };
         for &(producer, buffer) in unpromoted {
-            if all.recompute(asked, (producer, buffer), None, &forced, limits).is_none() {
+            // Of an image, each reader has to gain: it is no matter of space.
+            let is_image = asked[producer].args.iter().any(|arg| arg.buffer == buffer && arg.image.is_some());
+            let own = if is_image { options } else { &forced };
+            if all.recompute(asked, (producer, buffer), None, own, limits).is_none() {
                 all.append(asked, (producer, buffer), options, limits);
             }
         }
@@ -195,7 +199,7 @@ impl Recomputed {
         };
         let source = by_rounds.as_ref().map_or_else(|| submitted.clone(), |(one, _)| one.clone());
         let definition = definition.or_else(|| Definition::of(&source.kernel).ok());
-        let definition = definition.filter(|one| one.texels.is_none())?;
+        let definition = definition?;
         if !pays(&source, &definition, readers.len()) {
             return None;
         }
@@ -246,7 +250,8 @@ fn only_producer(list: &[Submission], uses: &Uses, buffer: BufferId, cached_byte
     let mut writers = places.filter(|&&(at, binding)| list[at].kernel.interface.bindings[binding].writes);
     let (&(at, binding), None) = (writers.next()?, writers.next()) else { return None };
     let is_read = list[at].kernel.interface.bindings[binding].reads;
-    let is_large = list[at].args[binding].len > cached_bytes;
+    // An image is in memory wherever it could be promoted, if it is not recomputed.
+    let is_large = list[at].args[binding].len > cached_bytes || list[at].args[binding].image.is_some();
     (is_large && !is_read).then_some(at)
 }
 
@@ -267,7 +272,10 @@ fn loaded_from(one: &Submission, buffer: BufferId) -> SmallVec<[SetBinding; 2]> 
 
 /// Whether fewer bytes move where all readers recompute an element than where it is stored and loaded by each of them.
 fn pays(source: &Submission, definition: &Definition, readers: usize) -> bool {
-    let len = |binding: usize| source.args[binding].len;
+    let len = |binding: usize| match source.args[binding].image {
+        Some(_) => bytes_of(source, binding),
+        None => source.args[binding].len,
+    };
     let element = size_of(source, definition.binding);
     // What is half as long stays in caches while it is used.
     let moved = definition.loads.iter().filter(|&&binding| 2 * len(binding) > len(definition.binding));
