@@ -4,10 +4,11 @@
 //! - nothing is noted of a list that writes all its outputs, gives contents to what is read first, and uses what it declares
 
 use super::check::CheckedSubmit;
+use super::list;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
 use vkfuse_jit::kernel::Binding;
-use vkfuse_jit::plan::{has_work, repeated};
+use vkfuse_jit::plan::{OldRead, Span, has_work, old_reads, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
@@ -17,6 +18,7 @@ pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Pro
     if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
         notes.extend(list.unwritten());
         notes.extend(list.read_early());
+        notes.extend(list.read_in_part());
         notes.extend(list.never_filled());
         notes.extend(list.unused());
         notes.extend(list.repeated());
@@ -95,18 +97,22 @@ impl<'a> List<'a> {
             .collect()
     }
 
+    /// The use that reads a buffer without contents of its own before another submission, whose number follows, writes it.
+    fn early(&self, index: usize) -> Option<(Use<'a>, usize)> {
+        if self.pipeline.buffers[index].initialised {
+            return None;
+        }
+        let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
+        let written = worked().find(|one| one.binding.writes)?.submission;
+        let read = worked().find(|one| one.binding.reads)?;
+        (read.submission < written).then_some((read, written))
+    }
+
     /// Buffers without contents of their own that are read first, and written only later.
     fn read_early(&self) -> Vec<Problem> {
         let early = |(index, buffer): (usize, &super::BufferDecl)| {
-            if buffer.initialised {
-                return None;
-            }
-            let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
-            let written = worked().find(|one| one.binding.writes)?.submission;
-            let read = worked().find(|one| one.binding.reads)?;
-            let first = read.submission;
-            (first < written).then(|| {
-                let name = &buffer.name;
+            self.early(index).map(|(read, written)| {
+                let (first, name) = (read.submission, &buffer.name);
                 let message = format!(
                     "submission {first} reads {name} before submission {written} writes it, and {name} has no `init`: it reads zeros"
                 );
@@ -114,6 +120,33 @@ impl<'a> List<'a> {
             })
         };
         self.pipeline.buffers.iter().enumerate().filter_map(early).collect()
+    }
+
+    /// Buffers without contents of their own of which more is read than was written before.
+    fn read_in_part(&self) -> Vec<Problem> {
+        let is_known = |index: usize| {
+            let declared = &self.pipeline.buffers[index];
+            declared.initialised || declared.image.is_some() || self.early(index).is_some()
+        };
+        let known: Vec<bool> = (0..self.pipeline.buffers.len()).map(is_known).collect();
+        let submissions = list::submissions(self.pipeline, self.submits);
+        let found = old_reads(&submissions, |buffer| known[buffer.0 as usize]);
+        found.iter().map(|one| self.in_part(one)).collect()
+    }
+
+    fn in_part(&self, one: &OldRead) -> Problem {
+        let submit = &self.pipeline.submits[one.submission];
+        let arg = &submit.args[self.submits[one.submission].args[one.arg]];
+        let buffer = &self.pipeline.buffers[arg.buffer];
+        let (name, size) = (&buffer.name, buffer.ty.size() as u64);
+        let message = format!(
+            "submission {} reads {} of {name}, which nothing before it writes ({} {} at most), and {name} has no `init`: it reads zeros, docs/reasons.md#old-contents",
+            one.submission,
+            elements(&one.bytes, size),
+            writers(&one.writers),
+            elements(&one.written, size),
+        );
+        self.pipeline.problem(&arg.place, message)
     }
 
     /// Buffers without contents of their own that are read and never written.
@@ -174,4 +207,34 @@ impl<'a> List<'a> {
         };
         submits.filter_map(note).collect()
     }
+}
+
+/// Most runs of elements, and most submissions, that a sentence names.
+const NAMED: usize = 3;
+
+/// Runs of elements of `size` bytes: `elements 0 to 31 and 64`.
+fn elements(spans: &[Span], size: u64) -> String {
+    let runs = spans.iter().map(|&(from, to)| (from / size, to.saturating_sub(1) / size));
+    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first} to {last}") };
+    let is_one = matches!(*spans, [(from, to)] if to - from <= size);
+    format!("{} {}", if is_one { "element" } else { "elements" }, named(runs.map(text).collect()))
+}
+
+/// `submission 0 writes`, or `submissions 0 and 1 write`.
+fn writers(writers: &[usize]) -> String {
+    match writers {
+        [one] => format!("submission {one} writes"),
+        all => format!("submissions {} write", named(all.iter().map(usize::to_string).collect())),
+    }
+}
+
+/// The first of some names.
+fn named(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let last = match more {
+        0 => names.pop().unwrap_or_default(),
+        more => format!("{more} more"),
+    };
+    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }

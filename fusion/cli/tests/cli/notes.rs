@@ -32,11 +32,16 @@ outputs = ["z"]
 
 /// What `vkfuse check` says of the list with one text replaced by another, on the standard error.
 fn noted(from: &str, to: &str) -> String {
+    let text = LIST.replacen(from, to, 1);
+    assert!(from.is_empty() || text != LIST, "{from} is not in the file");
+    said_of(&text)
+}
+
+/// What `vkfuse check` says of a list, on the standard error.
+fn said_of(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("list.toml").display().to_string();
     let kernels = root().join("shaders").display().to_string();
-    let text = LIST.replacen(from, to, 1);
-    assert!(from.is_empty() || text != LIST, "{from} is not in the file");
     std::fs::write(&file, text.replace('@', &kernels)).expect("the folder can be written");
     vkfuse(&["check", &file]).stderr
 }
@@ -82,6 +87,73 @@ fn what_may_be_mistaken_is_noted_with_its_place() {
     ] {
         let said = noted(from, to);
         assert!(said.contains(wanted) && said.lines().count() == 1, "{from} -> {to}\n{said}");
+    }
+}
+
+/// Less is written than is read: too few work-groups, a short length, the wrong first work-group.
+#[test]
+fn what_is_read_and_not_written_before_is_noted() {
+    let second = "0 = \"y\", 1 = \"y\", 2 = \"z\"";
+    let wide = LIST.replace("len = 64", "len = 1024").replace("u32 = 64", "u32 = 1024");
+    let wide = wide.replace("groups = [1]", "groups = [4]");
+    let first = "groups = [4]\npush = [{ u32 = 1024 }]\nargs = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }";
+    let nothing = "and y has no `init`: it reads zeros, docs/reasons.md#old-contents";
+    let with = |groups: &str| first.replace("groups = [4]", groups);
+    let init =
+        |list: &str| list.replacen("len = 1024\n[buffers.z]", "len = 1024\ninit = \"zeros\"\n[buffers.z]", 1);
+    let short = first.replace("u32 = 1024", "u32 = 1000");
+    let twice = format!(
+        "{}\n[[submit]]\nkernel = \"mul\"\n{}",
+        with("groups = [1]"),
+        with("groups = [1]\nbase = [3]")
+    );
+    let own = format!(
+        "{}\n[[submit]]\nkernel = \"mul\"\n{}",
+        short,
+        first.replace("0 = \"x\", 1 = \"x\"", "0 = \"y\", 1 = \"y\"")
+    );
+    for (text, wanted) in [
+        (wide.clone(), None),
+        (
+            wide.replacen(first, &with("groups = [3]"), 1),
+            Some(
+                "23:10: submit[1].args.0: submission 1 reads elements 768 to 1023 of y, which nothing before it writes (submission 0 writes elements 0 to 767 at most)",
+            ),
+        ),
+        (init(&wide.replacen(first, &with("groups = [3]"), 1)), None),
+        (
+            wide.replacen(first, &short, 1),
+            Some(
+                "reads elements 1000 to 1023 of y, which nothing before it writes (submission 0 writes elements 0 to 999 at most)",
+            ),
+        ),
+        (
+            wide.replacen(first, &with("groups = [3]\nbase = [1]"), 1),
+            Some(
+                "reads elements 0 to 255 of y, which nothing before it writes (submission 0 writes elements 256 to 1023 at most)",
+            ),
+        ),
+        (
+            wide.replacen(first, &twice, 1),
+            Some(
+                "submission 2 reads elements 256 to 767 of y, which nothing before it writes (submissions 0 and 1 write elements 0 to 255 and 768 to 1023 at most)",
+            ),
+        ),
+        // In place, an element is read before it is written.
+        (wide.replacen(first, &own, 1), Some("submission 1 reads elements 1000 to 1023 of y")),
+        // Nothing reads it.
+        (wide.replacen(first, &short, 1).replacen(second, "0 = \"x\", 1 = \"x\", 2 = \"z\"", 1), None),
+    ] {
+        let said = said_of(&text);
+        match wanted {
+            None => assert_eq!(said, "", "{text}"),
+            Some(wanted) => {
+                assert!(
+                    said.contains(wanted) && said.contains(nothing) && said.lines().count() == 1,
+                    "{text}\n{said}"
+                );
+            }
+        }
     }
 }
 
