@@ -28,6 +28,7 @@ mod reasons;
 mod report;
 mod run;
 mod run_page;
+mod save;
 mod session;
 mod stop;
 

@@ -3,17 +3,20 @@
 //! # Guarantees
 //! - nothing is noted of a list that writes all its outputs, gives contents to what is read first, and uses what it declares
 
+use super::bind;
 use super::check::CheckedSubmit;
 use super::list;
-use super::model::{Argument, Extent, Pipeline, Promotion};
+use super::model::{Argument, Extent, Init, Pipeline, Promotion};
 use super::problem::Problem;
-use vkfuse_jit::kernel::Binding;
-use vkfuse_jit::plan::{OldRead, Span, has_work, old_reads, repeated};
+use vkfuse_jit::kernel::{Binding, SetBinding};
+use vkfuse_jit::plan::{OldRead, Span, Submission, has_work, old_reads, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
     let list = List { pipeline, submits };
     let mut notes = list.lost();
+    notes.extend(list.mixed());
+    notes.extend(list.overlapping());
     // What is reached by its address is used without an argument.
     if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
         notes.extend(list.unwritten());
@@ -76,6 +79,51 @@ impl<'a> List<'a> {
             self.pipeline.problem(&buffer.place, message)
         })
         .collect()
+    }
+
+    /// Buffers with values of one type where a kernel has a block of several.
+    fn mixed(&self) -> Vec<Problem> {
+        let mixed = |(index, buffer): (usize, &super::BufferDecl)| {
+            // Zeros are those of every type.
+            let Init::Values(bytes) = &buffer.init else { return None };
+            let is_zero = bytes.iter().all(|byte| *byte == 0);
+            let mut uses = self.uses_of(index).filter(|one| !is_zero && !one.arg.cast && one.binding.reads);
+            uses.find_map(|one| {
+                let declared = self.submits[one.submission].kernel.elements_at(one.binding.at);
+                let declared = declared.filter(|declared| declared.has_others(buffer.ty.in_memory()))?;
+                let kernel = &self.pipeline.kernels[self.pipeline.submits[one.submission].kernel].name;
+                let (name, ty) = (&buffer.name, buffer.ty.name());
+                let message = format!(
+                    "kernel {kernel} has {declared} there, and all values of {name} are {ty}: `init = {{ scalars = [{{ f32 = 0.5 }}, {{ u32 = 8 }}] }}` gives each its own type"
+                );
+                Some(self.pipeline.problem(&one.arg.place, message))
+            })
+        };
+        self.pipeline.buffers.iter().enumerate().filter_map(mixed).collect()
+    }
+
+    /// Arguments of one submission that share a part of a buffer, where one of them is written.
+    fn overlapping(&self) -> Vec<Problem> {
+        let submissions = list::submissions(self.pipeline, self.submits);
+        let all = self.pipeline.submits.iter().zip(self.submits).zip(&submissions);
+        let note = |((submit, checked), submission): ((&super::Submit, &CheckedSubmit), &Submission)| {
+            let (first, second) = submission.overlap().filter(|_| submission.runs())?;
+            let at =
+                |at: SetBinding| checked.args.iter().map(|&arg| &submit.args[arg]).find(|arg| arg.at == at);
+            let (first, second) = (at(first)?, at(second)?);
+            let buffer = &self.pipeline.buffers[first.buffer];
+            let size = buffer.ty.size() as u64;
+            let shared =
+                (first.offset.max(second.offset), (first.offset + first.len).min(second.offset + second.len));
+            let message = format!(
+                "this shares {} of {} with the argument at {}, and the kernel writes to one of them: invocations may read what others write, docs/reasons.md#overlap",
+                elements(&[(shared.0 * size, shared.1 * size)], size),
+                buffer.name,
+                bind::dotted(first.at),
+            );
+            Some(self.pipeline.problem(&second.place, message))
+        };
+        all.filter_map(note).collect()
     }
 
     /// Outputs that hold at the end what they held before, and an empty list of them.

@@ -157,6 +157,59 @@ fn what_is_read_and_not_written_before_is_noted() {
     }
 }
 
+/// Arguments of one submission that share a part of a buffer, if one of them is written.
+#[test]
+fn arguments_that_overlap_are_noted() {
+    let to = |args: &str| noted("args = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }", args);
+    let halves = LIST.replace("u32 = 64", "u32 = 32");
+    let halves = |args: &str| said_of(&halves.replacen("0 = \"y\", 1 = \"y\", 2 = \"z\"", args, 1));
+    let upper = "{ buffer = \"z\", offset = 16, len = 48 }";
+    let said = halves(&format!("0 = \"z\", 1 = \"y\", 2 = {upper}"));
+    let wanted = "submit[1].args.2: this shares elements 16 to 63 of z with the argument at 0.0, and the kernel writes to one of them";
+    assert!(said.contains(wanted) && said.contains("docs/reasons.md#overlap"), "{said}");
+    // All of the same range, parts apart, and reads alone.
+    let lower = "{ buffer = \"z\", len = 16 }";
+    for args in
+        ["0 = \"y\", 1 = \"z\", 2 = \"z\"".to_owned(), format!("0 = {lower}, 1 = {lower}, 2 = {upper}")]
+    {
+        let said = halves(&args);
+        assert!(!said.contains("this shares"), "{said}");
+    }
+    let said = to("args = { 0 = \"x\", 1 = { buffer = \"x\", offset = 0, len = 64 }, 2 = \"y\" }");
+    assert_eq!(said, "");
+}
+
+/// Values of one type in a block of several.
+#[cfg(feature = "wgsl")]
+#[test]
+fn values_of_one_type_for_a_block_of_several_are_noted() {
+    let kernel = "struct P { scale: f32, n: u32 }
+@group(0) @binding(0) var<storage, read> p: P;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < p.n) { y[id.x] = p.scale; }
+}";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("k.wgsl"), kernel).expect("the folder can be written");
+    let file = folder.path().join("list.toml").display().to_string();
+    for (init, is_noted) in [
+        ("{ values = [2, 64] }", true),
+        ("{ scalars = [{ f32 = 2.0 }, { u32 = 64 }] }", false),
+        ("{ values = [0, 0] }", false),
+        ("\"zeros\"", false),
+    ] {
+        let text = format!(
+            "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.p = {{ type = \"f32\", len = 2, init = {init} }}\n\
+             buffers.y = {{ type = \"f32\", len = 64 }}\n[[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = {{ 0 = \"p\", 1 = \"y\" }}\n"
+        );
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["check", &file]).stderr;
+        let wanted = "submit[0].args.0: kernel k has struct { f32, u32 } there, and all values of p are f32: `init = { scalars = [";
+        assert_eq!(said.contains(wanted), is_noted, "{init}: {said}");
+        assert_eq!(said.is_empty(), !is_noted, "{init}: {said}");
+    }
+}
+
 #[test]
 fn an_output_that_stays_inside_is_said_not_to_be_compared() {
     if !has_device() {
