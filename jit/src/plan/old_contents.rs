@@ -1,5 +1,5 @@
 //! Finds what a list certainly reads of a buffer, and nothing before has written: less was written than is read, by too few work-groups or
-//! by too short a length.
+//! by too short a length. The same numbers say which work-groups have nothing to do, and which updates are lost.
 //!
 //! # Guarantees
 //! - what is found is read, in some invocation, and no submission before writes any byte of it, nor does an invocation of the same submission
@@ -67,6 +67,72 @@ pub fn old_reads(list: &[Submission], has_contents: impl Fn(BufferId) -> bool) -
         }
     }
     found
+}
+
+/// All bytes of its buffers that a submission may write, by its arguments.
+#[must_use]
+pub fn may_write(one: &Submission) -> Vec<(usize, Span)> {
+    if one.runs() { Touched::of(one).writes } else { Vec::new() }
+}
+
+/// How many work-groups of each dimension, from the first on, hold all invocations that touch a buffer or an image with the numbers of this
+/// submission; nothing where the kernel is not followed, or does something else.
+#[must_use]
+pub fn groups_in_use(one: &Submission) -> Option<[u32; 3]> {
+    evaluated(one, |atoms, analysis, evaluator| {
+        let is_all = analysis.escaped.is_empty() && !one.kernel.interface.uses_device_addresses;
+        if !is_all || analysis.accesses.is_empty() {
+            return None;
+        }
+        let mut used = [0; 3];
+        for access in &analysis.accesses {
+            let form = evaluator.access(atoms, access, one.args[access.binding].offset);
+            if form.never {
+                continue;
+            }
+            for (d, used) in used.iter_mut().enumerate() {
+                let last = match atoms.find(&Atom::Group(d as u8)) {
+                    Some(id) if one.groups[d] > 1 => form.ranges.get(atoms, id).1,
+                    _ => 0,
+                };
+                *used = u32::try_from(last.max(0) + 1).unwrap_or(u32::MAX).min(one.groups[d]).max(*used);
+            }
+        }
+        Some(used)
+    })
+}
+
+/// A place that several invocations read and write without an atomic operation and without shared memory between them, so that what some
+/// write is lost: the argument and the first byte in its buffer.
+#[must_use]
+pub fn lost_updates(one: &Submission) -> Option<(usize, u64)> {
+    if one.kernel.interface.workgroup_bytes > 0 {
+        return None;
+    }
+    evaluated(one, |atoms, analysis, evaluator| {
+        let mut forms = Vec::new();
+        for access in &analysis.accesses {
+            forms.push(evaluator.access(atoms, access, one.args[access.binding].offset));
+        }
+        let happens = |access: &Access, form: &AccessForm| {
+            access.texel.is_none() && access.exact_guards && is_certain(form)
+        };
+        let of_kind = |kind: AccessKind| {
+            let all = analysis.accesses.iter().zip(&forms);
+            all.filter(move |(access, form)| access.kind == kind && happens(access, form))
+        };
+        let is_several = one.groups.iter().chain(&one.kernel.interface.local_size).any(|count| *count > 1);
+        for (write, to) in of_kind(AccessKind::Write).filter(|(_, to)| to.offset.terms.is_empty()) {
+            let is_read = of_kind(AccessKind::Read).any(|(read, from)| {
+                read.binding == write.binding && from.offset == to.offset && from.conditions == to.conditions
+            });
+            let by_all = to.conditions.iter().all(|one| one.bounds(|id| (0, atoms.max(id))).1 <= 0);
+            if is_read && by_all && is_several {
+                return Some((write.binding, unsigned(to.offset.constant)));
+            }
+        }
+        None
+    })
 }
 
 /// What one submission does to its buffers.

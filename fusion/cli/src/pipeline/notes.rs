@@ -3,25 +3,28 @@
 //! # Guarantees
 //! - nothing is noted of a list that writes all its outputs, gives contents to what is read first, and uses what it declares
 
+mod contents;
+mod numbers;
+
 use super::bind;
 use super::check::CheckedSubmit;
 use super::list;
-use super::model::{Argument, Extent, Init, Pipeline, Promotion};
+use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
 use vkfuse_jit::kernel::{Binding, SetBinding};
-use vkfuse_jit::plan::{OldRead, Span, Submission, has_work, old_reads, repeated};
+use vkfuse_jit::plan::{Submission, has_work, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
     let list = List { pipeline, submits };
     let mut notes = list.lost();
-    notes.extend(list.mixed());
+    notes.extend(list.misread());
     notes.extend(list.overlapping());
     // What is reached by its address is used without an argument.
     if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
         notes.extend(list.unwritten());
         notes.extend(list.read_early());
-        notes.extend(list.read_in_part());
+        notes.extend(list.by_numbers());
         notes.extend(list.never_filled());
         notes.extend(list.unused());
         notes.extend(list.repeated());
@@ -81,27 +84,6 @@ impl<'a> List<'a> {
         .collect()
     }
 
-    /// Buffers with values of one type where a kernel has a block of several.
-    fn mixed(&self) -> Vec<Problem> {
-        let mixed = |(index, buffer): (usize, &super::BufferDecl)| {
-            // Zeros are those of every type.
-            let Init::Values(bytes) = &buffer.init else { return None };
-            let is_zero = bytes.iter().all(|byte| *byte == 0);
-            let mut uses = self.uses_of(index).filter(|one| !is_zero && !one.arg.cast && one.binding.reads);
-            uses.find_map(|one| {
-                let declared = self.submits[one.submission].kernel.elements_at(one.binding.at);
-                let declared = declared.filter(|declared| declared.has_others(buffer.ty.in_memory()))?;
-                let kernel = &self.pipeline.kernels[self.pipeline.submits[one.submission].kernel].name;
-                let (name, ty) = (&buffer.name, buffer.ty.name());
-                let message = format!(
-                    "kernel {kernel} has {declared} there, and all values of {name} are {ty}: `init = {{ scalars = [{{ f32 = 0.5 }}, {{ u32 = 8 }}] }}` gives each its own type"
-                );
-                Some(self.pipeline.problem(&one.arg.place, message))
-            })
-        };
-        self.pipeline.buffers.iter().enumerate().filter_map(mixed).collect()
-    }
-
     /// Arguments of one submission that share a part of a buffer, where one of them is written.
     fn overlapping(&self) -> Vec<Problem> {
         let submissions = list::submissions(self.pipeline, self.submits);
@@ -117,7 +99,7 @@ impl<'a> List<'a> {
                 (first.offset.max(second.offset), (first.offset + first.len).min(second.offset + second.len));
             let message = format!(
                 "this shares {} of {} with the argument at {}, and the kernel writes to one of them: invocations may read what others write, docs/reasons.md#overlap",
-                elements(&[(shared.0 * size, shared.1 * size)], size),
+                numbers::elements(&[(shared.0 * size, shared.1 * size)], size),
                 buffer.name,
                 bind::dotted(first.at),
             );
@@ -168,33 +150,6 @@ impl<'a> List<'a> {
             })
         };
         self.pipeline.buffers.iter().enumerate().filter_map(early).collect()
-    }
-
-    /// Buffers without contents of their own of which more is read than was written before.
-    fn read_in_part(&self) -> Vec<Problem> {
-        let is_known = |index: usize| {
-            let declared = &self.pipeline.buffers[index];
-            declared.initialised || declared.image.is_some() || self.early(index).is_some()
-        };
-        let known: Vec<bool> = (0..self.pipeline.buffers.len()).map(is_known).collect();
-        let submissions = list::submissions(self.pipeline, self.submits);
-        let found = old_reads(&submissions, |buffer| known[buffer.0 as usize]);
-        found.iter().map(|one| self.in_part(one)).collect()
-    }
-
-    fn in_part(&self, one: &OldRead) -> Problem {
-        let submit = &self.pipeline.submits[one.submission];
-        let arg = &submit.args[self.submits[one.submission].args[one.arg]];
-        let buffer = &self.pipeline.buffers[arg.buffer];
-        let (name, size) = (&buffer.name, buffer.ty.size() as u64);
-        let message = format!(
-            "submission {} reads {} of {name}, which nothing before it writes ({} {} at most), and {name} has no `init`: it reads zeros, docs/reasons.md#old-contents",
-            one.submission,
-            elements(&one.bytes, size),
-            writers(&one.writers),
-            elements(&one.written, size),
-        );
-        self.pipeline.problem(&arg.place, message)
     }
 
     /// Buffers without contents of their own that are read and never written.
@@ -255,34 +210,4 @@ impl<'a> List<'a> {
         };
         submits.filter_map(note).collect()
     }
-}
-
-/// Most runs of elements, and most submissions, that a sentence names.
-const NAMED: usize = 3;
-
-/// Runs of elements of `size` bytes: `elements 0 to 31 and 64`.
-fn elements(spans: &[Span], size: u64) -> String {
-    let runs = spans.iter().map(|&(from, to)| (from / size, to.saturating_sub(1) / size));
-    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first} to {last}") };
-    let is_one = matches!(*spans, [(from, to)] if to - from <= size);
-    format!("{} {}", if is_one { "element" } else { "elements" }, named(runs.map(text).collect()))
-}
-
-/// `submission 0 writes`, or `submissions 0 and 1 write`.
-fn writers(writers: &[usize]) -> String {
-    match writers {
-        [one] => format!("submission {one} writes"),
-        all => format!("submissions {} write", named(all.iter().map(usize::to_string).collect())),
-    }
-}
-
-/// The first of some names.
-fn named(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let last = match more {
-        0 => names.pop().unwrap_or_default(),
-        more => format!("{more} more"),
-    };
-    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }

@@ -179,6 +179,85 @@ fn arguments_that_overlap_are_noted() {
     assert_eq!(said, "");
 }
 
+/// What the numbers of a list make of it: work-groups without work, a part of an output that nothing writes, values that are written over.
+#[test]
+fn what_the_numbers_say_is_noted() {
+    let first = "groups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }";
+    let last = "groups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\", 1 = \"y\", 2 = \"z\" }";
+    let twice = format!("{first}\n[[submit]]\nkernel = \"mul\"\n{first}");
+    for (from, to, wanted) in [
+        (
+            first,
+            &*first.replace("[1]", "[64]"),
+            "submit[0]: kernel mul has 64 work-groups in x, and only the first 1 have something to do; `global` counts invocations",
+        ),
+        (
+            last,
+            &*last.replace("u32 = 64", "u32 = 60"),
+            "submit[1].args.2: nothing writes elements 60 to 63 of z, which is an output and has no `init`: it holds zeros there",
+        ),
+        (
+            last,
+            &*last.replace("u32 = 64", "u32 = 0"),
+            "submit[1]: kernel mul does nothing: with these numbers, no invocation reads or writes anything",
+        ),
+        (
+            first,
+            &*twice,
+            "submit[1].args.2: submission 1 writes over all that submission 0 has written to y, and nothing has read it",
+        ),
+    ] {
+        let said = noted(from, to);
+        assert!(said.contains(wanted) && said.lines().count() == 1, "{to}\n{said}");
+    }
+    // Half of the invocations are those of the last work-group, and what is written in parts is not lost.
+    assert_eq!(noted(first, &first.replace("groups = [1]", "global = [65]")), "");
+    let halves = LIST.replacen(
+        "[[submit]]",
+        "[[submit]]\nfill = { buffer = \"y\", value = 1.0, len = 32 }\n[[submit]]",
+        1,
+    );
+    let said = said_of(&halves);
+    assert!(said.contains("submission 1 writes over all that submission 0 has written to y"), "{said}");
+    let second = LIST.replacen("[[submit]]\nkernel = \"mul\"\ngroups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\"", "[[submit]]\nfill = { buffer = \"y\", value = 1.0, len = 32 }\n[[submit]]\nkernel = \"mul\"\ngroups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\"", 1);
+    assert_eq!(said_of(&second), "");
+}
+
+/// Contents of an array with padding, and updates without atomic operations.
+#[cfg(feature = "wgsl")]
+#[test]
+fn padding_and_lost_updates_are_noted() {
+    let padded = "@group(0) @binding(0) var<uniform> w: array<vec4<f32>, 4>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = w[id.x].x; }";
+    let sum = "@group(0) @binding(0) var<storage, read> w: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[0] += w[id.x]; }";
+    let own = sum.replace("y[0]", "y[id.x]");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    for (kernel, wanted) in [
+        (padded, None),
+        (
+            sum,
+            Some(
+                "submit[0].args.1: all invocations of kernel k read and write element 0 of y without an atomic operation",
+            ),
+        ),
+        (&*own, None),
+    ] {
+        std::fs::write(folder.path().join("k.wgsl"), kernel).expect("the folder can be written");
+        let text = "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.w = { type = \"f32\", len = 16, init = \"iota\" }\n\
+             buffers.y = { type = \"f32\", len = 4 }\n[[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = { 0 = \"w\", 1 = \"y\" }\n";
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["check", &file]).stderr;
+        match wanted {
+            Some(wanted) => assert!(said.contains(wanted), "{said}"),
+            None => assert_eq!(said, ""),
+        }
+    }
+}
+
 /// Values of one type in a block of several.
 #[cfg(feature = "wgsl")]
 #[test]
@@ -204,7 +283,7 @@ fn values_of_one_type_for_a_block_of_several_are_noted() {
         );
         std::fs::write(&file, text).expect("the folder can be written");
         let said = vkfuse(&["check", &file]).stderr;
-        let wanted = "submit[0].args.0: kernel k has struct { f32, u32 } there, and all values of p are f32: `init = { scalars = [";
+        let wanted = "f32, u32 } } there, and all values of p are f32: `init = { scalars = [";
         assert_eq!(said.contains(wanted), is_noted, "{init}: {said}");
         assert_eq!(said.is_empty(), !is_noted, "{init}: {said}");
     }
