@@ -280,7 +280,7 @@ fn format_misfit(format: Format, wanted: &ImageDeclaration) -> Option<String> {
     }
     let declared = format_of(wanted.format)?;
     (declared != format).then(|| {
-        format!("it is declared with VK_FORMAT_{declared:?}, and what is passed has VK_FORMAT_{format:?}")
+        format!("it is declared with the format VK_FORMAT_{declared:?}, and what is passed has VK_FORMAT_{format:?}")
     })
 }
 
