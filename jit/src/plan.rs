@@ -9,13 +9,15 @@
 //! The folders are in the order in which each may use those before it: `input` is what a plan is made from, `output` what it is made of,
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
-//! mistaken about how much they touch, `repeated` those whose work-groups do again what others did.
+//! mistaken about how much they touch, `repeated` those whose work-groups do again what others did, `old_contents` those that read
+//! what nothing has written.
 
 pub(crate) mod dispatch;
 mod doubt;
 pub(crate) mod grouping;
 mod growth;
 pub(crate) mod input;
+mod old_contents;
 pub(crate) mod output;
 mod overrun;
 mod planner;
@@ -34,6 +36,7 @@ pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
 pub use input::uses::with_settled_numbers;
+pub use old_contents::{OldRead, Span, groups_in_use, lost_updates, may_write, old_reads};
 pub use output::changed::CodeChange;
 pub use output::ingredients::Ingredients;
 pub use output::members::Members;

@@ -212,7 +212,7 @@ pub enum Reason {
         limit: u64,
     },
     /// A read that no earlier write of the group covers: it needs the buffer's old contents.
-    #[error("reads what no earlier kernel of the group wrote")]
+    #[error("submission {submission} reads what no earlier one of the group certainly wrote")]
     OldContents {
         /// Submission that reads.
         submission: usize,
@@ -663,7 +663,7 @@ impl Reason {
                 format!("{pair:#}")
             }
             Self::SharedElements { pair, .. } => format!("{self}: {pair:#}"),
-            Self::OldContents { submission, at, index, writer } => {
+            Self::OldContents { at, index, writer, .. } => {
                 let written = match writer {
                     None => "which none of them writes".to_owned(),
                     Some(writer) => {
@@ -671,7 +671,7 @@ impl Reason {
                     }
                 };
                 let place = format!("binding {}.{} at byte {index}", at.set, at.binding);
-                format!("{self}: submission {submission} reads {place}, {written}")
+                format!("{self}: {place}, {written}")
             }
             Self::MayLeaveRange { submission, at } | Self::MayLeaveArray { submission, at } => {
                 format!("{self}: submission {submission} through binding {}.{}", at.set, at.binding)

@@ -98,6 +98,7 @@ const PLAN: &[&str] = &[
     "doubt",
     "overrun",
     "repeated",
+    "old_contents",
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::save::SaveArg;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -86,6 +87,9 @@ pub(crate) struct RunArgs {
     /// Write a page with a picture of the list and what the report says, which needs nothing beside it.
     #[arg(long, value_name = "PAGE")]
     pub(crate) html: Option<PathBuf>,
+    /// Write what a buffer holds after the list into a file: raw bytes, or numpy's format where it ends in `.npy`.
+    #[arg(long, value_name = "NAME=FILE", value_parser = SaveArg::parse)]
+    pub(crate) save: Vec<SaveArg>,
     /// Write the SPIR-V of each dispatch into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_spirv: Option<PathBuf>,
@@ -112,6 +116,9 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// What `check` takes of a file's buffers together, unless it is asked for more.
+pub(crate) const MOST_CHECKED: u64 = 64 << 20;
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {

@@ -94,7 +94,7 @@ fn keep_limit(pipeline: &Pipeline, limit: u64) -> Result<(), Stop> {
 fn steps(pipeline: &Pipeline, checked: &Checked) -> Result<Vec<Step>, Stop> {
     // No device, no limits: nothing is folded.
     let limits = Limits { max_groups: [u32::MAX; 3], ..Limits::default() };
-    let submits = pipeline.submits.iter().zip(submissions(pipeline, checked));
+    let submits = pipeline.submits.iter().zip(submissions(pipeline, &checked.submits));
     submits
         .map(|(submit, submission)| {
             plan_unfused(&submission, FloatMode::Contract, &limits)

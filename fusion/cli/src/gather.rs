@@ -109,5 +109,6 @@ fn untouched(pipeline: &Pipeline, index: usize) -> BufferOutcome {
         (_, false) => Some("no submission uses it".to_owned()),
         (_, true) => Some(Reason::NotFused.to_string()),
     };
-    BufferOutcome { asked: asked.name(), got: Promotion::None.name(), reason }
+    let explained_at = reason.is_some().then(|| Reason::NotFused.explained_at()).filter(|_| is_used);
+    BufferOutcome { asked: asked.name(), got: Promotion::None.name(), reason, explained_at }
 }

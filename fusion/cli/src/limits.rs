@@ -50,7 +50,7 @@ fn groups(pipeline: &Pipeline, checked: &Checked, device: &DeviceInfo) -> Result
         return Ok(());
     }
     let limits = Limits { max_groups, max_push_bytes: device.limits.max_push_bytes, ..Limits::default() };
-    for (number, submission) in submissions(pipeline, checked).iter().enumerate() {
+    for (number, submission) in submissions(pipeline, &checked.submits).iter().enumerate() {
         // What has none in another dimension does not run.
         let dim = over(&checked.submits[number]).filter(|_| has_work(submission.groups));
         if let (Some(dim), Err(error)) = (dim, plan_unfused(submission, FloatMode::Strict, &limits)) {

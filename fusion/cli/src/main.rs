@@ -28,12 +28,13 @@ mod reasons;
 mod report;
 mod run;
 mod run_page;
+mod save;
 mod session;
 mod stop;
 
 use args::{Color, Command, CommandLine};
-use clap::Parser;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         // A wrong command line ends here, with exit status 2 and clap's message, unless there is a better one.
-        Err(error) => match file_as_command(&error) {
+        Err(error) => match file_as_command(&error).or_else(|| option_elsewhere(&error)) {
             Some(message) => {
                 let _ = writeln!(std::io::stderr(), "error: {message}");
                 return Status::Wrong.into();
@@ -94,6 +95,23 @@ fn file_as_command(error: &clap::Error) -> Option<String> {
         _ => return None,
     };
     path.is_file().then(|| format!("{word} is a file, and a command is missing: `vkfuse {command} {word}`"))
+}
+
+/// What to say of an option that another command has.
+fn option_elsewhere(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let option = given.strip_prefix("--")?;
+    let line = CommandLine::command();
+    let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(option));
+    let names: Vec<String> = line
+        .get_subcommands()
+        .filter(has)
+        .map(|command| format!("`vkfuse {}`", command.get_name()))
+        .collect();
+    (!names.is_empty()).then(|| format!("{given} is no option here, but one of {}", names.join(", ")))
 }
 
 fn execute(command: &Command, out: &mut dyn Write) -> Result<Status, Stop> {

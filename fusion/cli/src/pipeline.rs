@@ -28,3 +28,5 @@ pub(crate) use image::{ImageDecl, Sampling};
 pub(crate) use model::{BufferDecl, Pipeline, Promotion, Submit};
 pub(crate) use problem::{Place, Problem};
 pub(crate) use read::load;
+#[cfg(test)]
+pub(crate) use read::parse;

@@ -6,7 +6,7 @@ use crate::args::PlanArgs;
 use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline};
 use crate::report::json::FORMAT;
-use crate::report::{Table, print_groups, print_json, print_rewrites, print_splits};
+use crate::report::{Table, print_groups, print_json, print_promotions, print_rewrites, print_splits};
 use crate::run::labels;
 use crate::session::{self, driver};
 use crate::stop::{Status, Stop};
@@ -143,6 +143,7 @@ fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> io::Result<
     print_groups(out, &report.list.groups, labels)?;
     print_rewrites(out, &report.list.rewrites, labels)?;
     print_splits(out, &report.list.splits, labels)?;
+    print_promotions(out, &report.list.buffers)?;
     let mut table = Table::new(&[
         "code",
         "submissions",

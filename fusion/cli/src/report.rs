@@ -6,7 +6,8 @@ mod table;
 
 pub(crate) use number::Number;
 pub(crate) use table::{
-    Table, is_any_fused, print_choice, print_groups, print_rewrites, print_run, print_splits, print_times,
+    Table, is_any_fused, print_choice, print_groups, print_promotions, print_rewrites, print_run,
+    print_splits, print_times,
 };
 
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! `vkfuse run`: runs a list unfused and fused and compares what comes out.
 
-use crate::args::{Mode, RunArgs};
+use crate::args::{MOST_CHECKED, Mode, RunArgs};
 use crate::gather::{self, Gathered};
 use crate::outputs::Outputs;
 use crate::pipeline::check;
@@ -8,9 +8,10 @@ use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
 use crate::run_page::{self, DispatchTimes};
+use crate::save::Saves;
 use crate::session::{self, Session, Timed};
 use crate::stop::{Status, Stop};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use vkfuse::FusionReport;
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Stop::wrong(format!("cannot make the folder {}: {error}", folder.display())))?;
     }
+    let mut saves = Saves::new(&pipeline, &args.save)?;
     let session = Session::open(&pipeline, &checked, &args.device, args.dump_spirv.as_deref())?;
 
     let mut gathered = gather::unfused(&pipeline, &checked);
@@ -35,10 +37,12 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let mut shown = Shown::default();
     // In its first run a driver may compile what it did not compile before, and memory is touched for the first time: it is compared, and
     // not timed.
-    let first = once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown)?;
+    let first =
+        once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown, Some(&mut saves))?;
+    saves.write()?;
     shown.alone.clear();
     for _ in 0..args.repeat {
-        runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown)?);
+        runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown, None)?);
     }
     let differ = outputs.differ();
     let mut report = report(&session, &pipeline, args.mode, gathered, (first, runs), outputs);
@@ -61,12 +65,8 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         print_json(out, &report)?;
     } else {
         print_run(out, &report, &labels(&pipeline))?;
-        if differ {
-            let file = args.file.display();
-            writeln!(
-                out,
-                "  `vkfuse check {file}` finds accesses that are undefined or outside of their buffers\n"
-            )?;
+        if let Some(hint) = hint(&pipeline, differ, std::io::stdout().is_terminal()) {
+            writeln!(out, "  {hint}\n")?;
         }
     }
     if differ {
@@ -76,6 +76,21 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         return Err(not_fused(&report));
     }
     Ok(Status::Success)
+}
+
+/// What `vkfuse check` is for, where somebody reads it and it would do it.
+fn hint(pipeline: &Pipeline, differ: bool, is_read: bool) -> Option<String> {
+    let file = pipeline.file.display();
+    if differ {
+        return Some(format!(
+            "`vkfuse check {file}` finds accesses that are undefined or outside of their buffers"
+        ));
+    }
+    let bytes = pipeline.buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes()));
+    let is_small = bytes <= MOST_CHECKED;
+    (is_read && is_small).then(|| {
+        format!("not looked for here: races and uninitialised reads, which `vkfuse check {file}` finds")
+    })
 }
 
 /// Outputs that the file lists, and that have no memory in the fused run.
@@ -164,6 +179,7 @@ fn once(
     gathered: &mut Gathered,
     outputs: &mut Outputs<'_>,
     shown: &mut Shown,
+    mut saves: Option<&mut Saves<'_>>,
 ) -> Result<Run, Stop> {
     let mut run = Run::default();
     let mut unfused = None;
@@ -174,6 +190,9 @@ fn once(
         run.time_us.unfused_wall = Some(micros(timed.wall));
         shown.alone.push(timed.each);
         unfused = Some(outputs.download(&buffers, |_| true)?);
+        if let Some(saves) = &mut saves {
+            saves.take(&buffers, |_| true)?;
+        }
     }
     let mut fused = None;
     if mode.fused() {
@@ -190,6 +209,9 @@ fn once(
             shown.internalized.clone_from(&gathered.internalized);
         }
         fused = Some(outputs.download(&buffers, |index| !gathered.internalized[index])?);
+        if let Some(saves) = saves {
+            saves.take(&buffers, |index| !gathered.internalized[index])?;
+        }
     }
     outputs.add(unfused, fused);
     Ok(run)
@@ -286,5 +308,28 @@ fn not_fused(report: &Report) -> Stop {
         message: format!(
             "fusion was forced, and the list did not become one group{why}; it ran unfused, as {dispatches} dispatches"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_is_named_where_somebody_reads_it_and_it_would_do_it() {
+        let list = |len: u64| {
+            let text = format!(
+                "format = 1\n[kernels.k]\npath = \"k.spv\"\n[buffers.b]\ntype = \"f32\"\nlen = {len}\n\
+                 [[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = {{ 0 = \"b\" }}\n"
+            );
+            pipeline::parse(std::path::Path::new("t.toml"), &text)
+                .unwrap_or_else(|problem| panic!("{problem}"))
+        };
+        let (small, large) = (list(1 << 24), list((1 << 24) + 1));
+        let named = |pipeline, differ, is_read| {
+            hint(pipeline, differ, is_read).is_some_and(|hint| hint.contains("`vkfuse check t.toml`"))
+        };
+        assert!(named(&small, false, true) && named(&large, true, false));
+        assert_eq!((hint(&small, false, false), hint(&large, false, true)), (None, None));
     }
 }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use crate::{
     jit::{
         BufferId, BufferReport, EpilogueReport, GroupReport, InlineReport, Internalization, Places, Promote,
-        RenameReport, ReorderReport, RewriteReport, SplitReport, TrustedReport,
+        Reason, RenameReport, ReorderReport, RewriteReport, SplitReport, TrustedReport,
     },
     report::list::{CheckReport, CheckedBy, ChoiceReport, FusionReport, StepReport, Tier},
 };
@@ -185,6 +185,8 @@ pub struct BufferOutcome {
     pub got: &'static str,
     /// Why not what was asked.
     pub reason: Option<String>,
+    /// Where that is explained: the page, with its heading.
+    pub explained_at: Option<String>,
 }
 
 /// A pair of accesses that was not proven but taken on the user's word.
@@ -510,7 +512,8 @@ impl From<&BufferReport> for BufferOutcome {
             Promote::Auto => "auto",
         };
         let got = word(report.got);
-        BufferOutcome { asked, got, reason: report.why() }
+        let explained_at = report.reason.as_ref().map(Reason::explained_at);
+        BufferOutcome { asked, got, reason: report.why(), explained_at }
     }
 }
 

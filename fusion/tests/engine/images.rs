@@ -406,7 +406,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     let (gain, line) = (rig.kernel("images/gain"), rig.kernel("library/line"));
     let wrong: [(Accessor, &str); 4] = [
         (integers.read(), "R32_UINT"),
-        (volume.read(), "Dim3d"),
+        (volume.read(), "VK_IMAGE_VIEW_TYPE_3D"),
         (buffer.read(), "what is passed is a buffer"),
         (Accessor::from(&sampler), "cannot be used as one"),
     ];

@@ -137,8 +137,8 @@ fn what_does_not_fit_is_an_error() {
     let from = a.texels(Format::R32_SFLOAT).unwrap();
     for (message, part) in [
         (submit(a.read(), floats.write()), "what is passed is a buffer"),
-        (submit(ints.read(), floats.write()), "declared with texels of Float"),
-        (submit(from.read(), pairs.write()), "declared with the format R32_SFLOAT"),
+        (submit(ints.read(), floats.write()), "declared with texels of floats"),
+        (submit(from.read(), pairs.write()), "declared with the format VK_FORMAT_R32_SFLOAT"),
         (submit(from.read(), floats.read()), "read"),
     ] {
         assert!(message.contains(part), "{message}");

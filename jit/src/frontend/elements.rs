@@ -159,6 +159,14 @@ impl Declared {
 }
 
 impl Declared {
+    /// Whether the block has scalars of other types than a buffer of such elements, however the kernel sees it.
+    #[must_use]
+    pub fn has_others(&self, element: ElementType) -> bool {
+        let ElementType::Scalars { scalar: own, .. } = element else { return false };
+        let is_mixed = |view: &View| view.scalars.iter().any(|scalar| *scalar != own);
+        !self.views.is_empty() && self.views.iter().all(is_mixed)
+    }
+
     /// Bytes from one element to the next where the block is an array of scalars with padding between them, as `std140` has it, for a
     /// buffer that has such scalars without.
     #[must_use]

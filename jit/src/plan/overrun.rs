@@ -115,7 +115,7 @@ fn behind_base(one: &Submission, id: [u32; 3]) -> [u32; 3] {
 }
 
 /// Evaluates a submission by itself: its ids are those of its kernel.
-fn evaluated<R>(
+pub(in crate::plan) fn evaluated<R>(
     one: &Submission,
     ask: impl FnOnce(&mut Atoms, &KernelAnalysis, &mut Evaluator<'_>) -> Option<R>,
 ) -> Option<R> {

@@ -20,7 +20,7 @@ pub(crate) fn initial(pipeline: &Pipeline, buffer: &BufferDecl) -> Result<Option
             generate(pipeline, buffer, |index| random::element(ty, *seed, index)).map(Some)
         }
         Init::Fill(element) => generate(pipeline, buffer, |_| element.clone()).map(Some),
-        Init::Values(bytes) => Ok(Some(bytes.clone())),
+        Init::Values(bytes) | Init::Scalars(bytes) => Ok(Some(bytes.clone())),
         Init::File { path, place } => match read(path, buffer.bytes()) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(message) => Err(pipeline.problem(place, message)),

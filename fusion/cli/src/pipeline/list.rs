@@ -1,14 +1,14 @@
 //! The list of a pipeline as the planner takes it, without a device.
 
 use super::bind;
-use super::check::Checked;
+use super::check::CheckedSubmit;
 use super::model::{Argument, Pipeline, Promotion};
 use vkfuse_jit::plan::{Arg, BufferId, Promote, Submission};
 
 /// The submissions; buffers are numbered as the file declares them. The sizes of images are not said, and none are needed.
-pub(crate) fn submissions(pipeline: &Pipeline, checked: &Checked) -> Vec<Submission> {
-    let submits = pipeline.submits.iter().zip(&checked.submits);
-    let one = |(submit, checked): (&super::Submit, &super::check::CheckedSubmit)| Submission {
+pub(crate) fn submissions(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Submission> {
+    let submits = pipeline.submits.iter().zip(submits);
+    let one = |(submit, checked): (&super::Submit, &CheckedSubmit)| Submission {
         base: submit.base,
         kernel: checked.kernel.clone(),
         groups: checked.groups,

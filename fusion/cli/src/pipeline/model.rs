@@ -69,10 +69,18 @@ impl BufferDecl {
 pub(crate) enum Init {
     Zeros,
     Iota,
-    Random { seed: u64 },
+    Random {
+        seed: u64,
+    },
     Fill(ElementBytes),
+    /// `values`, all of the buffer's type.
     Values(Vec<u8>),
-    File { path: PathBuf, place: Place },
+    /// `scalars`, each of its own type.
+    Scalars(Vec<u8>),
+    File {
+        path: PathBuf,
+        place: Place,
+    },
 }
 
 /// `promote`.

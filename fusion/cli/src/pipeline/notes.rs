@@ -3,20 +3,28 @@
 //! # Guarantees
 //! - nothing is noted of a list that writes all its outputs, gives contents to what is read first, and uses what it declares
 
+mod contents;
+mod numbers;
+
+use super::bind;
 use super::check::CheckedSubmit;
+use super::list;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
-use vkfuse_jit::kernel::Binding;
-use vkfuse_jit::plan::{has_work, repeated};
+use vkfuse_jit::kernel::{Binding, SetBinding};
+use vkfuse_jit::plan::{Submission, has_work, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
     let list = List { pipeline, submits };
     let mut notes = list.lost();
+    notes.extend(list.misread());
+    notes.extend(list.overlapping());
     // What is reached by its address is used without an argument.
     if submits.iter().all(|checked| !checked.kernel.interface.uses_device_addresses) {
         notes.extend(list.unwritten());
         notes.extend(list.read_early());
+        notes.extend(list.by_numbers());
         notes.extend(list.never_filled());
         notes.extend(list.unused());
         notes.extend(list.repeated());
@@ -76,6 +84,30 @@ impl<'a> List<'a> {
         .collect()
     }
 
+    /// Arguments of one submission that share a part of a buffer, where one of them is written.
+    fn overlapping(&self) -> Vec<Problem> {
+        let submissions = list::submissions(self.pipeline, self.submits);
+        let all = self.pipeline.submits.iter().zip(self.submits).zip(&submissions);
+        let note = |((submit, checked), submission): ((&super::Submit, &CheckedSubmit), &Submission)| {
+            let (first, second) = submission.overlap().filter(|_| submission.runs())?;
+            let at =
+                |at: SetBinding| checked.args.iter().map(|&arg| &submit.args[arg]).find(|arg| arg.at == at);
+            let (first, second) = (at(first)?, at(second)?);
+            let buffer = &self.pipeline.buffers[first.buffer];
+            let size = buffer.ty.size() as u64;
+            let shared =
+                (first.offset.max(second.offset), (first.offset + first.len).min(second.offset + second.len));
+            let message = format!(
+                "this shares {} of {} with the argument at {}, and the kernel writes to one of them: invocations may read what others write, docs/reasons.md#overlap",
+                numbers::elements(&[(shared.0 * size, shared.1 * size)], size),
+                buffer.name,
+                bind::dotted(first.at),
+            );
+            Some(self.pipeline.problem(&second.place, message))
+        };
+        all.filter_map(note).collect()
+    }
+
     /// Outputs that hold at the end what they held before, and an empty list of them.
     fn unwritten(&self) -> Vec<Problem> {
         let Some(outputs) = &self.pipeline.fusion.outputs else { return Vec::new() };
@@ -95,18 +127,22 @@ impl<'a> List<'a> {
             .collect()
     }
 
+    /// The use that reads a buffer without contents of its own before another submission, whose number follows, writes it.
+    fn early(&self, index: usize) -> Option<(Use<'a>, usize)> {
+        if self.pipeline.buffers[index].initialised {
+            return None;
+        }
+        let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
+        let written = worked().find(|one| one.binding.writes)?.submission;
+        let read = worked().find(|one| one.binding.reads)?;
+        (read.submission < written).then_some((read, written))
+    }
+
     /// Buffers without contents of their own that are read first, and written only later.
     fn read_early(&self) -> Vec<Problem> {
         let early = |(index, buffer): (usize, &super::BufferDecl)| {
-            if buffer.initialised {
-                return None;
-            }
-            let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
-            let written = worked().find(|one| one.binding.writes)?.submission;
-            let read = worked().find(|one| one.binding.reads)?;
-            let first = read.submission;
-            (first < written).then(|| {
-                let name = &buffer.name;
+            self.early(index).map(|(read, written)| {
+                let (first, name) = (read.submission, &buffer.name);
                 let message = format!(
                     "submission {first} reads {name} before submission {written} writes it, and {name} has no `init`: it reads zeros"
                 );

@@ -218,7 +218,9 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
         };
     }
     if !node.is_table() {
-        return Err(node.expected("zeros, iota, random or a table"));
+        return Err(node.expected(
+            "zeros, iota, random, { fill = NUMBER }, { values = [NUMBERS] }, { scalars = [TYPED NUMBERS] } or { file = \"PATH\" }",
+        ));
     }
     let table = node.table(&["fill", "values", "scalars", "file"])?;
     if table.len() != 1 {
@@ -244,7 +246,7 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
         if bytes.len() as u64 != needed {
             return Err(scalars.problem(format!("{} bytes for a buffer of {needed}", bytes.len())));
         }
-        return Ok(Init::Values(bytes));
+        return Ok(Init::Scalars(bytes));
     }
     let file = table.require("file")?;
     Ok(Init::File { path: relative(folder, &file)?, place: file.place() })

@@ -28,7 +28,7 @@ pub(super) fn plan(
     let names = names.map(|(index, buffer)| (BufferId(index as u64), Arc::from(buffer.name.as_str())));
     let options = session::fuse_options(pipeline, args.device.policy);
     let tuning = Tuning::new();
-    let list = submissions(pipeline, checked);
+    let list = submissions(pipeline, &checked.submits);
     let planned = PlannedList::elsewhere(&list, &options, &profile.planning(&tuning), names.collect());
     let (planned, code) = planned.map_err(|error| Stop::running(&error))?;
     if let Some(folder) = &args.dump_spirv {

@@ -1,6 +1,6 @@
 //! The report for people: what was fused, promoted and split, why, and the times.
 
-use super::json::{Choice, Group, Output, Report, Rewrite, Split, Times};
+use super::json::{BufferOutcome, Choice, Group, Named, Output, Report, Rewrite, Split, Times};
 use std::io::{self, Write};
 
 /// Rows of text whose columns line up.
@@ -81,12 +81,7 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     checks.print(out)?;
 
-    let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
-    for (name, buffer) in report.buffers.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
-        let reason = buffer.reason.clone().unwrap_or_default();
-        buffers.row([name.clone(), buffer.asked.to_owned(), buffer.got.to_owned(), reason]);
-    }
-    buffers.print(out)?;
+    print_promotions(out, &report.buffers)?;
 
     let mut trusted = Table::new(&["trusted", "buffer", "not proven"]);
     for pair in &report.trusted {
@@ -185,6 +180,17 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
         code.row([index.to_string(), statistics.collect::<Vec<_>>().join(", ")]);
     }
     code.print(out)
+}
+
+/// Prints which promotions were asked for, and what became of them.
+pub(crate) fn print_promotions(out: &mut dyn Write, all: &Named<BufferOutcome>) -> io::Result<()> {
+    let mut buffers = Table::new(&["buffer", "promotion asked", "got", "reason"]);
+    for (name, buffer) in all.0.iter().filter(|(_, buffer)| buffer.asked != "none") {
+        let reason = [&buffer.reason, &buffer.explained_at].into_iter().flatten().cloned();
+        let reason = reason.collect::<Vec<_>>().join(", ");
+        buffers.row([name.clone(), buffer.asked.to_owned(), buffer.got.to_owned(), reason]);
+    }
+    buffers.print(out)
 }
 
 /// Prints where the list was cut.
@@ -310,7 +316,6 @@ fn difference(output: &Output) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::json::Named;
 
     #[test]
     fn what_a_driver_says_of_the_code_is_printed_where_it_says_something() {

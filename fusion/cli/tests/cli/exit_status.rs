@@ -123,7 +123,7 @@ fn status_2_for_more_work_groups_than_the_device_dispatches() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let second = "\n[[submit]]\nkernel = \"sub\"\nglobal = [65539]";
-    let many = second.replace("global = [65539]", "groups = [217, 4000000000, 4000000000]");
+    let many = second.replace("global = [65539]", "groups = [257, 4000000000, 4000000000]");
     let file = changed(folder.path(), "chain.toml", second, &many);
     for args in [&["run", "--mode", "unfused"] as &[&str], &["run", "--mode", "fused"], &["plan"], &["bench"]]
     {
@@ -269,4 +269,18 @@ fn the_first_device_can_be_named() {
         assert_eq!(report["device"], name);
         assert_eq!(report["driver"], first["driver"]);
     }
+}
+
+/// An option of another command names it.
+#[test]
+fn an_option_of_another_command_names_it() {
+    let finished = vkfuse(&["run", "list.toml", "--iters", "5"]);
+    assert_eq!(finished.status, 2, "{}", finished.stderr);
+    assert_eq!(finished.stderr.trim(), "error: --iters is no option here, but one of `vkfuse bench`");
+    let finished = vkfuse(&["run", "list.toml", "--fast"]);
+    assert!(
+        finished.status == 2 && finished.stderr.contains("unexpected argument '--fast'"),
+        "{}",
+        finished.stderr
+    );
 }

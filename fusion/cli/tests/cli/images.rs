@@ -109,7 +109,12 @@ fn buffers_are_bound_as_texels() {
     // The file's class of texels is another than the kernel's.
     write(&format!("{from}, 1 = {{ buffer = \"b\", texels = \"r32ui\" }}"));
     let finished = vkfuse(&["run", &file]);
-    assert!(finished.status == 2 && finished.stderr.contains("texels of Float"), "{}", finished.stderr);
+    assert!(
+        finished.status == 2
+            && finished.stderr.contains("texels of floats, and what is passed has VK_FORMAT_R32_UINT"),
+        "{}",
+        finished.stderr
+    );
 }
 
 /// Elements of an array of descriptors, by a list of names, and what is wrong with them.

@@ -11,6 +11,7 @@ mod inspect;
 mod interrupt;
 mod manual;
 mod notes;
+mod outputs;
 mod pages;
 mod patterns;
 mod process;

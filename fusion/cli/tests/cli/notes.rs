@@ -32,11 +32,16 @@ outputs = ["z"]
 
 /// What `vkfuse check` says of the list with one text replaced by another, on the standard error.
 fn noted(from: &str, to: &str) -> String {
+    let text = LIST.replacen(from, to, 1);
+    assert!(from.is_empty() || text != LIST, "{from} is not in the file");
+    said_of(&text)
+}
+
+/// What `vkfuse check` says of a list, on the standard error.
+fn said_of(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("list.toml").display().to_string();
     let kernels = root().join("shaders").display().to_string();
-    let text = LIST.replacen(from, to, 1);
-    assert!(from.is_empty() || text != LIST, "{from} is not in the file");
     std::fs::write(&file, text.replace('@', &kernels)).expect("the folder can be written");
     vkfuse(&["check", &file]).stderr
 }
@@ -82,6 +87,205 @@ fn what_may_be_mistaken_is_noted_with_its_place() {
     ] {
         let said = noted(from, to);
         assert!(said.contains(wanted) && said.lines().count() == 1, "{from} -> {to}\n{said}");
+    }
+}
+
+/// Less is written than is read: too few work-groups, a short length, the wrong first work-group.
+#[test]
+fn what_is_read_and_not_written_before_is_noted() {
+    let second = "0 = \"y\", 1 = \"y\", 2 = \"z\"";
+    let wide = LIST.replace("len = 64", "len = 1024").replace("u32 = 64", "u32 = 1024");
+    let wide = wide.replace("groups = [1]", "groups = [4]");
+    let first = "groups = [4]\npush = [{ u32 = 1024 }]\nargs = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }";
+    let nothing = "and y has no `init`: it reads zeros, docs/reasons.md#old-contents";
+    let with = |groups: &str| first.replace("groups = [4]", groups);
+    let init =
+        |list: &str| list.replacen("len = 1024\n[buffers.z]", "len = 1024\ninit = \"zeros\"\n[buffers.z]", 1);
+    let short = first.replace("u32 = 1024", "u32 = 1000");
+    let twice = format!(
+        "{}\n[[submit]]\nkernel = \"mul\"\n{}",
+        with("groups = [1]"),
+        with("groups = [1]\nbase = [3]")
+    );
+    let own = format!(
+        "{}\n[[submit]]\nkernel = \"mul\"\n{}",
+        short,
+        first.replace("0 = \"x\", 1 = \"x\"", "0 = \"y\", 1 = \"y\"")
+    );
+    for (text, wanted) in [
+        (wide.clone(), None),
+        (
+            wide.replacen(first, &with("groups = [3]"), 1),
+            Some(
+                "23:10: submit[1].args.0: submission 1 reads elements 768 to 1023 of y, which nothing before it writes (submission 0 writes elements 0 to 767 at most)",
+            ),
+        ),
+        (init(&wide.replacen(first, &with("groups = [3]"), 1)), None),
+        (
+            wide.replacen(first, &short, 1),
+            Some(
+                "reads elements 1000 to 1023 of y, which nothing before it writes (submission 0 writes elements 0 to 999 at most)",
+            ),
+        ),
+        (
+            wide.replacen(first, &with("groups = [3]\nbase = [1]"), 1),
+            Some(
+                "reads elements 0 to 255 of y, which nothing before it writes (submission 0 writes elements 256 to 1023 at most)",
+            ),
+        ),
+        (
+            wide.replacen(first, &twice, 1),
+            Some(
+                "submission 2 reads elements 256 to 767 of y, which nothing before it writes (submissions 0 and 1 write elements 0 to 255 and 768 to 1023 at most)",
+            ),
+        ),
+        // In place, an element is read before it is written.
+        (wide.replacen(first, &own, 1), Some("submission 1 reads elements 1000 to 1023 of y")),
+        // Nothing reads it.
+        (wide.replacen(first, &short, 1).replacen(second, "0 = \"x\", 1 = \"x\", 2 = \"z\"", 1), None),
+    ] {
+        let said = said_of(&text);
+        match wanted {
+            None => assert_eq!(said, "", "{text}"),
+            Some(wanted) => {
+                assert!(
+                    said.contains(wanted) && said.contains(nothing) && said.lines().count() == 1,
+                    "{text}\n{said}"
+                );
+            }
+        }
+    }
+}
+
+/// Arguments of one submission that share a part of a buffer, if one of them is written.
+#[test]
+fn arguments_that_overlap_are_noted() {
+    let to = |args: &str| noted("args = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }", args);
+    let halves = LIST.replace("u32 = 64", "u32 = 32");
+    let halves = |args: &str| said_of(&halves.replacen("0 = \"y\", 1 = \"y\", 2 = \"z\"", args, 1));
+    let upper = "{ buffer = \"z\", offset = 16, len = 48 }";
+    let said = halves(&format!("0 = \"z\", 1 = \"y\", 2 = {upper}"));
+    let wanted = "submit[1].args.2: this shares elements 16 to 63 of z with the argument at 0.0, and the kernel writes to one of them";
+    assert!(said.contains(wanted) && said.contains("docs/reasons.md#overlap"), "{said}");
+    // All of the same range, parts apart, and reads alone.
+    let lower = "{ buffer = \"z\", len = 16 }";
+    for args in
+        ["0 = \"y\", 1 = \"z\", 2 = \"z\"".to_owned(), format!("0 = {lower}, 1 = {lower}, 2 = {upper}")]
+    {
+        let said = halves(&args);
+        assert!(!said.contains("this shares"), "{said}");
+    }
+    let said = to("args = { 0 = \"x\", 1 = { buffer = \"x\", offset = 0, len = 64 }, 2 = \"y\" }");
+    assert_eq!(said, "");
+}
+
+/// What the numbers of a list make of it: work-groups without work, a part of an output that nothing writes, values that are written over.
+#[test]
+fn what_the_numbers_say_is_noted() {
+    let first = "groups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"x\", 1 = \"x\", 2 = \"y\" }";
+    let last = "groups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\", 1 = \"y\", 2 = \"z\" }";
+    let twice = format!("{first}\n[[submit]]\nkernel = \"mul\"\n{first}");
+    for (from, to, wanted) in [
+        (
+            first,
+            &*first.replace("[1]", "[64]"),
+            "submit[0]: kernel mul has 64 work-groups in x, and only the first 1 have something to do; `global` counts invocations",
+        ),
+        (
+            last,
+            &*last.replace("u32 = 64", "u32 = 60"),
+            "submit[1].args.2: nothing writes elements 60 to 63 of z, which is an output and has no `init`: it holds zeros there",
+        ),
+        (
+            last,
+            &*last.replace("u32 = 64", "u32 = 0"),
+            "submit[1]: kernel mul does nothing: with these numbers, no invocation reads or writes anything",
+        ),
+        (
+            first,
+            &*twice,
+            "submit[1].args.2: submission 1 writes over all that submission 0 has written to y, and nothing has read it",
+        ),
+    ] {
+        let said = noted(from, to);
+        assert!(said.contains(wanted) && said.lines().count() == 1, "{to}\n{said}");
+    }
+    // Half of the invocations are those of the last work-group, and what is written in parts is not lost.
+    assert_eq!(noted(first, &first.replace("groups = [1]", "global = [65]")), "");
+    let halves = LIST.replacen(
+        "[[submit]]",
+        "[[submit]]\nfill = { buffer = \"y\", value = 1.0, len = 32 }\n[[submit]]",
+        1,
+    );
+    let said = said_of(&halves);
+    assert!(said.contains("submission 1 writes over all that submission 0 has written to y"), "{said}");
+    let second = LIST.replacen("[[submit]]\nkernel = \"mul\"\ngroups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\"", "[[submit]]\nfill = { buffer = \"y\", value = 1.0, len = 32 }\n[[submit]]\nkernel = \"mul\"\ngroups = [1]\npush = [{ u32 = 64 }]\nargs = { 0 = \"y\"", 1);
+    assert_eq!(said_of(&second), "");
+}
+
+/// Contents of an array with padding, and updates without atomic operations.
+#[cfg(feature = "wgsl")]
+#[test]
+fn padding_and_lost_updates_are_noted() {
+    let padded = "@group(0) @binding(0) var<uniform> w: array<vec4<f32>, 4>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = w[id.x].x; }";
+    let sum = "@group(0) @binding(0) var<storage, read> w: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[0] += w[id.x]; }";
+    let own = sum.replace("y[0]", "y[id.x]");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    for (kernel, wanted) in [
+        (padded, None),
+        (
+            sum,
+            Some(
+                "submit[0].args.1: all invocations of kernel k read and write element 0 of y without an atomic operation",
+            ),
+        ),
+        (&*own, None),
+    ] {
+        std::fs::write(folder.path().join("k.wgsl"), kernel).expect("the folder can be written");
+        let text = "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.w = { type = \"f32\", len = 16, init = \"iota\" }\n\
+             buffers.y = { type = \"f32\", len = 4 }\n[[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = { 0 = \"w\", 1 = \"y\" }\n";
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["check", &file]).stderr;
+        match wanted {
+            Some(wanted) => assert!(said.contains(wanted), "{said}"),
+            None => assert_eq!(said, ""),
+        }
+    }
+}
+
+/// Values of one type in a block of several.
+#[cfg(feature = "wgsl")]
+#[test]
+fn values_of_one_type_for_a_block_of_several_are_noted() {
+    let kernel = "struct P { scale: f32, n: u32 }
+@group(0) @binding(0) var<storage, read> p: P;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < p.n) { y[id.x] = p.scale; }
+}";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("k.wgsl"), kernel).expect("the folder can be written");
+    let file = folder.path().join("list.toml").display().to_string();
+    for (init, is_noted) in [
+        ("{ values = [2, 64] }", true),
+        ("{ scalars = [{ f32 = 2.0 }, { u32 = 64 }] }", false),
+        ("{ values = [0, 0] }", false),
+        ("\"zeros\"", false),
+    ] {
+        let text = format!(
+            "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.p = {{ type = \"f32\", len = 2, init = {init} }}\n\
+             buffers.y = {{ type = \"f32\", len = 64 }}\n[[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = {{ 0 = \"p\", 1 = \"y\" }}\n"
+        );
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["check", &file]).stderr;
+        let wanted = "f32, u32 } } there, and all values of p are f32: `init = { scalars = [";
+        assert_eq!(said.contains(wanted), is_noted, "{init}: {said}");
+        assert_eq!(said.is_empty(), !is_noted, "{init}: {said}");
     }
 }
 

@@ -176,7 +176,9 @@ fn pi(value: &Value, path: &str) {
 }
 
 fn buffer(value: &Value, path: &str) {
-    object(value, path, &[("asked", promotion), ("got", promotion), ("reason", text_or_null)]);
+    let fields: &[(&str, Check)] =
+        &[("asked", promotion), ("got", promotion), ("reason", text_or_null), ("explained_at", text_or_null)];
+    object(value, path, fields);
 }
 
 fn trusted(value: &Value, path: &str) {

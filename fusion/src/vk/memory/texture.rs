@@ -213,7 +213,7 @@ impl Texture {
             _ => return Some(format!("it is declared with dimension {} of SPIR-V", wanted.dim)),
         };
         if image.kind != kind {
-            return Some(format!("it is declared as {kind:?}, and the image is {:?}", image.kind));
+            return Some(format!("it is declared as {}, and the image is {}", view(kind), view(image.kind)));
         }
         if wanted.multisampled != (image.samples != SampleCount::Sample1) {
             return Some("one of the two is multisampled".to_owned());
@@ -240,10 +240,26 @@ fn extent_misfit(shape: &ImageShape) -> Option<String> {
     let beyond = (dimensions..3).find(|&dimension| extent[dimension] != 1);
     beyond.map(|dimension| {
         format!(
-            "the {} of {extent:?} is {}, and an image of {kind:?} has none; it must be 1",
-            names[dimension], extent[dimension]
+            "the {} of {extent:?} is {}, and a {} has none; it must be 1",
+            names[dimension],
+            extent[dimension],
+            view(kind)
         )
     })
+}
+
+/// Vulkan's name for a kind.
+fn view(kind: ImageViewType) -> &'static str {
+    match kind {
+        ImageViewType::Dim1d => "VK_IMAGE_VIEW_TYPE_1D",
+        ImageViewType::Dim1dArray => "VK_IMAGE_VIEW_TYPE_1D_ARRAY",
+        ImageViewType::Dim2d => "VK_IMAGE_VIEW_TYPE_2D",
+        ImageViewType::Dim2dArray => "VK_IMAGE_VIEW_TYPE_2D_ARRAY",
+        ImageViewType::Dim3d => "VK_IMAGE_VIEW_TYPE_3D",
+        ImageViewType::Cube => "VK_IMAGE_VIEW_TYPE_CUBE",
+        ImageViewType::CubeArray => "VK_IMAGE_VIEW_TYPE_CUBE_ARRAY",
+        _ => "an unknown kind of image",
+    }
 }
 
 /// What does not agree between a format and what a kernel declares.
@@ -255,15 +271,18 @@ fn format_misfit(format: Format, wanted: &ImageDeclaration) -> Option<String> {
     };
     if integers != wanted.integers {
         let declared = match wanted.integers {
-            None => "Float",
-            Some(true) => "Int",
-            Some(false) => "Uint",
+            None => "floats",
+            Some(true) => "signed integers",
+            Some(false) => "unsigned integers",
         };
-        return Some(format!("it is declared with texels of {declared}, and what is passed has {format:?}"));
+        return Some(format!(
+            "it is declared with texels of {declared}, and what is passed has VK_FORMAT_{format:?}"
+        ));
     }
     let declared = format_of(wanted.format)?;
-    (declared != format)
-        .then(|| format!("it is declared with the format {declared:?}, and what is passed has {format:?}"))
+    (declared != format).then(|| {
+        format!("it is declared with the format VK_FORMAT_{declared:?}, and what is passed has VK_FORMAT_{format:?}")
+    })
 }
 
 /// The format that `ImageFormat` of SPIR-V stands for; nothing for `Unknown`.

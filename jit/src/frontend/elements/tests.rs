@@ -53,3 +53,15 @@ fn vectors_and_structures_are_made_of_scalars() {
     assert!(mixed.takes(ElementType::float(4)) && mixed.takes(ElementType::int(4, true)));
     assert!(mixed.takes(ElementType::Struct(12)) && !mixed.takes(ElementType::float(8)));
 }
+
+#[test]
+fn blocks_of_several_types_are_so_in_every_view() {
+    let declared = |views: Vec<View>| Declared { at: SetBinding::default(), views };
+    let (floats, ints, both) = (array(&[F32], 4), array(&[U32], 4), array(&[F32, U32], 8));
+    assert!(declared(vec![both.clone()]).has_others(ElementType::float(4)));
+    assert!(!declared(vec![both]).has_others(ElementType::Bytes));
+    assert!(!declared(vec![floats.clone()]).has_others(ElementType::float(4)));
+    // The same bytes, seen in two ways.
+    assert!(!declared(vec![floats, ints]).has_others(ElementType::float(4)));
+    assert!(!declared(Vec::new()).has_others(ElementType::float(4)));
+}

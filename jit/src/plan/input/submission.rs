@@ -98,7 +98,7 @@ impl Submission {
     }
 
     /// Two arguments that share some bytes but not all, where the kernel writes through one of them.
-    pub(crate) fn overlap(&self) -> Option<(SetBinding, SetBinding)> {
+    pub fn overlap(&self) -> Option<(SetBinding, SetBinding)> {
         let ends = |arg: &Arg| (arg.offset, arg.offset.saturating_add(arg.len));
         let all = || self.args.iter().zip(&self.kernel.interface.bindings);
         all().enumerate().find_map(|(number, (b, of_b))| {

@@ -84,22 +84,39 @@ fn covered_up_to(one: &Submission, arg: usize, first: i128, limits: &Limits) -> 
         .filter(|(_, form)| !limits.robust || stays(&group.atoms, form) || mutant!(OutsideOverwrites))
         .collect();
     let local = group.layout.shape.local;
-    let asked: Vec<AccessForm> = stores
+    let pieces = together_touched(&mut group.atoms, local, &stores);
+    let mut at = first;
+    for (from, to) in pieces {
+        if from > at {
+            break;
+        }
+        at = at.max(to);
+    }
+    at
+}
+
+/// The bytes that all invocations together certainly touch by accesses that happen wherever their conditions hold, as pieces in order.
+pub(in crate::plan) fn together_touched(
+    atoms: &mut Atoms,
+    local: [u32; 3],
+    accesses: &[(&Access, &AccessForm)],
+) -> Vec<(i128, i128)> {
+    let asked: Vec<AccessForm> = accesses
         .iter()
-        .map(|(_, form)| Flat { atoms: &group.atoms, local, counters: &form.counters }.asked(form))
+        .map(|(_, form)| Flat { atoms, local, counters: &form.counters }.asked(form))
         .collect();
     let mut fresh = Fresh::default();
     let asked: Vec<AccessForm> = asked
         .into_iter()
-        .map(|form| digits::apart(&mut group.atoms, local, &mut fresh, &form).unwrap_or(form))
+        .map(|form| digits::apart(atoms, local, &mut fresh, &form).unwrap_or(form))
         .collect();
-    let stores: Vec<(&Access, &AccessForm)> = stores.iter().map(|one| one.0).zip(&asked).collect();
-    let beside = beside::forms(&mut group.atoms, &mut fresh, &stores);
-    let mut pieces: Vec<(i128, i128)> = together(stores.into_iter())
+    let accesses: Vec<(&Access, &AccessForm)> = accesses.iter().map(|one| one.0).zip(&asked).collect();
+    let beside = beside::forms(atoms, &mut fresh, &accesses);
+    let flat = |form| Flat { atoms, local, counters: form };
+    let mut pieces: Vec<(i128, i128)> = together(accesses.into_iter())
         .into_iter()
         .flat_map(|Together { form, parts }| {
-            let counters = &form.counters;
-            let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
+            let flat = flat(&form.counters);
             let each = |(from, to): (i128, i128)| {
                 let size = to - from;
                 let (first, end) = piece(&flat, form, size).or_else(|| block(&flat, form, size))?;
@@ -109,19 +126,11 @@ fn covered_up_to(one: &Submission, arg: usize, first: i128, limits: &Limits) -> 
         })
         .collect();
     pieces.extend(beside.iter().filter_map(|form| {
-        let counters = &form.counters;
-        let flat = Flat { atoms: &group.atoms, local: group.layout.shape.local, counters };
+        let flat = flat(&form.counters);
         piece(&flat, form, form.size).or_else(|| block(&flat, form, form.size))
     }));
     pieces.sort_unstable();
-    let mut at = first;
-    for (from, to) in pieces {
-        if from > at {
-            break;
-        }
-        at = at.max(to);
-    }
-    at
+    pieces
 }
 
 /// How many bytes of its argument number `arg`, from the first one on, hold all that the submission may read of it.

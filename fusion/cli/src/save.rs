@@ -1,0 +1,104 @@
+//! `vkfuse run --save NAME=FILE`: what buffers hold after the list, as files.
+//!
+//! Raw bytes as they are in memory, little-endian; with the extension `npy` a file that numpy reads.
+
+use crate::pipeline::{BufferDecl, Pipeline};
+use crate::session::Buffers;
+use crate::stop::Stop;
+use std::path::{Path, PathBuf};
+
+/// A name and a file, as they are on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SaveArg {
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+}
+
+impl SaveArg {
+    /// Reads `NAME=FILE`.
+    pub(crate) fn parse(text: &str) -> Result<SaveArg, String> {
+        match text.split_once('=') {
+            Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+                Ok(SaveArg { name: name.to_owned(), file: file.into() })
+            }
+            _ => Err("expected the name of a buffer and a file, `out=out.bin` or `out=out.npy`".to_owned()),
+        }
+    }
+}
+
+/// Buffers to be saved, and what they held.
+pub(crate) struct Saves<'p> {
+    pipeline: &'p Pipeline,
+    wanted: Vec<Save>,
+}
+
+struct Save {
+    /// Index of the buffer.
+    index: usize,
+    file: PathBuf,
+    bytes: Option<Vec<u8>>,
+}
+
+impl<'p> Saves<'p> {
+    pub(crate) fn new(pipeline: &'p Pipeline, args: &[SaveArg]) -> Result<Saves<'p>, Stop> {
+        let save = |arg: &SaveArg| match pipeline.buffers.iter().position(|buffer| buffer.name == arg.name) {
+            Some(index) => Ok(Save { index, file: arg.file.clone(), bytes: None }),
+            None => {
+                let names: Vec<&str> = pipeline.buffers.iter().map(|buffer| &*buffer.name).collect();
+                let (name, names) = (&arg.name, names.join(", "));
+                Err(Stop::wrong(format!("--save: the file has no buffer {name}, but {names}")))
+            }
+        };
+        Ok(Saves { pipeline, wanted: args.iter().map(save).collect::<Result<_, Stop>>()? })
+    }
+
+    /// Reads what is to be saved, as far as it is `readable`: later runs replace what earlier ones left.
+    pub(crate) fn take(&mut self, buffers: &Buffers, readable: impl Fn(usize) -> bool) -> Result<(), Stop> {
+        for save in self.wanted.iter_mut().filter(|save| readable(save.index)) {
+            save.bytes = Some(buffers.download(save.index)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the files.
+    pub(crate) fn write(&self) -> Result<(), Stop> {
+        for Save { index, file, bytes } in &self.wanted {
+            let buffer = &self.pipeline.buffers[*index];
+            let Some(bytes) = bytes else {
+                let name = &buffer.name;
+                return Err(Stop::wrong(format!(
+                    "--save: {name} was promoted and stays inside of the fused kernel; `--mode both` saves it from the unfused run"
+                )));
+            };
+            let text = if is_npy(file) { [&npy(buffer)?, &bytes[..]].concat() } else { bytes.clone() };
+            std::fs::write(file, text)
+                .map_err(|error| Stop::wrong(format!("cannot write {}: {error}", file.display())))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_npy(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+}
+
+/// The head of a file of numpy's, version 1.0: magic, version, length, and a dictionary that ends at a multiple of 64 bytes.
+fn npy(buffer: &BufferDecl) -> Result<Vec<u8>, Stop> {
+    let shape: Vec<u64> = match &buffer.image {
+        None => vec![buffer.len],
+        Some(image) => {
+            let sides = image.extent.iter().rev().map(|&side| u64::from(side));
+            sides.chain([image.texel.channels]).skip_while(|side| *side == 1).collect()
+        }
+    };
+    let shape: String = shape.iter().map(|side| format!("{side},")).collect();
+    let name = buffer.ty.name();
+    let (kind, order) = (&name[..1], if buffer.ty.size() == 1 { '|' } else { '<' });
+    let descr = format!("{order}{kind}{}", buffer.ty.size());
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    text.push_str(&" ".repeat(length - text.len() - 1));
+    text.push('\n');
+    let bytes = u16::try_from(length).map_err(|_| Stop::wrong("--save: the head of the file is too long"))?;
+    Ok([b"\x93NUMPY\x01\x00", &bytes.to_le_bytes()[..], text.as_bytes()].concat())
+}
