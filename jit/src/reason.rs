@@ -234,7 +234,7 @@ pub enum Reason {
     /// The buffer is a uniform buffer somewhere.
     #[error("also bound as a uniform buffer")]
     UniformBuffer,
-    /// An image, some texels of which are read where they are not recomputed.
+    /// An image with texels that are read where they are not recomputed.
     #[error("texels stay in their image, unless they are recomputed where they are read")]
     Image,
     /// A group count over the device's limit that cannot be folded.

@@ -129,7 +129,7 @@ impl List {
     }
 }
 
-/// Steps to and fro between two buffers, the first of which holds what they begin with.
+/// Steps to and fro between two buffers; the first holds what they begin with.
 fn to_and_fro(table: &mut Table) {
     for (with_neighbours, steps, what) in [
         (false, 4, "4 steps by elements"),

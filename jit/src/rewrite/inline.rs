@@ -85,7 +85,7 @@ pub(super) fn inline(
         for (block, position) in at.into_iter().rev() {
             copy.texel_at(&mut function.blocks[block], position, &defs, texels)?;
         }
-        texel::drop_images(&mut function);
+        copy.drop_images(&mut function);
         return Ok(copy.writer.finish(function));
     }
     let mut at = Vec::new();

@@ -514,7 +514,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// A program that takes images of which it declares no format for those of one channel.
+/// A program that takes images whose format it does not declare for those of one channel.
 fn with_formats(mut program: Program) -> Program {
     let open: Vec<_> = program.images().filter(|image| image.format.is_none()).collect();
     for image in open {

@@ -204,14 +204,14 @@ impl Copy<'_> {
         code.push(Instruction::new(op, Some(image), Some(own), vec![Operand::IdRef(operand)]));
         Ok(own)
     }
-}
 
-/// Drops the images of those with a sampler that are no longer fetched from, so that nothing is left of the binding.
-pub(super) fn drop_images(function: &mut Function) {
-    let operands = function.all_inst_iter().flat_map(|inst| &inst.operands);
-    let used: AHashSet<Word> = operands.filter_map(Operand::id_ref_any).collect();
-    let is_used = |inst: &Instruction| inst.result_id.is_some_and(|id| used.contains(&id));
-    for block in &mut function.blocks {
-        block.instructions.retain(|inst| inst.class.opcode != Op::Image || is_used(inst));
+    /// Drops the images of those with a sampler that are no longer fetched from, so that nothing is left of the binding.
+    pub(super) fn drop_images(&self, function: &mut Function) {
+        let operands = function.all_inst_iter().flat_map(|inst| &inst.operands);
+        let used: AHashSet<Word> = operands.filter_map(Operand::id_ref_any).collect();
+        let is_used = |inst: &Instruction| inst.result_id.is_some_and(|id| used.contains(&id));
+        for block in &mut function.blocks {
+            block.instructions.retain(|inst| inst.class.opcode != Op::Image || is_used(inst));
+        }
     }
 }
