@@ -75,7 +75,8 @@ def test_reports_are_dicts_and_pictures(
     report = fused.report
     assert report["outcome"] == "fused" and report["format"] == 1
     assert [group["kernels"] for group in report["groups"]] == [[0, 1, 2, 3]]
-    assert report["buffers"]["tmp1"] == {"asked": "private", "got": "private", "reason": None}
+    granted = {"asked": "private", "got": "private", "reason": None, "explained_at": None}
+    assert report["buffers"]["tmp1"] == granted
     assert not report["splits"] and report["time_us"]["jit"] >= 0
     assert json.loads(json.dumps(report)) == report
     picture = report._repr_svg_()
