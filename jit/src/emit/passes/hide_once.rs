@@ -21,7 +21,8 @@ use crate::plan::recipe::Recipe;
 /// Removes sums with the zero of what is such a sum.
 pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
     let Some(slot) = recipe.zero_slot() else { return Ok(()) };
-    let slot = Slot::find(module, recipe, slot)?;
+    // What nothing reads is not declared.
+    let Ok(slot) = Slot::find(module, recipe, slot) else { return Ok(()) };
     for func in module.defined.clone() {
         let f = &module.functions[func];
         // The zero, vectors of it, and sums with it, also under other types: what each of these is the same bits as.
@@ -42,11 +43,15 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
                         zeros.insert(result);
                     }
                 }
-                Operation::Pure { op: Op::CompositeConstruct, args, .. } => {
-                    args.iter().all(|arg| zeros.contains(arg)).then(|| zeros.insert(result));
+                Operation::Pure { op: Op::CompositeConstruct, args, .. }
+                    if args.iter().all(|arg| zeros.contains(arg)) =>
+                {
+                    zeros.insert(result);
                 }
                 Operation::Pure { op: Op::CopyObject | Op::Bitcast, args, .. } => {
-                    hidden.get(&args[0]).copied().map(|sum| hidden.insert(result, sum));
+                    if let Some(&sum) = hidden.get(&args[0]) {
+                        hidden.insert(result, sum);
+                    }
                 }
                 Operation::Pure { op, args, .. } if *op == hide::operation() => {
                     let &[value, zero] = args.as_slice() else { continue };
@@ -55,7 +60,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
                     }
                     let before = hidden.get(&value).copied();
                     let before = before.filter(|&sum| f.values[sum].ty == f.values[result].ty);
-                    before.map(|sum| again.push((inst, sum)));
+                    again.extend(before.map(|sum| (inst, sum)));
                     hidden.insert(result, before.unwrap_or(result));
                 }
                 _ => {}

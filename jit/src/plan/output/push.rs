@@ -12,16 +12,13 @@ use crate::Reason;
 use crate::analysis::access::{PushLeaf, PushUse};
 use crate::plan::input::submission::Submission;
 use crate::plan::output::origin::SlotOrigin;
-use crate::plan::output::recipe::PushSlot;
+use crate::plan::output::recipe::{PushSlot, ZERO};
 
 /// Bytes of a uniform buffer that every device binds (`maxUniformBufferRange`).
 const MOST_BEHIND: u32 = 16 << 10;
 
 /// Most bytes of all arguments together where some are in a buffer: however they lie there, they fit.
 pub(crate) const MOST_WITH_BUFFER: u32 = MOST_BEHIND / 3;
-
-/// The type of the slot of the zero that hides floats.
-pub(crate) const ZERO: &str = "u32 zero";
 
 /// What the bytes of a uniform buffer are a multiple of.
 const GRANULE: usize = 16;

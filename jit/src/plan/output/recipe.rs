@@ -8,11 +8,13 @@ use crate::analysis::resolved_branches::ResolvedBranch;
 use crate::kernel::BindingKind;
 use crate::plan::input::options::FloatMode;
 use crate::plan::input::submission::Internalization;
-use crate::plan::output::push;
 use crate::schedule::Schedule;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 34;
+pub(crate) const CODE_VERSION: u32 = 35;
+
+/// The type of the slot of the zero that hides floats.
+pub(crate) const ZERO: &str = "u32 zero";
 
 /// What one fused kernel is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,7 +228,7 @@ pub(crate) struct PushSlot {
 impl Recipe {
     /// The slot of the zero that hides floats, between members or inside of them.
     pub(crate) fn zero_slot(&self) -> Option<u16> {
-        self.push.iter().position(|slot| slot.ty == push::ZERO).map(|slot| slot as u16)
+        self.push.iter().position(|slot| slot.ty == ZERO).map(|slot| slot as u16)
     }
 
     /// Canonical, length-prefixed bytes.
