@@ -202,7 +202,8 @@ probes! {
             .submit(&text, [5, 1, 1], &[0, 1, 2], &[80, 3, 75, 0])
             .submit(&flat("a:f32 b:f32 z:f32", "z[i] = log(a[p.x - 1u - i]) * b[i];"), [5, 1, 1], &[2, 1, 3], &[80]);
         list().planned().fused(0).works_out(&[(1, 0)]);
-        let seen = list().seen_through(1 << 31);
+        // Hidden before and behind the choice: two signs would be none.
+        let seen = list().seen_through(1 << 29);
         assert!(seen.as_ref().is_some_and(|seen| seen[3] > 0), "{seen:?}");
     }
 }
