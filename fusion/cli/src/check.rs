@@ -161,7 +161,9 @@ fn dispatch<'a>(step: &Step, program: &'a Program, objects: &[ObjectId]) -> Disp
 fn given_up(pipeline: &Pipeline, error: &OracleError) -> Stop {
     let message = match error {
         OracleError::StepLimit { steps, .. } => {
-            format!("given up after {steps} instructions; make the list smaller or raise --max-steps")
+            format!(
+                "given up after {steps} instructions: a loop may have no end; or make the list smaller, or raise --max-steps"
+            )
         }
         other => other.to_string(),
     };

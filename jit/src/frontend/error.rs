@@ -136,7 +136,7 @@ pub enum KernelError {
         detail: String,
     },
     /// The module has no entry point with execution model `GLCompute`.
-    #[error("module `{module}` has no compute entry point")]
+    #[error("module `{module}` has no compute entry point; is it a shader of another stage?")]
     NoComputeEntry {
         /// Name the module was loaded under.
         module: String,

@@ -31,6 +31,19 @@ pub(crate) struct Table<'a> {
     entries: Vec<(&'a str, Node<'a>)>,
 }
 
+/// Where a key belongs, of those that are often written elsewhere.
+fn place_of(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "policy" | "no_barriers" | "force" | "float" | "robust" | "outputs" => "`[fusion]`",
+        "path" | "entry" | "local_size" | "subgroup_size" => "a kernel, `[kernels.NAME]`",
+        "type" | "init" | "seed" => "a buffer, `[buffers.NAME]`",
+        "kernel" | "groups" | "global" | "push" | "args" | "spec" => "a submission, `[[submit]]`",
+        "promote" | "len" => "a buffer, `[buffers.NAME]`, or of an argument",
+        "offset" | "cast" | "constant" | "texels" => "an argument, `{ buffer = NAME, offset = … }`",
+        _ => return None,
+    })
+}
+
 impl<'a> Node<'a> {
     /// The value under no key at all: used for the elements of a parsed document.
     fn new(source: Source<'a>, key: String, offset: usize, value: &'a DeValue<'a>) -> Node<'a> {
@@ -116,9 +129,10 @@ impl<'a> Node<'a> {
         let table = self.open_table()?;
         for (key, node) in &table.entries {
             if !known.contains(key) {
-                return Err(
-                    node.problem(format!("unknown key \"{key}\", expected {}", list(known.iter().copied())))
-                );
+                let expected = list(known.iter().copied());
+                let place = place_of(key).map(|place| format!("; \"{key}\" is a key of {place}"));
+                let place = place.unwrap_or_default();
+                return Err(node.problem(format!("unknown key \"{key}\", expected {expected}{place}")));
             }
         }
         Ok(table)
