@@ -67,7 +67,12 @@ const CASES: &[Case] = &[
     Case("init = \"random\"", "init = \"iota\"", "12:1: buffers.x.seed: a seed is for", ""),
     Case("format = 1", "format = 2", "1:1: format: format 2 is not known", "expected 1"),
     Case("format = 1", "format = \"1\"", "1:1: format: expected an integer", "the string \"1\""),
-    Case("name = ", "force = true\nname = ", "2:1: force: unknown key \"force\"", "\"force\" is a key of `[fusion]`"),
+    Case(
+        "name = ",
+        "force = true\nname = ",
+        "2:1: force: unknown key \"force\"",
+        "\"force\" is a key of `[fusion]`",
+    ),
     Case("name", "nmae", "2:1: nmae: unknown key \"nmae\"", "expected format, name"),
     Case("name = \"good\"", "name = 3", "2:1: name: expected a string", "the integer 3"),
     Case("[fusion]", "[fuse]", "30:2: fuse: unknown key", ""),
