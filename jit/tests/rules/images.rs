@@ -84,8 +84,9 @@ probes! {
     fn an_image_that_is_sampled_and_written_splits() {
         // The first column is no one's.
         let right = kernel("a z", "textureStore(z, at + vec2<i32>(1, 0), textureLoad(a, at));");
-        let fetched = kernel("s z", "textureStore(z, at, textureLoad(s, at, 0));");
-        for (first, second, [a, b]) in [(&right, &fetched, [[0, 1], [1, 2]]), (&fetched, &right, [[1, 2], [0, 1]])] {
+        // A fetch from another level may find anything.
+        let [fetched, any] = [0, 1].map(|level| kernel("s z", &format!("textureStore(z, at, textureLoad(s, at, {level}));")));
+        for (first, second, [a, b]) in [(&right, &fetched, [[0, 1], [1, 2]]), (&fetched, &right, [[1, 2], [0, 1]]), (&right, &any, [[0, 1], [1, 2]])] {
             let list = Lab::rewriting(4096).submit(first, [5, 3, 1], &a, &[]);
             let checked = built(list.submit(second, [5, 3, 1], &b, &[]).planned());
             let report = &checked.plan.report;

@@ -53,6 +53,8 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("late_stores", super::late_stores::ALL),
     ("limits", super::limits::ALL),
     ("floats", super::floats::ALL),
+    ("fetched", super::fetched::ALL),
+    ("inline_rows", super::inline_rows::ALL),
     ("inlining", super::inlining::ALL),
     ("inlining_narrow", super::inlining_narrow::ALL),
     ("placement", super::placement::ALL),
@@ -259,6 +261,19 @@ fn nothing_is_noticed_where_nothing_is_weakened() {
     for (file, probes) in PROBES {
         for (name, probe) in *probes {
             assert!(catch_unwind(probe).is_ok(), "{file}::{name}");
+        }
+    }
+}
+
+/// A file whose probes are not asked notices nothing.
+#[test]
+fn every_file_of_probes_is_asked() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
+    for file in std::fs::read_dir(folder).expect("the folder") {
+        let path = file.expect("a file").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        if std::fs::read_to_string(&path).is_ok_and(|text| text.contains("\nprobes! {\n")) {
+            assert!(PROBES.iter().any(|(file, _)| *file == name), "{name} is not in the list of probes");
         }
     }
 }
