@@ -36,7 +36,7 @@ pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
 pub use input::uses::with_settled_numbers;
-pub use old_contents::{OldRead, Span, groups_in_use, lost_updates, may_write, old_reads};
+pub use old_contents::{OldRead, Span, groups_in_use, lost_updates, may_read, may_write, old_reads};
 pub use output::changed::CodeChange;
 pub use output::ingredients::Ingredients;
 pub use output::members::Members;

@@ -339,6 +339,16 @@ pub enum SubmitError {
         /// Why they cannot be done by fewer.
         why: Reason,
     },
+    /// More work-groups in all dimensions together than the driver counts: it would run a part of them.
+    #[error(
+        "{total} work-groups in all; this driver counts up to {limit} of one dispatch, and runs a part of more"
+    )]
+    GroupTotal {
+        /// How many are asked for.
+        total: u128,
+        /// How many it counts.
+        limit: u64,
+    },
     /// The kernel's shared memory is larger than the device's.
     #[error("{needed} bytes of shared memory are over the device's `maxComputeSharedMemorySize` of {limit}")]
     SharedMemory {

@@ -127,6 +127,13 @@ pub(crate) fn check(
             fail(SubmitError::GroupCount { dim, count, limit, why })
         })?;
     }
+    let total = groups.iter().map(|&count| u128::from(count)).product::<u128>();
+    if total > 1 << 31
+        && let Some(limit) = context.gpu.caps().profile.vendor().max_total_groups
+        && total > limit.into()
+    {
+        return Err(fail(SubmitError::GroupTotal { total, limit }));
+    }
     let sizes = handle.sizes_of(submission);
     if !handle.is_within(sizes) {
         none_overruns(context, submission, &entry.buffers).map_err(fail)?;

@@ -59,6 +59,8 @@ pub(crate) struct Vendor {
     pub(crate) masks: bool,
     /// Rounds after which loops end, given what the driver says of its version.
     pub(crate) max_loop_rounds: fn(&str) -> Option<u64>,
+    /// Most work-groups of all dimensions together, where the driver loses count beyond.
+    pub(crate) max_total_groups: Option<u64>,
 }
 
 /// A device on which dispatches overlap, with nothing else known. Shapes were measured on an H200 (`performance.md`): four elements in
@@ -97,6 +99,7 @@ const GPU: Vendor = Vendor {
     plain_halves: false,
     masks: false,
     max_loop_rounds: |_| None,
+    max_total_groups: None,
 };
 
 /// A driver that computes on the processor: a work-group is a loop, whatever its size, memory is the cache, one dispatch runs after the other,
@@ -157,7 +160,14 @@ const ROWS: &[(&[DriverId], Option<u32>, Vendor)] = &[
     (
         &[DriverId::MesaLLVMpipe],
         None,
-        Vendor { name: "llvmpipe", masks: true, max_loop_rounds: mesa::max_loop_rounds, ..PROCESSOR },
+        Vendor {
+            name: "llvmpipe",
+            masks: true,
+            max_loop_rounds: mesa::max_loop_rounds,
+            // Counts that are too large for one dimension are dispatched as two of at most this many.
+            max_total_groups: Some(65_535 * 65_535),
+            ..PROCESSOR
+        },
     ),
 ];
 

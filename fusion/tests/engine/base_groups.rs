@@ -127,6 +127,26 @@ fn the_last_group_is_within_the_limit() {
 
 /// What cannot be folded to the device's limit is an error of the submission that has it, and the list before it is as it was.
 #[test]
+fn more_groups_than_the_driver_counts_are_an_error_of_their_submission() {
+    let rig = rig!();
+    if rig.context.device_info().driver != "llvmpipe" {
+        return;
+    }
+    let data = Data::new(&rig);
+    let kernel = rig.kernel("pair/add");
+    let submit = |groups: [u32; 3]| {
+        rig.queue.submit(|h| {
+            h.arg(0, data.x.read()).arg(1, data.y.read()).arg(2, data.z.write()).push(&N);
+            h.dispatch(&kernel, groups);
+        })
+    };
+    for groups in [[u32::MAX, 1, 1], [65_535, 32_769, 2]] {
+        let error = submit(groups).unwrap_err();
+        let Error::Submit { problem: SubmitError::GroupTotal { .. }, .. } = &error else { panic!("{error}") };
+    }
+}
+
+#[test]
 fn more_groups_than_the_device_dispatches_are_an_error_of_their_submission() {
     let rig = rig!();
     let data = Data::new(&rig);

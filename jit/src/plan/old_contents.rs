@@ -75,6 +75,25 @@ pub fn may_write(one: &Submission) -> Vec<(usize, Span)> {
     if one.runs() { Touched::of(one).writes } else { Vec::new() }
 }
 
+/// The arguments that some invocation of a submission may read with its numbers, by their places in [`Submission::args`]; where the kernel is
+/// not followed, all that it has.
+#[must_use]
+pub fn may_read(one: &Submission) -> Vec<usize> {
+    let found = evaluated(one, |atoms, analysis, evaluator| {
+        if !analysis.escaped.is_empty() || one.kernel.interface.uses_device_addresses {
+            return None;
+        }
+        let mut read = Vec::new();
+        for access in analysis.accesses.iter().filter(|access| access.kind != AccessKind::Write) {
+            if !evaluator.access(atoms, access, one.args[access.binding].offset).never {
+                read.push(access.binding);
+            }
+        }
+        Some(read)
+    });
+    found.unwrap_or_else(|| (0..one.args.len()).collect())
+}
+
 /// How many work-groups of each dimension, from the first on, hold all invocations that touch a buffer or an image with the numbers of this
 /// submission; nothing where the kernel is not followed, or does something else.
 #[must_use]

@@ -12,11 +12,12 @@ use super::list;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
 use vkfuse_jit::kernel::{Binding, SetBinding};
-use vkfuse_jit::plan::{Submission, has_work, repeated};
+use vkfuse_jit::plan::{Submission, has_work, may_read, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
-    let list = List { pipeline, submits };
+    let reads = list::submissions(pipeline, submits).iter().map(may_read).collect();
+    let list = List { pipeline, submits, reads };
     let mut notes = list.lost();
     notes.extend(list.misread());
     notes.extend(list.overlapping());
@@ -35,11 +36,15 @@ pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Pro
 struct List<'a> {
     pipeline: &'a Pipeline,
     submits: &'a [CheckedSubmit],
+    /// Of each submission, the arguments that it may read with its numbers.
+    reads: Vec<Vec<usize>>,
 }
 
 /// One submission's use of a buffer.
 struct Use<'a> {
     submission: usize,
+    /// The number of its argument.
+    number: usize,
     arg: &'a Argument,
     binding: &'a Binding,
 }
@@ -49,13 +54,23 @@ impl<'a> List<'a> {
         let submits = self.pipeline.submits.iter().zip(self.submits).enumerate();
         submits.flat_map(|(submission, (submit, checked))| {
             // `bind` has listed the arguments in the order of the interface's bindings.
-            let used = checked.args.iter().zip(&checked.kernel.interface.bindings);
-            used.map(move |(&arg, binding)| Use { submission, arg: &submit.args[arg], binding })
+            let used = checked.args.iter().zip(&checked.kernel.interface.bindings).enumerate();
+            used.map(move |(number, (&arg, binding))| Use {
+                submission,
+                number,
+                arg: &submit.args[arg],
+                binding,
+            })
         })
     }
 
     fn uses_of(&self, buffer: usize) -> impl Iterator<Item = Use<'a>> {
         self.uses().filter(move |one| one.arg.buffer == buffer)
+    }
+
+    /// Whether some invocation may read what is passed.
+    fn is_read(&self, one: &Use<'_>) -> bool {
+        one.binding.reads && self.reads[one.submission].contains(&one.number)
     }
 
     fn has_work(&self, submission: usize) -> bool {
@@ -134,7 +149,7 @@ impl<'a> List<'a> {
         }
         let worked = || self.uses_of(index).filter(|one| self.has_work(one.submission));
         let written = worked().find(|one| one.binding.writes)?.submission;
-        let read = worked().find(|one| one.binding.reads)?;
+        let read = worked().find(|one| self.is_read(one))?;
         (read.submission < written).then_some((read, written))
     }
 
@@ -155,8 +170,10 @@ impl<'a> List<'a> {
     /// Buffers without contents of their own that are read and never written.
     fn never_filled(&self) -> Vec<Problem> {
         let is_empty = |(index, buffer): &(usize, &super::BufferDecl)| {
-            let mut worked = self.uses_of(*index).filter(|one| self.has_work(one.submission)).peekable();
-            !buffer.initialised && worked.peek().is_some() && worked.all(|one| !one.binding.writes)
+            let worked = || self.uses_of(*index).filter(|one| self.has_work(one.submission));
+            !buffer.initialised
+                && worked().any(|one| self.is_read(&one))
+                && worked().all(|one| !one.binding.writes)
         };
         let empty = self.pipeline.buffers.iter().enumerate().filter(is_empty);
         empty

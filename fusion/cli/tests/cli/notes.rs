@@ -189,7 +189,7 @@ fn what_the_numbers_say_is_noted() {
         (
             first,
             &*first.replace("[1]", "[64]"),
-            "submit[0]: kernel mul has 64 work-groups in x, and only the first 1 have something to do; `global` counts invocations",
+            "submit[0]: kernel mul has 64 work-groups in x, and at most the first 1 have something to do; `global` counts invocations",
         ),
         (
             last,
@@ -255,6 +255,37 @@ fn padding_and_lost_updates_are_noted() {
             Some(wanted) => assert!(said.contains(wanted), "{said}"),
             None => assert_eq!(said, ""),
         }
+    }
+}
+
+/// What is read only under a condition that does not hold, or whose length alone is asked for, may have no contents.
+#[cfg(feature = "wgsl")]
+#[test]
+fn what_no_invocation_reads_needs_no_contents() {
+    let kernel = |value: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read> w: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+var<immediate> mode: u32;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ var v = mode; {value} y[id.x] = v; }}"
+        )
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    let reads = "it holds zeros";
+    for (value, wanted) in [
+        ("v += arrayLength(&w);", None),
+        ("if mode == 1u { v += w[id.x]; }", None),
+        ("if mode == 7u { v += w[id.x]; }", Some(reads)),
+        ("v += w[id.x];", Some(reads)),
+    ] {
+        std::fs::write(folder.path().join("k.wgsl"), kernel(value)).expect("the folder can be written");
+        let text = "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.w = { type = \"u32\", len = 16 }\n\
+            buffers.y = { type = \"u32\", len = 16 }\n[[submit]]\nkernel = \"k\"\ngroups = [4]\npush = [{ u32 = 7 }]\n\
+            args = { 0 = \"w\", 1 = \"y\" }\n";
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["run", "--quiet", &file]).stderr;
+        assert_eq!(said.contains(reads), wanted.is_some(), "{value}\n{said}");
     }
 }
 

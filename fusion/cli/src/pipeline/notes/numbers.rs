@@ -144,7 +144,7 @@ impl<'a> List<'a> {
                     _ => "",
                 };
                 format!(
-                    "kernel {kernel} has {groups} work-groups in {name}, and only the first {used} have something to do{counts}"
+                    "kernel {kernel} has {groups} work-groups in {name}, and at most the first {used} have something to do{counts}"
                 )
             };
             Some(self.pipeline.problem(&submit.place, message))
