@@ -345,7 +345,7 @@ pub enum SubmitError {
     )]
     GroupTotal {
         /// How many are asked for.
-        total: u128,
+        total: u64,
         /// How many it counts.
         limit: u64,
     },

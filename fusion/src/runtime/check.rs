@@ -127,10 +127,10 @@ pub(crate) fn check(
             fail(SubmitError::GroupCount { dim, count, limit, why })
         })?;
     }
-    let total = groups.iter().map(|&count| u128::from(count)).product::<u128>();
+    let total = groups.iter().fold(1, |total: u64, &count| total.saturating_mul(count.into()));
     if total > 1 << 31
         && let Some(limit) = context.gpu.caps().profile.vendor().max_total_groups
-        && total > limit.into()
+        && total > limit
     {
         return Err(fail(SubmitError::GroupTotal { total, limit }));
     }
