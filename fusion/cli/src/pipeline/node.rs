@@ -185,7 +185,8 @@ impl<'a> Table<'a> {
 
     /// The entry called `key`, or the complaint that it is missing.
     pub(crate) fn require(&self, key: &str) -> Result<Node<'a>, Problem> {
-        self.get(key).ok_or_else(|| self.node.problem(format!("missing key \"{key}\"")))
+        let how = if key == "submit" { ": each submission begins with [[submit]]" } else { "" };
+        self.get(key).ok_or_else(|| self.node.problem(format!("missing key \"{key}\"{how}")))
     }
 
     /// All entries, in the order of the file.

@@ -295,7 +295,10 @@ fn promotions_that_contradict_each_other() {
 fn a_missing_section_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = "format = 1\n[kernels]\n[buffers]\n";
-    assert_eq!(complaint(folder.path(), text), "1:1: missing key \"submit\"");
+    assert_eq!(
+        complaint(folder.path(), text),
+        "1:1: missing key \"submit\": each submission begins with [[submit]]"
+    );
     let text = "format = 1\nsubmit = []\n[kernels]\n[buffers]\n";
     assert!(complaint(folder.path(), text).starts_with("2:1: submit: there is nothing to run"));
 }
