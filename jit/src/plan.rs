@@ -10,7 +10,7 @@
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
 //! mistaken about how much they touch, `repeated` those whose work-groups do again what others did, `old_contents` those that read
-//! what nothing has written.
+//! what nothing has written, `races` those whose invocations read what others write.
 
 pub(crate) mod dispatch;
 mod doubt;
@@ -22,6 +22,7 @@ pub(crate) mod output;
 mod overrun;
 mod planner;
 pub(crate) mod promotion;
+mod races;
 mod repeated;
 pub(crate) mod rewrites;
 
@@ -52,5 +53,6 @@ pub use output::values::PushFlow;
 pub use overrun::{Overrun, TexelOverrun, loop_rounds, overrun, texel_overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
+pub use races::{Race, race};
 pub use repeated::repeated;
 pub use rewrites::must_write::{overwrites, read_up_to, written};

@@ -99,6 +99,7 @@ const PLAN: &[&str] = &[
     "overrun",
     "repeated",
     "old_contents",
+    "races",
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

@@ -258,6 +258,44 @@ fn padding_and_lost_updates_are_noted() {
     }
 }
 
+/// Invocations that read what others write, in no order.
+#[cfg(feature = "wgsl")]
+#[test]
+fn races_of_invocations_are_noted() {
+    let kernel = |body: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read_write> z: array<f32>;
+var<workgroup> s: f32;
+@compute @workgroup_size(8, 2) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ let i = id.y * 8u + id.x; {body} }}"
+        )
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.toml").display().to_string();
+    let one = "submit[0].args.0: invocation";
+    for (body, wanted) in [
+        ("if (i + 1u < 64u) { y[i] = y[i + 1u]; }", Some("reads element 1 of y, and [1, 0, 0] writes it")),
+        ("if (i >= 8u) { y[i] = y[i] + y[i - 8u]; }", Some("reads element 8 of y, and [0, 1, 0] writes it")),
+        // Its own element, another buffer, parts that do not meet, an order, places that are not followed.
+        ("y[i] = y[i] * 2.0;", None),
+        ("z[i] = y[i + 1u];", None),
+        ("y[i * 2u] = y[i * 2u + 1u];", None),
+        ("if (i < 8u) { y[i] = y[i + 8u]; }", None),
+        ("let v = y[i + 1u]; s = v; workgroupBarrier(); y[i] = v + s;", None),
+        ("y[i] = y[u32(z[i])];", None),
+        ("y[0] = 1.0;", None),
+    ] {
+        std::fs::write(folder.path().join("k.wgsl"), kernel(body)).expect("the folder can be written");
+        let text = "format = 1\nkernels.k.path = \"k.wgsl\"\nbuffers.y = { type = \"f32\", len = 129, init = \"iota\" }\n\
+            buffers.z = { type = \"f32\", len = 64, init = \"iota\" }\n[[submit]]\nkernel = \"k\"\ngroups = [1, 4]\n\
+            args = { 0 = \"y\", 1 = \"z\" }\n";
+        std::fs::write(&file, text).expect("the folder can be written");
+        let said = vkfuse(&["run", "--quiet", &file]).stderr;
+        assert_eq!(said.contains(one), wanted.is_some(), "{body}\n{said}");
+        assert!(wanted.is_none_or(|wanted| said.contains(wanted)), "{body}\n{said}");
+    }
+}
+
 /// What is read only under a condition that does not hold, or whose length alone is asked for, may have no contents.
 #[cfg(feature = "wgsl")]
 #[test]

@@ -6,7 +6,7 @@ use crate::pipeline::list;
 use crate::pipeline::model::Extent;
 use crate::pipeline::problem::Problem;
 use vkfuse_jit::plan::{
-    Limits, OldRead, Span, Submission, groups_in_use, lost_updates, may_write, old_reads, overwrites,
+    Limits, OldRead, Span, Submission, groups_in_use, lost_updates, may_write, old_reads, overwrites, race,
 };
 
 impl<'a> List<'a> {
@@ -17,6 +17,7 @@ impl<'a> List<'a> {
         notes.extend(self.overwritten(&submissions));
         notes.extend(self.without_work(&submissions));
         notes.extend(self.updates_lost(&submissions));
+        notes.extend(self.races(&submissions));
         notes
     }
 
@@ -167,6 +168,28 @@ impl<'a> List<'a> {
                 "all invocations of kernel {kernel} read and write element {} of {} without an atomic operation: what some write is lost",
                 byte / buffer.ty.size() as u64,
                 buffer.name,
+            );
+            Some(self.pipeline.problem(&arg.place, message))
+        };
+        all.filter_map(note).collect()
+    }
+}
+
+impl List<'_> {
+    /// Submissions whose invocations read what others of them write.
+    fn races(&self, submissions: &[Submission]) -> Vec<Problem> {
+        let all = self.pipeline.submits.iter().zip(self.submits).zip(submissions);
+        let note = |((submit, checked), one): (
+            (&crate::pipeline::Submit, &super::CheckedSubmit),
+            &Submission,
+        )| {
+            let race = race(one)?;
+            let arg = &submit.args[checked.args[race.arg]];
+            let buffer = &self.pipeline.buffers[arg.buffer];
+            let (kernel, name) = (&self.pipeline.kernels[submit.kernel].name, &buffer.name);
+            let (element, reader, writer) = (race.byte / buffer.ty.size() as u64, race.reader, race.writer);
+            let message = format!(
+                "invocation {reader:?} of kernel {kernel} reads element {element} of {name}, and {writer:?} writes it, in no order: read from one buffer and write to another"
             );
             Some(self.pipeline.problem(&arg.place, message))
         };
