@@ -33,6 +33,8 @@ pub enum Undefined {
     DivisionByZero,
     /// The least integer divided by minus one, or its remainder.
     DivisionOverflow,
+    /// The remainder (`OpSRem`, `OpSMod`) of a negative integer, or by one: Vulkan leaves it open.
+    NegativeRemainder,
     /// A shift by as many bits as there are, or more.
     Shift,
     /// Bits of a word that it does not have.
@@ -48,6 +50,7 @@ impl fmt::Display for Undefined {
         f.write_str(match self {
             Self::DivisionByZero => "division by zero",
             Self::DivisionOverflow => "division of the least integer by -1",
+            Self::NegativeRemainder => "remainder of or by a negative integer",
             Self::Shift => "shift by the width or more",
             Self::BitField => "bit field outside the word",
             Self::Conversion => "conversion of a float that the integer type does not have",
@@ -117,6 +120,9 @@ fn binary(op: Binary, num: Num, a: u64, b: u64) -> Option<Undefined> {
             if sign_extend(b, bits) == -1 && a & mask(bits) == 1 << (bits - 1) =>
         {
             Some(Undefined::DivisionOverflow)
+        }
+        Binary::SRem | Binary::SMod if sign_extend(a, bits) < 0 || sign_extend(b, bits) < 0 => {
+            Some(Undefined::NegativeRemainder)
         }
         Binary::Shl | Binary::Shr | Binary::Sar if b >= u64::from(bits) => Some(Undefined::Shift),
         _ => None,

@@ -74,20 +74,53 @@ void main() {
     z[gl_GlobalInvocationID.x] = value;
 }
 ";
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [source, module, file] =
-        ["unset.comp", "unset.spv", "unset.toml"].map(|name| folder.path().join(name));
-    std::fs::write(&source, UNSET).expect("the folder can be written");
-    let mut glslang = std::process::Command::new("glslangValidator");
-    let compiled = glslang.args(["--target-env", "vulkan1.1", "-o"]).arg(&module).arg(&source).output();
-    let Ok(compiled) = compiled else { return eprintln!("skipped: there is no glslangValidator") };
-    assert!(compiled.status.success(), "{compiled:?}");
     let text = "format = 1\nkernels.unset.path = \"unset.spv\"\nbuffers.z = { type = \"f32\", len = 128 }\n\
                 [[submit]]\nkernel = \"unset\"\ngroups = [2]\nargs = { 0 = \"z\" }\n";
     for fusion in ["", "[fusion]\nfloat = \"contract\"\n"] {
-        std::fs::write(&file, format!("{text}{fusion}")).expect("the folder can be written");
-        let (status, report) = json(&["check", &file.display().to_string()]);
+        let Some((status, report)) = of_glsl(UNSET, &format!("{text}{fusion}")) else { return };
         assert_eq!((status, &report["uninitialised"]["count"]), (1, &json!(64)), "{report:#}");
+    }
+}
+
+/// What is said of a list with the kernel `unset.spv`, which is compiled of this text; `None` if there is no compiler.
+fn of_glsl(kernel: &str, list: &str) -> Option<(i32, Value)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [source, module, file] =
+        ["unset.comp", "unset.spv", "unset.toml"].map(|name| folder.path().join(name));
+    std::fs::write(&source, kernel).expect("the folder can be written");
+    let mut glslang = std::process::Command::new("glslangValidator");
+    let compiled = glslang.args(["--target-env", "vulkan1.1", "-o"]).arg(&module).arg(&source).output();
+    let Ok(compiled) = compiled else {
+        eprintln!("skipped: there is no glslangValidator");
+        return None;
+    };
+    assert!(compiled.status.success(), "{compiled:?}");
+    std::fs::write(&file, list).expect("the folder can be written");
+    Some(json(&["check", &file.display().to_string()]))
+}
+
+/// Vulkan leaves remainders of negative integers open.
+#[test]
+fn a_remainder_of_a_negative_integer_is_found_where_it_reaches_a_result() {
+    let kernel = |value: &str| {
+        format!(
+            "#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform P {{ int n; }};
+layout(set = 0, binding = 0) writeonly buffer Z {{ int z[]; }};
+void main() {{ int i = int(gl_GlobalInvocationID.x); z[i] = {value}; }}
+"
+        )
+    };
+    let list = "format = 1\nkernels.unset.path = \"unset.spv\"\nbuffers.z = { type = \"i32\", len = 128 }\n\
+                [[submit]]\nkernel = \"unset\"\ngroups = [2]\npush = [{ i32 = 5 }]\nargs = { 0 = \"z\" }\n";
+    for (value, count) in [("(i - 7) % n", 1), ("(i - 7) % n * 0", 0), ("i % n", 0)] {
+        let Some((status, report)) = of_glsl(&kernel(value), list) else { return };
+        assert_eq!((status, &report["undefined"]["count"]), (count, &json!(count)), "{value}: {report:#}");
+        if count > 0 {
+            let result = only(&report, "undefined");
+            assert_eq!(result["what"], "remainder of or by a negative integer");
+        }
     }
 }
 
