@@ -24,16 +24,16 @@ const LOCALS: [u32; 3] = [16, 8, 2];
 /// An invocation: its work-group and its local id.
 type Invocation = [[u32; 3]; 2];
 
-/// Two invocations and a place.
+/// Two invocations of a submission at one place: one reads what the other writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// The argument through which it is read, by its place in [`Submission::args`].
     pub arg: usize,
     /// The first byte in the buffer.
     pub byte: u64,
-    /// Global ids of who reads it, and who writes it.
+    /// Global id of the invocation that reads it.
     pub reader: [u32; 3],
-    /// The same of who writes it.
+    /// Global id of the invocation that writes it.
     pub writer: [u32; 3],
 }
 
@@ -105,7 +105,7 @@ fn invocations(one: &Submission) -> Vec<Invocation> {
 
 fn global(one: &Submission, [group, local]: Invocation) -> [u32; 3] {
     let size = one.kernel.interface.local_size;
-    std::array::from_fn(|d| (one.base[d] + group[d]) * size[d] + local[d])
+    std::array::from_fn(|d| (one.base[d] + group[d]).wrapping_mul(size[d]).wrapping_add(local[d]))
 }
 
 /// Where an invocation's access goes; `None` if it does not happen there, or that is not known.

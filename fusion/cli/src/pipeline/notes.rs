@@ -16,8 +16,9 @@ use vkfuse_jit::plan::{Submission, has_work, may_read, repeated};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
-    let reads = list::submissions(pipeline, submits).iter().map(may_read).collect();
-    let list = List { pipeline, submits, reads };
+    let submissions = list::submissions(pipeline, submits);
+    let reads = submissions.iter().map(may_read).collect();
+    let list = List { pipeline, submits, submissions, reads };
     let mut notes = list.lost();
     notes.extend(list.misread());
     notes.extend(list.overlapping());
@@ -36,8 +37,24 @@ pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Pro
 struct List<'a> {
     pipeline: &'a Pipeline,
     submits: &'a [CheckedSubmit],
+    /// The same as the planner has them.
+    submissions: Vec<Submission>,
     /// Of each submission, the arguments that it may read with its numbers.
     reads: Vec<Vec<usize>>,
+}
+
+/// A submission as it is in the file, and as the planner has it.
+struct Submitted<'a> {
+    submit: &'a super::Submit,
+    checked: &'a CheckedSubmit,
+    planned: &'a Submission,
+}
+
+impl<'a> Submitted<'a> {
+    /// The argument with this place in [`Submission::args`].
+    fn argument(&self, number: usize) -> &'a Argument {
+        &self.submit.args[self.checked.args[number]]
+    }
 }
 
 /// One submission's use of a buffer.
@@ -50,6 +67,12 @@ struct Use<'a> {
 }
 
 impl<'a> List<'a> {
+    /// The notes on submissions by themselves.
+    fn on_each(&self, note: impl Fn(Submitted<'_>) -> Option<Problem>) -> Vec<Problem> {
+        let all = self.pipeline.submits.iter().zip(self.submits).zip(&self.submissions);
+        all.filter_map(|((submit, checked), planned)| note(Submitted { submit, checked, planned })).collect()
+    }
+
     fn uses(&self) -> impl Iterator<Item = Use<'a>> {
         let submits = self.pipeline.submits.iter().zip(self.submits).enumerate();
         submits.flat_map(|(submission, (submit, checked))| {
@@ -101,12 +124,11 @@ impl<'a> List<'a> {
 
     /// Arguments of one submission that share a part of a buffer, where one of them is written.
     fn overlapping(&self) -> Vec<Problem> {
-        let submissions = list::submissions(self.pipeline, self.submits);
-        let all = self.pipeline.submits.iter().zip(self.submits).zip(&submissions);
-        let note = |((submit, checked), submission): ((&super::Submit, &CheckedSubmit), &Submission)| {
-            let (first, second) = submission.overlap().filter(|_| submission.runs())?;
-            let at =
-                |at: SetBinding| checked.args.iter().map(|&arg| &submit.args[arg]).find(|arg| arg.at == at);
+        self.on_each(|one| {
+            let (first, second) = one.planned.overlap().filter(|_| one.planned.runs())?;
+            let at = |at: SetBinding| {
+                one.checked.args.iter().map(|&arg| &one.submit.args[arg]).find(|arg| arg.at == at)
+            };
             let (first, second) = (at(first)?, at(second)?);
             let buffer = &self.pipeline.buffers[first.buffer];
             let size = buffer.ty.size() as u64;
@@ -119,8 +141,7 @@ impl<'a> List<'a> {
                 bind::dotted(first.at),
             );
             Some(self.pipeline.problem(&second.place, message))
-        };
-        all.filter_map(note).collect()
+        })
     }
 
     /// Outputs that hold at the end what they held before, and an empty list of them.

@@ -82,7 +82,7 @@ void main() {
     }
 }
 
-/// What is said of a list with the kernel `unset.spv`, which is compiled of this text; `None` if there is no compiler.
+/// Runs `check` on a list whose kernel `unset.spv` is compiled from this GLSL. `None` without a compiler.
 fn of_glsl(kernel: &str, list: &str) -> Option<(i32, Value)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [source, module, file] =

@@ -25,7 +25,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
     let Ok(slot) = Slot::find(module, recipe, slot) else { return Ok(()) };
     for func in module.defined.clone() {
         let f = &module.functions[func];
-        // The zero, vectors of it, and sums with it, also under other types: what each of these is the same bits as.
+        // The zero and vectors of it; the sum with it that a value is, whatever its type.
         let (mut zeros, mut hidden) = (AHashSet::new(), AHashMap::new());
         let mut again = Vec::new();
         for inst in f.insts_in(f.body) {

@@ -42,7 +42,7 @@ pub struct FuseOptions {
 }
 
 impl FuseOptions {
-    /// What a device gains from what, with these options.
+    /// A device's limits, as these options change them.
     pub(in crate::plan) fn limits(&self, limits: &Limits) -> Limits {
         let mut limits = *limits;
         if self.coarser {

@@ -302,8 +302,8 @@ fn by_invocation(
     fills(pieces, &needed) || in_any_case(atoms, &read.form.ranges, &one.facts, &cases, &mut steps)
 }
 
-/// Whether at least one of several writes happens wherever the facts hold: where a condition of one does not hold, one of the others does. So it
-/// is where two kernels write the halves of a buffer, and a third reads all of it.
+/// Whether at least one of several writes happens wherever the facts hold: where a condition of one does not hold, another write happens. Two
+/// kernels that write the halves of a buffer cover a third that reads all of it.
 fn in_any_case(
     atoms: &Atoms,
     ranges: &Ranges,
@@ -317,12 +317,13 @@ fn in_any_case(
     let mut ranges = ranges.clone();
     ranges.apply(atoms, facts);
     first.conditions.iter().all(|condition| {
+        if implies(atoms, &ranges, facts, condition) || mutant!(CasesAreAll) && !others.is_empty() {
+            return true;
+        }
         // `form <= 0`, or else `1 - form <= 0`.
         let Some(otherwise) = Affine::constant(1).plus(condition, -1) else { return false };
         let facts: Vec<Affine> = facts.iter().cloned().chain([otherwise]).collect();
-        implies(atoms, &ranges, &facts[..facts.len() - 1], condition)
-            || mutant!(CasesAreAll) && !others.is_empty()
-            || in_any_case(atoms, &ranges, &facts, others, steps)
+        in_any_case(atoms, &ranges, &facts, others, steps)
     })
 }
 
@@ -352,17 +353,15 @@ fn happens_with(
     // few invocations do.
     let mut narrow = None;
     let implied = |fact: &Affine| {
-        let most = |ranges: &Ranges| fact.bounds(|id| ranges.get(atoms, id)).1;
-        let known = |known: &Affine| known.terms == fact.terms && fact.constant <= known.constant;
-        most(&read.0.form.ranges) <= 0
-            || read.1.facts.iter().any(known)
-            || most(narrow.get_or_insert_with(|| {
-                let mut ranges = read.0.form.ranges.clone();
-                ranges.apply(atoms, &read.1.facts);
-                ranges
-            })) <= 0
-            || read.1.facts.iter().any(|known| follows(atoms, &read.0.form.ranges, known, fact))
-            || follow_together(atoms, &read.0.form.ranges, &read.1.facts, fact)
+        let ranges = &read.0.form.ranges;
+        implies(atoms, ranges, &read.1.facts, fact) || {
+            let narrow = narrow.get_or_insert_with(|| {
+                let mut narrow = ranges.clone();
+                narrow.apply(atoms, &read.1.facts);
+                narrow
+            });
+            fact.bounds(|id| narrow.get(atoms, id)).1 <= 0
+        }
     };
     write.1.certain && write.1.conditions.iter().all(implied)
 }

@@ -1,4 +1,4 @@
-//! Elements at `row length + column`: with row and column there are quotients and remainders of the element's index without a division.
+//! Elements at `row length + column`: row and column are the quotient and the remainder of the index by the length, without a division.
 //!
 //! # Guarantees
 //! - an access has a row if its index is that sum, with a column below the length ([`row_of`])

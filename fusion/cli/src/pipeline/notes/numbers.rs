@@ -1,34 +1,32 @@
 //! What the analysis knows of a list with its numbers: parts that are read or compared and never written, values that are written for nothing,
 //! work-groups without work, updates that are lost.
 
-use super::{List, Use};
-use crate::pipeline::list;
+use super::{List, Submitted, Use};
 use crate::pipeline::model::Extent;
 use crate::pipeline::problem::Problem;
 use vkfuse_jit::plan::{
-    Limits, OldRead, Span, Submission, groups_in_use, lost_updates, may_write, old_reads, overwrites, race,
+    Limits, OldRead, Span, groups_in_use, lost_updates, may_write, old_reads, overwrites, race,
 };
 
 impl<'a> List<'a> {
     pub(super) fn by_numbers(&self) -> Vec<Problem> {
-        let submissions = list::submissions(self.pipeline, self.submits);
-        let mut notes = self.read_in_part(&submissions);
-        notes.extend(self.written_in_part(&submissions));
-        notes.extend(self.overwritten(&submissions));
-        notes.extend(self.without_work(&submissions));
-        notes.extend(self.updates_lost(&submissions));
-        notes.extend(self.races(&submissions));
+        let mut notes = self.read_in_part();
+        notes.extend(self.written_in_part());
+        notes.extend(self.overwritten());
+        notes.extend(self.without_work());
+        notes.extend(self.updates_lost());
+        notes.extend(self.races());
         notes
     }
 
     /// Buffers without contents of their own that are read beyond what was written before.
-    fn read_in_part(&self, submissions: &[Submission]) -> Vec<Problem> {
+    fn read_in_part(&self) -> Vec<Problem> {
         let is_known = |index: usize| {
             let declared = &self.pipeline.buffers[index];
             declared.initialised || declared.image.is_some() || self.early(index).is_some()
         };
         let known: Vec<bool> = (0..self.pipeline.buffers.len()).map(is_known).collect();
-        let found = old_reads(submissions, |buffer| known[buffer.0 as usize]);
+        let found = old_reads(&self.submissions, |buffer| known[buffer.0 as usize]);
         found.iter().map(|one| self.in_part(one)).collect()
     }
 
@@ -48,7 +46,7 @@ impl<'a> List<'a> {
     }
 
     /// Outputs without contents of their own that are written in part: those that the file names, or else what nothing reads.
-    fn written_in_part(&self, submissions: &[Submission]) -> Vec<Problem> {
+    fn written_in_part(&self) -> Vec<Problem> {
         let unread = || {
             let is_read = |index: usize| self.uses_of(index).any(|one| one.binding.reads);
             (0..self.pipeline.buffers.len()).filter(|&index| !is_read(index)).collect()
@@ -63,7 +61,7 @@ impl<'a> List<'a> {
             let last = uses.last()?;
             let mut spans: Vec<Span> = Vec::new();
             for one in &uses {
-                let writes = may_write(&submissions[one.submission]);
+                let writes = may_write(&self.submissions[one.submission]);
                 let args = &self.submits[one.submission].args;
                 let place = |arg: usize| &self.pipeline.submits[one.submission].args[args[arg]];
                 spans.extend(writes.iter().filter(|(arg, _)| place(*arg).buffer == index).map(|one| one.1));
@@ -86,7 +84,7 @@ impl<'a> List<'a> {
     }
 
     /// What is written, and written over before anything reads it.
-    fn overwritten(&self, submissions: &[Submission]) -> Vec<Problem> {
+    fn overwritten(&self) -> Vec<Problem> {
         let limits = Limits { robust: self.pipeline.fusion.robust, ..Limits::default() };
         let mut notes = Vec::new();
         for (index, buffer) in self.pipeline.buffers.iter().enumerate().filter(|(_, one)| one.image.is_none())
@@ -96,19 +94,21 @@ impl<'a> List<'a> {
             let lost = uses.windows(2).find_map(|pair| {
                 let [first, second] = pair else { return None };
                 let arg = |one: &Use<'_>| {
-                    let args = &submissions[one.submission].args;
+                    let args = &self.submissions[one.submission].args;
                     args.iter().position(|arg| arg.at == one.arg.at)
                 };
                 let (a, b) = (arg(first)?, arg(second)?);
-                let (a, range) =
-                    (&submissions[first.submission].args[a], &submissions[second.submission].args[b]);
+                let (a, range) = (
+                    &self.submissions[first.submission].args[a],
+                    &self.submissions[second.submission].args[b],
+                );
                 let is_within = range.offset <= a.offset && a.offset + a.len <= range.offset + range.len;
                 let is_lost = first.submission < second.submission
                     && first.binding.writes
                     && !second.binding.reads
                     && is_within
                     && uses.iter().filter(|one| one.submission == second.submission).count() == 1
-                    && overwrites(&submissions[second.submission], b, &limits);
+                    && overwrites(&self.submissions[second.submission], b, &limits);
                 is_lost.then_some((first.submission, second))
             });
             notes.extend(lost.map(|(first, second)| {
@@ -123,13 +123,12 @@ impl<'a> List<'a> {
     }
 
     /// Submissions with work-groups that do nothing, half of them or more.
-    fn without_work(&self, submissions: &[Submission]) -> Vec<Problem> {
-        let all = self.pipeline.submits.iter().zip(submissions);
-        let note = |(submit, one): (&crate::pipeline::Submit, &Submission)| {
+    fn without_work(&self) -> Vec<Problem> {
+        self.on_each(|Submitted { submit, planned, .. }| {
             if matches!(submit.extent, Extent::Indirect { .. }) {
                 return None;
             }
-            let used = groups_in_use(one)?;
+            let used = groups_in_use(planned)?;
             let kernel = &self.pipeline.kernels[submit.kernel].name;
             let message = if used == [0; 3] {
                 format!(
@@ -138,8 +137,8 @@ impl<'a> List<'a> {
             } else {
                 let (d, name) = [(0, "x"), (1, "y"), (2, "z")]
                     .into_iter()
-                    .find(|&(d, _)| used[d] <= one.groups[d] / 2)?;
-                let (groups, used) = (one.groups[d], used[d]);
+                    .find(|&(d, _)| used[d] <= planned.groups[d] / 2)?;
+                let (groups, used) = (planned.groups[d], used[d]);
                 let counts = match submit.extent {
                     Extent::Groups(_) => "; `global` counts invocations, `groups` work-groups",
                     _ => "",
@@ -149,51 +148,38 @@ impl<'a> List<'a> {
                 )
             };
             Some(self.pipeline.problem(&submit.place, message))
-        };
-        all.filter_map(note).collect()
+        })
     }
 
     /// Submissions whose invocations all read and write one element.
-    fn updates_lost(&self, submissions: &[Submission]) -> Vec<Problem> {
-        let all = self.pipeline.submits.iter().zip(self.submits).zip(submissions);
-        let note = |((submit, checked), one): (
-            (&crate::pipeline::Submit, &super::CheckedSubmit),
-            &Submission,
-        )| {
-            let (arg, byte) = lost_updates(one)?;
-            let arg = &submit.args[checked.args[arg]];
+    fn updates_lost(&self) -> Vec<Problem> {
+        self.on_each(|one| {
+            let (arg, byte) = lost_updates(one.planned)?;
+            let arg = one.argument(arg);
             let buffer = &self.pipeline.buffers[arg.buffer];
-            let kernel = &self.pipeline.kernels[submit.kernel].name;
+            let kernel = &self.pipeline.kernels[one.submit.kernel].name;
             let message = format!(
                 "all invocations of kernel {kernel} read and write element {} of {} without an atomic operation: what some write is lost",
                 byte / buffer.ty.size() as u64,
                 buffer.name,
             );
             Some(self.pipeline.problem(&arg.place, message))
-        };
-        all.filter_map(note).collect()
+        })
     }
-}
 
-impl List<'_> {
     /// Submissions whose invocations read what others of them write.
-    fn races(&self, submissions: &[Submission]) -> Vec<Problem> {
-        let all = self.pipeline.submits.iter().zip(self.submits).zip(submissions);
-        let note = |((submit, checked), one): (
-            (&crate::pipeline::Submit, &super::CheckedSubmit),
-            &Submission,
-        )| {
-            let race = race(one)?;
-            let arg = &submit.args[checked.args[race.arg]];
+    fn races(&self) -> Vec<Problem> {
+        self.on_each(|one| {
+            let race = race(one.planned)?;
+            let arg = one.argument(race.arg);
             let buffer = &self.pipeline.buffers[arg.buffer];
-            let (kernel, name) = (&self.pipeline.kernels[submit.kernel].name, &buffer.name);
+            let (kernel, name) = (&self.pipeline.kernels[one.submit.kernel].name, &buffer.name);
             let (element, reader, writer) = (race.byte / buffer.ty.size() as u64, race.reader, race.writer);
             let message = format!(
                 "invocation {reader:?} of kernel {kernel} reads element {element} of {name}, and {writer:?} writes it, in no order: read from one buffer and write to another"
             );
             Some(self.pipeline.problem(&arg.place, message))
-        };
-        all.filter_map(note).collect()
+        })
     }
 }
 
