@@ -285,12 +285,28 @@ pub enum RewriteReason {
         what: &'static str,
     },
     /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
-    #[error("its {items} elements do not match the {places} positions of its partner")]
+    #[error(
+        "submission {submission} has {items} invocations, and submission {partner} {places} positions for them"
+    )]
     Count {
+        /// The submission that was to be placed.
+        submission: usize,
+        /// The one on whose rows or tiles.
+        partner: usize,
         /// Its invocations.
         items: u64,
         /// How many of them the partner would do.
         places: u64,
+    },
+    /// Its invocations are not those of its partner's rows or tiles, each once, however many there are.
+    #[error("submission {submission} cannot be done at the positions of submission {partner}: {what}")]
+    Places {
+        /// The submission that was to be placed.
+        submission: usize,
+        /// The one on whose rows or tiles.
+        partner: usize,
+        /// What keeps it from that.
+        what: &'static str,
     },
     /// Few rows, and long ones: the kernel alone uses more of the device.
     #[error("{rows} rows of {length} leave most of the device idle")]

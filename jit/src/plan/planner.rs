@@ -262,6 +262,7 @@ impl Planner<'_> {
         let Self { asked, list, uses, limits, mut plan, .. } = self;
         assemble::report_wishes(&list, &uses, &mut plan);
         plan.note_values(asked, &list);
+        plan.report.note_recomputed();
         plan.steps.iter_mut().for_each(|step| step.ask(limits.float_controls));
         #[cfg(feature = "certify")]
         if let Cow::Owned(rewritten) = list {
@@ -368,13 +369,17 @@ impl Planner<'_> {
             }
             Err(reason) => match (tried, reason) {
                 // How many items and positions there are says more than that not all of these are stored.
-                (count @ Some(RewriteReason::Count { .. }), Some(RewriteReason::NotStored { .. })) => count,
+                (
+                    count @ Some(RewriteReason::Count { .. } | RewriteReason::Places { .. }),
+                    Some(RewriteReason::NotStored { .. }),
+                ) => count,
                 // A kernel that cannot be recomputed is one that takes an epilogue.
                 (
                     Some(
                         RewriteReason::NoDefinition { .. }
                         | RewriteReason::NoSite { .. }
-                        | RewriteReason::Count { .. },
+                        | RewriteReason::Count { .. }
+                        | RewriteReason::Places { .. },
                     ),
                     Some(reason),
                 ) => Some(reason),

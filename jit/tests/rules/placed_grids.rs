@@ -72,7 +72,11 @@ probes! {
             .submit(&tile, [1, 2, 1], &[0, 1], &[])
             .submit(&flat("a z", "a[i] + 1u"), over(64), &[1, 2], &[8, 64])
             .check();
-        assert_eq!(checked.apart(2), Some(&RewriteReason::Count { items: 64, places: 64 }));
+        assert_eq!(checked.apart(2), Some(&RewriteReason::Places {
+                submission: 1,
+                partner: 0,
+                what: "its rows are longer than the grid is wide"
+            }));
     }
 
     fn kernels_dispatched_over_several_dimensions_take_rows() {
@@ -192,7 +196,7 @@ probes! {
                 .submit(&norm(), [10, 1, 1], &[1, 2], &[8])
                 .check()
         };
-        assert_eq!(lab([5, 2, 1]).apart(2), Some(&RewriteReason::Count { items: 160, places: 80 }));
+        assert_eq!(lab([5, 2, 1]).apart(2), Some(&RewriteReason::Count { submission: 0, partner: 1, items: 160, places: 80 }));
         lab([5, 1, 1]).fused(0).on_rows(8, &[0]);
     }
 

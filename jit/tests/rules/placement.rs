@@ -277,7 +277,7 @@ probes! {
                 .submit(&norm(), [5, 1, 1], &[1, 2], &[12])
                 .check()
         };
-        let count = |items, places| Some(RewriteReason::Count { items, places });
+        let count = |items, places| Some(RewriteReason::Count { submission: 0, partner: 1, items, places });
         assert_eq!(lab(4, &unguarded, 64).apart(2), count(64, 60).as_ref());
         assert_eq!(lab(4, &flat("a z", "a[i] + 1u"), 61).apart(2), count(64, 60).as_ref());
         lab(4, &flat("a z", "a[i] + 1u"), 60).fused(0).on_rows(12, &[0]);
@@ -313,7 +313,7 @@ probes! {
                 .check()
         };
         // A part of a row, and a row and a part of the next one.
-        let count = |items, places| Some(RewriteReason::Count { items, places });
+        let count = |items, places| Some(RewriteReason::Count { submission: 0, partner: 1, items, places });
         assert_eq!(lab(2, 40, 3).apart(2), count(32, 120).as_ref());
         assert_eq!(lab(3, 20, 2).apart(2), count(48, 40).as_ref());
         // Whole rows, and others for which there are no items.

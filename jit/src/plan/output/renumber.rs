@@ -54,9 +54,11 @@ impl Positions<'_> {
             | RewriteReason::NoLoads { producer, .. }
             | RewriteReason::NotStored { producer }
             | RewriteReason::NoEpilogue { producer, .. } => self.of(producer),
-            RewriteReason::Overwritten { producer, writer } => {
-                self.of(producer);
-                self.of(writer);
+            RewriteReason::Overwritten { producer: one, writer: other }
+            | RewriteReason::Count { submission: one, partner: other, .. }
+            | RewriteReason::Places { submission: one, partner: other, .. } => {
+                self.of(one);
+                self.of(other);
             }
             RewriteReason::Rejected(reason) => self.reason(reason),
             _ => {}

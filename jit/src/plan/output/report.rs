@@ -187,6 +187,9 @@ pub enum BarrierReason {
     /// No data is passed here.
     #[error("no-dependency")]
     NoDependency,
+    /// What would be passed here is computed again where it is read.
+    #[error("recomputed")]
+    Recomputed,
     /// Data is passed within one invocation only.
     #[error("same-invocation")]
     SameInvocation,
@@ -270,6 +273,24 @@ pub struct InlineReport {
 }
 
 impl Report {
+    /// Says of members that pass no data to others because these compute it again, that they do.
+    pub(in crate::plan) fn note_recomputed(&mut self) {
+        for group in &mut self.groups {
+            for barrier in group.barriers.iter_mut().filter(|one| one.reason == BarrierReason::NoDependency) {
+                let is_passed = |one: &&InlineReport| {
+                    let both = [one.producer, one.submission];
+                    let mut both_inside =
+                        both.iter().map(|at| group.members.iter().any(|member| member == at));
+                    both_inside.all(|inside| inside)
+                        && (one.producer..one.submission).contains(&barrier.after)
+                };
+                if self.inlined.iter().any(|one| is_passed(&one)) {
+                    barrier.reason = BarrierReason::Recomputed;
+                }
+            }
+        }
+    }
+
     /// Whether one of these submissions was placed, recomputes another or has an epilogue, or one was placed for it.
     pub(crate) fn is_rewritten(&self, submissions: std::ops::Range<usize>) -> bool {
         let inlined = submissions.clone().any(|at| self.inlined.iter().any(|one| one.changes(at)));

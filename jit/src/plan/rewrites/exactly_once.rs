@@ -23,6 +23,9 @@ use crate::reason::RewriteReason;
 /// Numbers of items are compared as signed numbers by some kernels.
 const MOST_ITEMS: u128 = 1 << 31;
 
+const BASE: &str = "its work-group ids do not start at 0";
+const TOO_MANY: &str = "its invocations cannot be numbered in 31 bits";
+
 /// The number of items of a submission, if the places of a partner do each of them exactly once, except for some at the end
 /// that have nothing to do.
 ///
@@ -41,7 +44,8 @@ pub(in crate::plan) fn exactly_once(
     let size = one.kernel.interface.local_size;
     let items = product(one.groups) * product(size);
     if let Places::Blocks { length, counts } = proposal.places {
-        return by_global_ids(list, uses, at, (product(proposal.groups) * u128::from(length), counts));
+        let places = product(proposal.groups) * u128::from(length);
+        return by_global_ids(list, uses, (at, proposal.partner), (places, counts));
     }
     let (places, width) = match proposal.places {
         Places::Rows { length } | Places::Blocks { length, .. } => {
@@ -58,25 +62,38 @@ pub(in crate::plan) fn exactly_once(
         // Its items stay where they are.
         Places::Padded { .. } => (items, 0),
     };
-    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let wrong =
+        |what: &'static str| RewriteReason::Places { submission: at, partner: proposal.partner, what };
+    let count = |items: u128| RewriteReason::Count {
+        submission: at,
+        partner: proposal.partner,
+        items: items as u64,
+        places: places as u64,
+    };
     let items = if mutant!(OtherDimensionsAreOne) { u128::from(one.groups[0] * size[0]) } else { items };
     let local = product(proposal.local);
-    if one.base != [0; 3] || items >= MOST_ITEMS || places + width + local >= MOST_ITEMS || items == 0 {
-        return Err(wrong);
+    if one.base != [0; 3] {
+        return Err(wrong(BASE));
+    }
+    if items >= MOST_ITEMS || places + width + local >= MOST_ITEMS {
+        return Err(wrong(TOO_MANY));
+    }
+    if items == 0 {
+        return Err(wrong("it has no invocations"));
     }
     if let Places::Grid { width } = proposal.places {
         let wide = u64::from(proposal.groups[0]) * u64::from(proposal.local[0]);
         if wide < u64::from(width) && !mutant!(NarrowGridsCover) {
-            return Err(wrong);
+            return Err(wrong("its rows are longer than the grid is wide"));
         }
     }
     // A grid leaves out what there is no item for, and so does a line.
     let is_guarded = !matches!(proposal.places, Places::Rows { .. });
     if places > items && !is_guarded && !mutant!(MoreItemsThanThereAre) {
-        return Err(wrong);
+        return Err(count(items));
     }
     let idle = places >= items || is_idle(list, uses, at, places, items) || mutant!(TailsAreIdle);
-    if idle { Ok(items as u64) } else { Err(wrong) }
+    if idle { Ok(items as u64) } else { Err(count(items)) }
 }
 
 /// As [`exactly_once`], for items numbered by their global ids: `x + a (y + b z)` with `x < a` and `y < b`, and no limit on the last
@@ -85,7 +102,7 @@ pub(in crate::plan) fn exactly_once(
 fn by_global_ids(
     list: &[Submission],
     uses: &Uses,
-    at: usize,
+    (at, partner): (usize, usize),
     (places, counts): (u128, [u32; 3]),
 ) -> Result<u64, RewriteReason> {
     let one = &list[at];
@@ -96,14 +113,28 @@ fn by_global_ids(
     // All items with a number.
     let before = last.map_or(1, |last| counts[..last].iter().product::<u128>());
     let items = last.map_or(1, |last| before * ids[last]);
-    let wrong = RewriteReason::Count { items: items as u64, places: places as u64 };
+    let wrong = |what: &'static str| RewriteReason::Places { submission: at, partner, what };
     let in_range = (0..3).all(|d| (1..=ids[d]).contains(&counts[d]));
-    if one.base != [0; 3] || !in_range || ids.iter().product::<u128>() >= MOST_ITEMS {
-        return Err(wrong);
+    if one.base != [0; 3] {
+        return Err(wrong(BASE));
     }
-    let covered = counts.iter().product::<u128>() <= places && places <= items;
+    if !in_range {
+        return Err(wrong("its elements have indices that none of its invocations has"));
+    }
+    if ids.iter().product::<u128>() >= MOST_ITEMS {
+        return Err(wrong(TOO_MANY));
+    }
+    if counts.iter().product::<u128>() > places || places > items {
+        let (items, places) = (items as u64, places as u64);
+        return Err(RewriteReason::Count { submission: at, partner, items, places });
+    }
     let idle = || (0..3).all(|d| counts[d] == ids[d] || none_from(list, uses, at, d, counts[d]));
-    if covered && (idle() || mutant!(OtherIdsAreIdle)) { Ok(items as u64) } else { Err(wrong) }
+    let is_idle = idle() || mutant!(OtherIdsAreIdle);
+    if is_idle {
+        Ok(items as u64)
+    } else {
+        Err(wrong("those of its invocations that have no position may write"))
+    }
 }
 
 /// Whether items with this global id or a greater one in a dimension write nothing.

@@ -226,8 +226,10 @@ fn once(
                     placed[at] = submission;
                     rewrites.push(report);
                 }
-                // That others are no partners of it is not worth a word.
-                Err(reason) if which == Partners::Shared => why = Some(reason),
+                // That others are no partners of it is not worth a word, nor that members are not placed on each other: they are together.
+                Err(reason) if which == Partners::Shared && [at, proposal.partner].contains(&next) => {
+                    why = Some(reason);
+                }
                 Err(_) => {}
             }
         }
