@@ -26,6 +26,7 @@ mod passes;
 pub(crate) mod pipeline;
 pub(crate) mod plain;
 pub(crate) mod pointers;
+mod push_names;
 mod reason;
 mod reflect;
 pub(crate) mod resource;

@@ -10,7 +10,8 @@
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
 //! mistaken about how much they touch, `repeated` those whose work-groups do again what others did, `old_contents` those that read
-//! what nothing has written, `races` those whose invocations read what others write.
+//! what nothing has written, `races` those whose invocations read what others write or write different values (`stored`) to one place, and
+//! `touching` arguments that share what they bind.
 
 pub(crate) mod dispatch;
 mod doubt;
@@ -25,6 +26,8 @@ pub(crate) mod promotion;
 mod races;
 mod repeated;
 pub(crate) mod rewrites;
+mod stored;
+mod touching;
 
 pub use doubt::{Way, doubts};
 pub use grouping::cause::not_followed;
@@ -37,7 +40,9 @@ pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
 pub use input::uses::with_settled_numbers;
-pub use old_contents::{OldRead, Span, groups_in_use, lost_updates, may_read, may_write, old_reads};
+pub use old_contents::{
+    OldRead, Span, Texels, groups_in_use, lost_updates, may_read, may_write, may_write_texels, old_reads,
+};
 pub use output::changed::CodeChange;
 pub use output::ingredients::Ingredients;
 pub use output::members::Members;
@@ -53,6 +58,7 @@ pub use output::values::PushFlow;
 pub use overrun::{Overrun, TexelOverrun, loop_rounds, overrun, texel_overrun};
 pub use planner::{closed, plan, plan_unfused};
 pub(crate) use planner::{plan_as, plan_in_order};
-pub use races::{Race, race};
-pub use repeated::repeated;
+pub use races::{Race, WriteRace, race, write_race};
+pub use repeated::{repeated, repeated_inside};
 pub use rewrites::must_write::{overwrites, read_up_to, written};
+pub use touching::{Touching, touching};

@@ -99,6 +99,8 @@ const PLAN: &[&str] = &[
     "overrun",
     "repeated",
     "old_contents",
+    "touching",
+    "stored",
     "races",
 ];
 

@@ -10,13 +10,68 @@ use super::expr::{CompareOp, GoesOn, LoopBound, Node, NodeId, Passed};
 use super::loops::{Factor, Products, Rounds};
 use super::word::{Value, as_signed, as_unsigned};
 
+/// Rounds of loops that are done one after the other.
+#[derive(Clone, Copy, Default)]
+struct Rounded {
+    /// All of them, with those that find a loop at its end.
+    all: u128,
+    /// The number of the last that does something, from 1 on; 0 if there is none behind the first of a loop, which is always begun.
+    last: u128,
+}
+
+impl Rounded {
+    /// A loop with these inside, each time `rounds` of its own.
+    fn repeated(self, rounds: u128) -> Option<Self> {
+        let each = self.all.checked_add(1)?;
+        let before = each.checked_mul(rounds.saturating_sub(1))?;
+        let own = if rounds > 1 { before.checked_add(1)? } else { 0 };
+        let inside = if self.last > 0 && rounds > 0 { before.checked_add(self.last)? } else { 0 };
+        // What is inside is passed once more where the end is found.
+        Some(Self { all: each.checked_mul(rounds)?.checked_add(each)?, last: own.max(inside) })
+    }
+
+    fn followed_by(self, next: Self) -> Option<Self> {
+        let last = if next.last > 0 { self.all.checked_add(next.last)? } else { self.last };
+        Some(Self { all: self.all.checked_add(next.all)?, last })
+    }
+}
+
 impl Evaluator<'_> {
     /// An upper bound of the rounds of all loops of the kernel together, or the first loop without a known bound.
     pub(crate) fn loop_rounds(&mut self, atoms: &mut Atoms) -> Result<u128, usize> {
+        let rounds = self.most_rounds(atoms)?;
+        let mut each: Vec<u128> = Vec::with_capacity(rounds.len());
+        let mut total = 0u128;
+        for (index, (one, rounds)) in self.analysis.loops.iter().zip(rounds).enumerate() {
+            // The round that finds the loop at its end counts as one.
+            let around = one.parent.map_or(1, |parent| each[parent]);
+            each.push(around.checked_mul(rounds + 1).ok_or(index)?);
+            total = total.checked_add(each[each.len() - 1]).ok_or(index)?;
+        }
+        Ok(total)
+    }
+
+    /// The number of the last round that does something, counted over all loops in their order; or the first loop without a known bound. Rounds
+    /// before it that find a loop at its end count, those behind it and the first round of a loop do not have to be reached.
+    pub(crate) fn last_round(&mut self, atoms: &mut Atoms) -> Result<u128, usize> {
+        let rounds = self.most_rounds(atoms)?;
+        let loops = &self.analysis.loops;
+        let mut inside = vec![Rounded::default(); loops.len()];
+        let mut all = Rounded::default();
+        // What is inside of a loop has a greater index.
+        for (index, rounds) in rounds.into_iter().enumerate().rev() {
+            let one = inside[index].repeated(rounds).ok_or(index)?;
+            let around = loops[index].parent.map_or(&mut all, |parent| &mut inside[parent]);
+            *around = one.followed_by(*around).ok_or(index)?;
+        }
+        Ok(all.last)
+    }
+
+    /// Most rounds of each loop, each time it is entered.
+    fn most_rounds(&mut self, atoms: &mut Atoms) -> Result<Vec<u128>, usize> {
         self.leave();
         let analysis = self.analysis;
-        let mut each: Vec<u128> = Vec::with_capacity(analysis.loops.len());
-        let mut total = 0u128;
+        let mut all = Vec::with_capacity(analysis.loops.len());
         for (index, one) in analysis.loops.iter().enumerate() {
             let rounds = match one.rounds {
                 Rounds::AtMost(n) => Some(u128::from(n)),
@@ -29,13 +84,9 @@ impl Evaluator<'_> {
                     recurrence.and_then(|recurrence| self.run(atoms, recurrence)).map(u128::from)
                 }
             };
-            let rounds = rounds.ok_or(index)?;
-            // The round that finds the loop at its end counts as one.
-            let around = one.parent.map_or(1, |parent| each[parent]);
-            each.push(around.checked_mul(rounds + 1).ok_or(index)?);
-            total = total.checked_add(each[each.len() - 1]).ok_or(index)?;
+            all.push(rounds.ok_or(index)?);
         }
-        Ok(total)
+        Ok(all)
     }
 
     /// Rounds of a loop whose counter is multiplied, if all words that they depend on are numbers.

@@ -306,6 +306,12 @@ impl Module {
         newer::unknown_capabilities(self.words()).filter(move |_| !is_checked)
     }
 
+    /// Offsets and names of the scalars of its push constants, such as `origin.y`, by offset; none where debug information does not say, or
+    /// where it has several blocks of them.
+    pub fn push_names(&self) -> Vec<(u32, String)> {
+        super::push_names::push_names(self.words())
+    }
+
     /// Lines of the source text in which a binding is read, or written, ascending; none where debug information does not say.
     pub fn lines(&self, at: SetBinding, writes: bool) -> &[u32] {
         self.all_lines().accesses.get(&(at, writes)).map_or(&[], |lines| lines)

@@ -69,6 +69,48 @@ pub fn old_reads(list: &[Submission], has_contents: impl Fn(BufferId) -> bool) -
     found
 }
 
+/// Texels from the first to the last of each dimension.
+pub type Texels = [(u32, u32); 3];
+
+/// The images that a submission may write to, by its arguments, and no fewer than the texels that it may write; `extent` is that of an argument
+/// that is an image.
+#[must_use]
+pub fn may_write_texels(
+    one: &Submission,
+    extent: impl Fn(usize) -> Option<[u32; 3]>,
+) -> Vec<(usize, Texels)> {
+    let whole = |extent: [u32; 3]| extent.map(|texels| (0, texels.saturating_sub(1)));
+    let found = evaluated(one, |atoms, analysis, evaluator| {
+        let mut all = Vec::new();
+        for access in analysis.accesses.iter().filter(|access| access.kind.writes()) {
+            let Some(extent) = extent(access.binding).filter(|_| access.texel.is_some()) else { continue };
+            let form = evaluator.access(atoms, access, 0);
+            if form.never {
+                continue;
+            }
+            let mut texels = Some(whole(extent));
+            if !form.unknown {
+                for (d, at) in evaluator.coordinates(atoms, access).into_iter().flatten().enumerate() {
+                    let Some(mirrored) = Affine::default().plus(&at, -1) else { continue };
+                    let first = unsigned(-most(atoms, &form, &mirrored, FACTS));
+                    let last =
+                        unsigned(most(atoms, &form, &at, FACTS)).min(extent[d].saturating_sub(1).into());
+                    // Beside the image nothing is written.
+                    texels = texels.filter(|_| first <= last);
+                    let Some(texels) = &mut texels else { break };
+                    texels[d] = (first as u32, last as u32);
+                }
+            }
+            all.extend(texels.map(|texels| (access.binding, texels)));
+        }
+        analysis.escaped.is_empty().then_some(all)
+    });
+    found.unwrap_or_else(|| {
+        let written = one.kernel.interface.bindings.iter().enumerate().filter(|(_, binding)| binding.writes);
+        written.filter(|_| one.runs()).filter_map(|(arg, _)| Some((arg, whole(extent(arg)?)))).collect()
+    })
+}
+
 /// All bytes of its buffers that a submission may write, by its arguments.
 #[must_use]
 pub fn may_write(one: &Submission) -> Vec<(usize, Span)> {
@@ -230,7 +272,7 @@ impl Touched {
 }
 
 /// Whether an access happens wherever its conditions hold.
-fn is_certain(form: &AccessForm) -> bool {
+pub(super) fn is_certain(form: &AccessForm) -> bool {
     !form.unknown && !form.never && form.certain && form.begun.is_empty()
 }
 
@@ -239,13 +281,13 @@ fn shares(one: &Submission, a: usize, b: usize) -> bool {
 }
 
 /// The bytes that an argument binds.
-fn whole(one: &Submission, arg: usize) -> Span {
+pub(super) fn whole(one: &Submission, arg: usize) -> Span {
     let arg = &one.args[arg];
     (arg.offset, arg.offset.saturating_add(arg.len))
 }
 
 /// All bytes that an access may touch.
-fn may_touch(one: &Submission, atoms: &Atoms, access: &Access, form: &AccessForm) -> Span {
+pub(super) fn may_touch(one: &Submission, atoms: &Atoms, access: &Access, form: &AccessForm) -> Span {
     let (start, end) = whole(one, access.binding);
     let mirrored = Affine::default().plus(&form.offset, -1);
     let (false, false, None, Some(mirrored)) =
@@ -261,7 +303,7 @@ fn may_touch(one: &Submission, atoms: &Atoms, access: &Access, form: &AccessForm
 }
 
 /// Whether no other invocation touches `size` bytes from the same place on: the ids are digits of the place.
-fn is_own(one: &Submission, atoms: &Atoms, form: &AccessForm, size: i128) -> bool {
+pub(super) fn is_own(one: &Submission, atoms: &Atoms, form: &AccessForm, size: i128) -> bool {
     let ids = (0..3_u8).flat_map(|d| {
         let at = usize::from(d);
         [(Atom::Group(d), one.groups[at]), (Atom::Local(d), one.kernel.interface.local_size[at])]
@@ -278,7 +320,7 @@ fn is_own(one: &Submission, atoms: &Atoms, form: &AccessForm, size: i128) -> boo
     digits.len() == form.offset.terms.len() && below.is_some()
 }
 
-fn unsigned(byte: i128) -> u64 {
+pub(super) fn unsigned(byte: i128) -> u64 {
     u64::try_from(byte.max(0)).unwrap_or(u64::MAX)
 }
 

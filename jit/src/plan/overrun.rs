@@ -49,11 +49,11 @@ pub struct TexelOverrun {
 /// Trip counts from here on are those of values that may be anything.
 const MOST_KNOWN: u128 = 1 << 31;
 
-/// Most iterations of all loops of an invocation together, where they are known: what counts against
-/// [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds). `None` if only the type of a value bounds them.
+/// Most iterations of all loops of an invocation together up to the last that does something, where they are known: what is done if it is at
+/// most [`Limits::max_loop_rounds`](crate::plan::Limits::max_loop_rounds). `None` if only the type of a value bounds them.
 #[must_use]
 pub fn loop_rounds(one: &Submission) -> Option<u128> {
-    evaluated(one, |atoms, _, evaluator| evaluator.loop_rounds(atoms).ok()).filter(|&most| most < MOST_KNOWN)
+    evaluated(one, |atoms, _, evaluator| evaluator.last_round(atoms).ok()).filter(|&most| most < MOST_KNOWN)
 }
 
 /// An access of a submission that certainly goes beyond the range of its argument, if one is found.
