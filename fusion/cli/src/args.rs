@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::save::SaveArg;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -164,7 +164,7 @@ pub(crate) struct BenchArgs {
 #[derive(Args)]
 pub(crate) struct DeviceArgs {
     /// The device: its index in `vkfuse devices`, or a part of its name.
-    #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+    #[arg(long = "device", value_name = "NAME-OR-INDEX", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) device: Option<String>,
     /// How fusion is justified; overrides the file.
     #[arg(long, value_enum)]
@@ -389,7 +389,7 @@ pub(crate) enum CacheAction {
         #[arg(value_name = "OTHER-KEY")]
         other: Option<String>,
         /// The device: its index in `vkfuse devices`, or a part of its name.
-        #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+        #[arg(long = "device", value_name = "NAME-OR-INDEX", value_parser = NonEmptyStringValueParser::new())]
         device: Option<String>,
         /// The lists run with the feature robustBufferAccess2, as with `run --robust`.
         #[arg(long, conflicts_with = "other")]
@@ -401,7 +401,7 @@ pub(crate) enum CacheAction {
 #[derive(Args)]
 pub(crate) struct WorkArgs {
     /// The device: its index in `vkfuse devices`, or a part of its name.
-    #[arg(long = "device", value_name = "NAME-OR-INDEX")]
+    #[arg(long = "device", value_name = "NAME-OR-INDEX", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) device: Option<String>,
     /// How many lists to build at a time; one for each processor otherwise.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]

@@ -11,7 +11,8 @@ use crate::pipeline::{self, Pipeline, contents};
 use crate::progress::Bar;
 use crate::report::json::{Choice, FORMAT, Group, Rewrite, Run, Split, Times};
 use crate::report::{
-    Table, is_any_fused, print_choice, print_groups, print_json, print_rewrites, print_splits, print_times,
+    Table, Timing, is_any_fused, print_choice, print_groups, print_json, print_rewrites, print_splits,
+    print_times,
 };
 use crate::run::{labels, medians, micros};
 use crate::session::{self, Session};
@@ -210,7 +211,8 @@ fn print(bench: &Bench, labels: &[String], out: &mut dyn Write) -> Result<(), St
     print_rewrites(out, &bench.rewrites, labels)?;
     print_splits(out, &bench.splits, labels)?;
     print_choice(out, bench.choice.as_ref())?;
-    print_times(out, &bench.time_us, is_any_fused(&bench.groups))?;
+    let is_fused = is_any_fused(&bench.groups);
+    print_times(out, &bench.time_us, Timing { is_fused, runs: bench.iters as usize })?;
     if let Some((predicted, unfused, fused)) = bench.compared() {
         let mut table = Table::new(&["predicted", "µs", "measured", "error", "bytes", "dispatches"]);
         let sides = [

@@ -49,7 +49,7 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
         !interrupt::is_asked()
     };
     let findings = execute_while(&dispatches, &mut memory, &options, &goes_on)
-        .map_err(|error| given_up(&pipeline, &error))?;
+        .map_err(|error| given_up(&pipeline, &error, args.max_steps))?;
     drop(bar);
     let again = || self::memory(&pipeline).map(|(memory, _)| memory);
     let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
@@ -158,11 +158,11 @@ fn dispatch<'a>(step: &Step, program: &'a Program, objects: &[ObjectId]) -> Disp
 }
 
 /// What stopped the interpreter, at the submission it was at.
-fn given_up(pipeline: &Pipeline, error: &OracleError) -> Stop {
+fn given_up(pipeline: &Pipeline, error: &OracleError, most: u64) -> Stop {
     let message = match error {
-        OracleError::StepLimit { steps, .. } => {
+        OracleError::StepLimit { .. } => {
             format!(
-                "given up after {steps} instructions: a loop may have no end; or make the list smaller, or raise --max-steps"
+                "given up after {most} instructions: a loop may have no end; or make the list smaller, or raise --max-steps"
             )
         }
         other => other.to_string(),

@@ -45,7 +45,10 @@ fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         // A wrong command line ends here, with exit status 2 and clap's message, unless there is a better one.
-        Err(error) => match file_as_command(&error).or_else(|| option_elsewhere(&error)) {
+        Err(error) => match file_as_command(&error)
+            .or_else(|| program_without_dashes(&error))
+            .or_else(|| option_elsewhere(&error))
+        {
             Some(message) => {
                 let _ = writeln!(std::io::stderr(), "error: {message}");
                 return Status::Wrong.into();
@@ -95,6 +98,14 @@ fn file_as_command(error: &clap::Error) -> Option<String> {
         _ => return None,
     };
     path.is_file().then(|| format!("{word} is a file, and a command is missing: `vkfuse {command} {word}`"))
+}
+
+/// What to say where a program does not stand behind `--`.
+fn program_without_dashes(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    let command = std::env::args().nth(1).filter(|command| command == "capture" || command == "fuse")?;
+    let is_program = error.kind() == ErrorKind::UnknownArgument && !given.starts_with('-');
+    is_program.then(|| format!("a program and its arguments stand behind `--`: vkfuse {command} -- {given}"))
 }
 
 /// What to say of an option that another command has.

@@ -18,6 +18,7 @@ mod node;
 mod notes;
 mod problem;
 mod push;
+mod push_members;
 mod random;
 mod read;
 mod steps;

@@ -6,7 +6,7 @@ mod table;
 
 pub(crate) use number::Number;
 pub(crate) use table::{
-    Table, is_any_fused, print_choice, print_groups, print_promotions, print_rewrites, print_run,
+    Table, Timing, is_any_fused, print_choice, print_groups, print_promotions, print_rewrites, print_run,
     print_splits, print_times,
 };
 

@@ -83,13 +83,13 @@ fn hint(pipeline: &Pipeline, differ: bool, is_read: bool) -> Option<String> {
     let file = pipeline.file.display();
     if differ {
         return Some(format!(
-            "`vkfuse check {file}` finds accesses that are undefined or outside of their buffers"
+            "kernels that race, read what nothing has written or leave their buffers give other results each time: `vkfuse check {file}` looks for that"
         ));
     }
     let bytes = pipeline.buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes()));
     let is_small = bytes <= MOST_CHECKED;
     (is_read && is_small).then(|| {
-        format!("not looked for here: races and uninitialised reads, which `vkfuse check {file}` finds")
+        format!("`vkfuse check {file}` runs the kernels in an interpreter, and looks for races and uninitialised reads")
     })
 }
 

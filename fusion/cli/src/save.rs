@@ -18,6 +18,10 @@ impl SaveArg {
     /// Reads `NAME=FILE`.
     pub(crate) fn parse(text: &str) -> Result<SaveArg, String> {
         match text.split_once('=') {
+            Some((_, file)) if [".txt", ".csv", ".json"].iter().any(|text| file.ends_with(text)) => {
+                Err("it would be raw bytes and not text: name the file `.bin`, or `.npy` for numpy's format"
+                    .to_owned())
+            }
             Some((name, file)) if !name.is_empty() && !file.is_empty() => {
                 Ok(SaveArg { name: name.to_owned(), file: file.into() })
             }

@@ -86,7 +86,8 @@ impl List<'_> {
                 Action::Dispatch { .. } => self.dispatch(step, &names, contents, &elements, &mut submits),
                 Action::Copy => {
                     let [from, to] = [place(&step.accesses[0]), place(&step.accesses[1])];
-                    let _ = writeln!(submits, "copy = {{ from = {{ {from} }}, to = {{ {to} }} }}");
+                    let _ =
+                        writeln!(submits, "copy = {{ from = {{ {from}, cast = true }}, to = {{ {to} }} }}");
                 }
                 Action::Fill(value) => {
                     let _ = writeln!(submits, "fill = {{ {}, value = {value} }}", place(&step.accesses[0]));
@@ -105,7 +106,7 @@ impl List<'_> {
                     let to = place(&step.accesses[0]);
                     let _ = writeln!(
                         submits,
-                        "copy = {{ from = {{ buffer = \"u{number}\" }}, to = {{ {to} }} }}"
+                        "copy = {{ from = {{ buffer = \"u{number}\", cast = true }}, to = {{ {to} }} }}"
                     );
                 }
             }

@@ -10,10 +10,12 @@
 //! # Refuses
 //! - samplers in bindings of their own and the like: a pipeline file has nothing to put there
 
+use super::element::ElementType;
 use super::model::{Argument, Pipeline, Promotion, Submit};
 use super::problem::Problem;
+use super::push_members::Block;
 use smallvec::SmallVec;
-use vkfuse_jit::kernel::{Binding, BindingKind, SetBinding, Specialized, TextureKind};
+use vkfuse_jit::kernel::{Binding, BindingKind, Module, SetBinding, Specialized, TextureKind};
 
 /// The arguments to pass, as indices in `submit.args`. An argument for a binding that the entry point never uses is left out:
 /// what a compiler leaves unused is not the user's business.
@@ -78,6 +80,20 @@ pub(super) fn arguments(
 /// What is wrong with the elements of an argument, if they are others than the kernel's.
 fn types(pipeline: &Pipeline, arg: &Argument, binding: &Binding, kernel: &Specialized) -> Option<String> {
     let buffer = &pipeline.buffers[arg.buffer];
+    let image = || kernel.image_at(binding.at);
+    if let Some((declared, given)) = buffer.image.and_then(|own| own.misfit(&image()?)) {
+        return Some(format!("is declared as {declared}, and image {} has {given}", buffer.name));
+    }
+    if let Some(texel) = arg.texels {
+        if let Some(declared) = image().and_then(|declared| texel.misfit(&declared)) {
+            return Some(format!("is declared as {declared}, and texels here are {}", texel.name()));
+        }
+        let (scalar, name) = (texel.scalar.name(), &buffer.name);
+        return (!arg.cast && !texel.scalar.is_like(buffer.ty) || texel.scalar == ElementType::U8 && buffer.ty != ElementType::U8 && !arg.cast).then(|| format!(
+            "has texels of {scalar} here, and buffer {name} has {}; where its bytes are meant, say {{ buffer = \"{name}\", texels = \"{}\", cast = true }}",
+            buffer.ty.name(), texel.name(),
+        ));
+    }
     if arg.cast || binding.kind.texture().is_some() {
         return None;
     }
@@ -119,14 +135,19 @@ fn misfit(pipeline: &Pipeline, arg: &Argument, kind: BindingKind) -> Option<Stri
 pub(super) fn push_constants(
     pipeline: &Pipeline,
     submit: &Submit,
-    kernel: &Specialized,
+    (kernel, module): (&Specialized, &Module),
 ) -> Result<SmallVec<[u8; 32]>, Problem> {
     let needed = kernel.interface.push.as_ref().map_or(0, |push| push.size as usize);
     let given = submit.push.bytes.len();
     // More are a part of the block that the kernel does not use.
     if given < needed {
         let name = &pipeline.kernels[submit.kernel].name;
-        let message = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
+        let block = Block::of(kernel, module);
+        let takes = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
+        let message = match block.misplaced(name, &submit.push) {
+            Some(misplaced) => format!("{takes}: {misplaced}"),
+            None => format!("{takes} ({block})"),
+        };
         return Err(pipeline.problem(&submit.push_place, message));
     }
     Ok(SmallVec::from_slice(&submit.push.bytes[..needed]))

@@ -12,11 +12,12 @@ use super::model::{Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
 use super::notes;
 use super::problem::Problem;
 use super::push;
+use super::push_members::Block;
 use smallvec::SmallVec;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use vkfuse_jit::kernel::{ArtifactStore, Kernel, Module, ScalarClass, SpecValue, Specialized};
+use vkfuse_jit::kernel::{ArtifactStore, Kernel, Module, SpecValue, Specialized};
 use vkfuse_jit::plan::has_work;
 
 /// A module file larger than this is refused before it fills the memory.
@@ -80,39 +81,29 @@ fn unused(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel, checked: &Check
         let message = format!("kernel {name} is given an argument for {}, which it does not use", arg.at);
         pipeline.problem(&arg.place, message)
     });
-    constants.chain(arguments).chain(odd_push(pipeline, submit, checked)).collect()
+    constants.chain(arguments).chain(odd_push(pipeline, submit, (checked, kernel.module()))).collect()
 }
 
-/// Push constants whose types are not those of the kernel's block, or that are behind it. Signed and unsigned are one.
-fn odd_push(pipeline: &Pipeline, submit: &Submit, checked: &CheckedSubmit) -> Option<Problem> {
+/// Push constants that are not for a member of the kernel's block, or of another type, or behind it.
+fn odd_push(
+    pipeline: &Pipeline,
+    submit: &Submit,
+    (checked, module): (&CheckedSubmit, &Module),
+) -> Option<Problem> {
     let name = &pipeline.kernels[submit.kernel].name;
-    let needed = checked.push.len();
-    let members = || checked.kernel.interface.push.iter().flat_map(|push| &push.members);
-    let message = submit.push.typed.iter().find_map(|&(offset, ty)| {
-        if offset >= needed && needed > 0 {
-            let given = submit.push.bytes.len();
-            return Some(format!(
-                "kernel {name} takes {needed} bytes of push constants, and {given} are given"
-            ));
+    let block = Block::of(&checked.kernel, module);
+    let (needed, given) = (checked.push.len(), submit.push.bytes.len());
+    let is_behind = submit.push.typed.iter().any(|&(offset, _)| offset >= needed);
+    let message = match block.misplaced(name, &submit.push) {
+        Some(misplaced) => misplaced,
+        None if is_behind && needed == 0 => {
+            format!("kernel {name} takes no push constants, and {given} bytes are given")
         }
-        let member = members().find(|member| member.offset as usize == offset)?;
-        let is_float = matches!(ty, ElementType::F16 | ElementType::F32 | ElementType::F64);
-        let fits = member.size as usize == ty.size() && is_float == (member.class == ScalarClass::Float);
-        let class = if member.class == ScalarClass::Float {
-            'f'
-        } else if member.class == ScalarClass::Int {
-            'i'
-        } else {
-            'u'
-        };
-        let wanted = format!("{class}{}", 8 * member.size);
-        (!fits).then(|| {
-            format!(
-                "kernel {name} has {wanted} at byte {offset} of its push constants, and {} is given",
-                ty.name()
-            )
-        })
-    })?;
+        None if is_behind => {
+            format!("kernel {name} takes {needed} bytes of push constants, and {given} are given ({block})")
+        }
+        None => return None,
+    };
     Some(pipeline.problem(&submit.push_place, message))
 }
 
@@ -155,6 +146,14 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         }
         if let Extent::Indirect { buffer, offset } = submit.extent {
             checked.groups = counts(pipeline, submit, buffer, offset, &submits)?;
+            if !has_work(checked.groups) {
+                let ([x, y, z], from) = (checked.groups, &pipeline.buffers[buffer].name);
+                let name = &pipeline.kernels[submit.kernel].name;
+                let message = format!(
+                    "kernel {name} is dispatched with the counts {x}, {y} and {z} that are in {from}, and does not run"
+                );
+                problems.push(pipeline.problem(&submit.place, message));
+            }
         }
         submits.push(checked);
     }
@@ -251,7 +250,7 @@ fn check_submit(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel) -> Result
     Ok(CheckedSubmit {
         groups: submit.extent.groups(specialized.interface.local_size, None),
         args: bind::arguments(pipeline, submit, &specialized)?,
-        push: bind::push_constants(pipeline, submit, &specialized)?,
+        push: bind::push_constants(pipeline, submit, (&specialized, kernel.module()))?,
         spec,
         kernel: specialized,
     })

@@ -77,7 +77,13 @@ fn read(path: &Path, expected: u64) -> Result<Vec<u8>, String> {
 
 fn wrong_size(path: &Path, found: u64, expected: u64) -> String {
     let relation = if found > expected { "more" } else { "fewer" };
-    format!("{} has {found} bytes, {relation} than the {expected} of the buffer", path.display())
+    let is_npy = path.extension().is_some_and(|extension| extension == "npy");
+    let header = if is_npy {
+        "; they are taken as they are, and a .npy file has a header before its values"
+    } else {
+        ""
+    };
+    format!("{} has {found} bytes, {relation} than the {expected} of the buffer{header}", path.display())
 }
 
 #[cfg(test)]

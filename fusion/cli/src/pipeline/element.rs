@@ -71,6 +71,12 @@ impl ElementType {
         }
     }
 
+    /// Whether one's bytes are the other's values, up to signs; `u8` is anything.
+    pub(crate) fn is_like(self, other: ElementType) -> bool {
+        let is_same = (self.is_float(), self.size()) == (other.is_float(), other.size());
+        is_same || [self, other].contains(&ElementType::U8)
+    }
+
     pub(crate) fn is_float(self) -> bool {
         matches!(self, ElementType::F16 | ElementType::F32 | ElementType::F64)
     }

@@ -7,6 +7,7 @@ use vkfuse::vulkano::format::Format;
 use vkfuse::vulkano::image::sampler::{Filter, SamplerAddressMode, SamplerCreateInfo};
 use vkfuse::vulkano::image::view::ImageViewType;
 use vkfuse_interp::{Channel, TexelFormat};
+use vkfuse_jit::kernel::ImageDeclaration;
 
 /// What `[images.NAME]` says beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,77 @@ const FORMATS: [(&str, Format, ElementType, u64); 16] = [
     ("rgba32i", Format::R32G32B32A32_SINT, ElementType::I32, 4),
 ];
 
+/// The formats that a kernel may declare, in the order of their numbers in SPIR-V, from 1 on.
+const DECLARED: [&str; 39] = [
+    "rgba32f",
+    "rgba16f",
+    "r32f",
+    "rgba8",
+    "rgba8_snorm",
+    "rg32f",
+    "rg16f",
+    "r11f_g11f_b10f",
+    "r16f",
+    "rgba16",
+    "rgb10_a2",
+    "rg16",
+    "rg8",
+    "r16",
+    "r8",
+    "rgba16_snorm",
+    "rg16_snorm",
+    "rg8_snorm",
+    "r16_snorm",
+    "r8_snorm",
+    "rgba32i",
+    "rgba16i",
+    "rgba8i",
+    "r32i",
+    "rg32i",
+    "rg16i",
+    "rg8i",
+    "r16i",
+    "r8i",
+    "rgba32ui",
+    "rgba16ui",
+    "rgba8ui",
+    "r32ui",
+    "rgb10_a2ui",
+    "rg32ui",
+    "rg16ui",
+    "rg8ui",
+    "r16ui",
+    "r8ui",
+];
+
 impl Texel {
+    /// Its name in a pipeline file.
+    pub(crate) fn name(self) -> &'static str {
+        FORMATS.iter().find(|(_, format, ..)| *format == self.format).map_or("?", |(name, ..)| name)
+    }
+
+    /// What a kernel declares instead, if these texels are not what it takes.
+    pub(super) fn misfit(self, declared: &ImageDeclaration) -> Option<String> {
+        let integers = match self.interpreted().channel {
+            Channel::Uint8 | Channel::Uint32 => Some(false),
+            Channel::Sint8 | Channel::Sint32 => Some(true),
+            _ => None,
+        };
+        let format = (declared.format as usize).checked_sub(1).and_then(|number| DECLARED.get(number));
+        match format {
+            Some(format) if *format != self.name() => Some((*format).to_owned()),
+            None if integers != declared.integers => Some(
+                match declared.integers {
+                    None => "texels of floats",
+                    Some(true) => "texels of signed integers",
+                    Some(false) => "texels of unsigned integers",
+                }
+                .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
     /// What the interpreter knows it as.
     pub(crate) fn interpreted(self) -> TexelFormat {
         let normalised = matches!(
@@ -75,6 +146,24 @@ impl Texel {
 }
 
 impl ImageDecl {
+    /// What a kernel declares, and what the image has instead, if that is not what it takes.
+    pub(super) fn misfit(&self, declared: &ImageDeclaration) -> Option<(String, String)> {
+        let kinds = ["1D", "2D", "3D", "cube"];
+        let own = match self.kind {
+            ImageViewType::Dim1d => 0,
+            ImageViewType::Dim2d => 1,
+            _ => 2,
+        };
+        let is_other = own != declared.dim || declared.arrayed || declared.multisampled;
+        if is_other && let Some(kind) = kinds.get(declared.dim as usize) {
+            let array = if declared.arrayed { " array" } else { "" };
+            let samples = if declared.multisampled { " multisampled" } else { "" };
+            let sizes = ["one size", "two sizes", "three sizes"][own as usize];
+            return Some((format!("a{samples} {kind}{array} image"), sizes.to_owned()));
+        }
+        Some((self.texel.misfit(declared)?, self.texel.name().to_owned()))
+    }
+
     /// Reads `format` and `size`; the second is how many scalars there are in all.
     pub(super) fn read(format: &Node<'_>, size: &Node<'_>) -> Result<(ImageDecl, u64), Problem> {
         let texel = Texel::read(format)?;

@@ -38,7 +38,7 @@ fn place_of(key: &str) -> Option<&'static str> {
         "path" | "entry" | "local_size" | "subgroup_size" => "a kernel, `[kernels.NAME]`",
         "type" | "init" | "seed" => "a buffer, `[buffers.NAME]`",
         "kernel" | "groups" | "global" | "push" | "args" | "spec" => "a submission, `[[submit]]`",
-        "promote" | "len" => "a buffer, `[buffers.NAME]`, or of an argument",
+        "promote" | "len" => "a buffer, `[buffers.NAME]`, or of a part of it, `{ buffer = NAME, len = … }`",
         "offset" | "cast" | "constant" | "texels" => "an argument, `{ buffer = NAME, offset = … }`",
         _ => return None,
     })
@@ -117,11 +117,10 @@ impl<'a> Node<'a> {
     pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Problem> {
         let names = || words.iter().map(|(name, _)| *name);
         let found = self.value.as_str().ok_or_else(|| self.expected(&format!("one of {}", list(names()))))?;
-        words
-            .iter()
-            .find(|(name, _)| *name == found)
-            .map(|(_, value)| *value)
-            .ok_or_else(|| self.problem(format!("unknown word \"{found}\", expected {}", list(names()))))
+        words.iter().find(|(name, _)| *name == found).map(|(_, value)| *value).ok_or_else(|| {
+            let meant = meant(found, names()).unwrap_or_default();
+            self.problem(format!("unknown word \"{found}\", expected {}{meant}", list(names())))
+        })
     }
 
     /// A table with keys out of `known`; the entries come in the order of the file.
@@ -130,8 +129,8 @@ impl<'a> Node<'a> {
         for (key, node) in &table.entries {
             if !known.contains(key) {
                 let expected = list(known.iter().copied());
-                let place = place_of(key).map(|place| format!("; \"{key}\" is a key of {place}"));
-                let place = place.unwrap_or_default();
+                let place = || place_of(key).map(|place| format!("; \"{key}\" is a key of {place}"));
+                let place = meant(key, known.iter().copied()).or_else(place).unwrap_or_default();
                 return Err(node.problem(format!("unknown key \"{key}\", expected {expected}{place}")));
             }
         }
@@ -197,6 +196,49 @@ impl<'a> Table<'a> {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
+}
+
+/// What may be meant by a word that is none of some names: the same in other letters, one that other languages have, or one that is mistyped.
+pub(crate) fn meant<'n>(found: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+    let other = match found {
+        "float" | "single" => "f32",
+        "double" => "f64",
+        "half" => "f16",
+        "int" => "i32",
+        "uint" => "u32",
+        "byte" => "u8",
+        "file" => "path",
+        "from" => "buffer",
+        _ => "",
+    };
+    let lower = found.to_lowercase();
+    let is_near = |name: &&str| {
+        let most = if name.len() < 4 { 1 } else { 2 };
+        name.len() > 1 && distance(&lower, name) <= most
+    };
+    let exact = names.clone().find(|name| *name == other || name.to_lowercase() == lower);
+    let near = || names.clone().filter(is_near).min_by_key(|name| distance(&lower, name));
+    exact.or_else(near).map(|name| format!("; did you mean \"{name}\"?"))
+}
+
+/// How many letters have to be put in, left out or replaced to make one word of another; two that are swapped count as one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = match (i, j) {
+                (0, n) | (n, 0) => n,
+                _ => {
+                    let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                    let is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                    let swapped = if is_swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+                    replaced.min(swapped).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
 }
 
 /// `a, b or c`.

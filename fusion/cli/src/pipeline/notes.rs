@@ -11,8 +11,8 @@ use super::check::CheckedSubmit;
 use super::list;
 use super::model::{Argument, Extent, Pipeline, Promotion};
 use super::problem::Problem;
-use vkfuse_jit::kernel::{Binding, SetBinding};
-use vkfuse_jit::plan::{Submission, has_work, may_read, repeated};
+use vkfuse_jit::kernel::Binding;
+use vkfuse_jit::plan::{Submission, has_work, may_read, repeated, repeated_inside, touching};
 
 /// The notes on the list as a whole, those on buffers in the order of the file.
 pub(super) fn on_list(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
@@ -125,18 +125,13 @@ impl<'a> List<'a> {
     /// Arguments of one submission that share a part of a buffer, where one of them is written.
     fn overlapping(&self) -> Vec<Problem> {
         self.on_each(|one| {
-            let (first, second) = one.planned.overlap().filter(|_| one.planned.runs())?;
-            let at = |at: SetBinding| {
-                one.checked.args.iter().map(|&arg| &one.submit.args[arg]).find(|arg| arg.at == at)
-            };
-            let (first, second) = (at(first)?, at(second)?);
+            let found = touching(one.planned)?;
+            let [first, second] = found.args.map(|arg| one.argument(arg));
             let buffer = &self.pipeline.buffers[first.buffer];
             let size = buffer.ty.size() as u64;
-            let shared =
-                (first.offset.max(second.offset), (first.offset + first.len).min(second.offset + second.len));
             let message = format!(
                 "this shares {} of {} with the argument at {}, and the kernel writes to one of them: invocations may read what others write, docs/reasons.md#overlap",
-                numbers::elements(&[(shared.0 * size, shared.1 * size)], size),
+                numbers::elements(&[found.bytes], size),
                 buffer.name,
                 bind::dotted(first.at),
             );
@@ -239,8 +234,14 @@ impl<'a> List<'a> {
         let submits = self.pipeline.submits.iter().zip(self.submits);
         let submits = submits.filter(|(_, checked)| has_work(checked.groups));
         let note = |(submit, checked): (&super::Submit, &CheckedSubmit)| {
-            let dim = repeated(&checked.kernel, checked.groups)?;
             let kernel = &self.pipeline.kernels[submit.kernel].name;
+            let Some(dim) = repeated(&checked.kernel, checked.groups) else {
+                let dim = repeated_inside(&checked.kernel)?;
+                let message = format!(
+                    "kernel {kernel} has work-groups of several invocations in {dim} that write the same elements: it does not ask for its place in {dim}"
+                );
+                return Some(self.pipeline.problem(&submit.place, message));
+            };
             let message = format!(
                 "kernel {kernel} is dispatched with work-groups that differ in {dim} alone and write the same elements: it does not ask for its place in {dim}"
             );

@@ -12,7 +12,7 @@ use super::image::{ImageDecl, Sampling, Texel};
 use super::model::{
     Argument, BufferDecl, Extent, Fusion, Init, KernelDecl, Pipeline, Promotion, SpecValue, Submit,
 };
-use super::node::{Node, Source, Table, list};
+use super::node::{Node, Source, Table, list, meant};
 use super::problem::{Place, Problem};
 use super::push;
 use super::steps::{self, Step};
@@ -82,7 +82,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Pipeline, Problem> {
     let nodes = list.array("an array of tables, [[submit]]")?;
     // A list of copies and fills alone has no kernels.
     let mut kernels = match root.get("kernels") {
-        None if nodes.iter().all(is_step) => Vec::new(),
+        None if nodes.iter().all(|node| is_step(node) || !has_kernel(node)) => Vec::new(),
         _ => named(&root, "kernels", |name, node| kernel(folder, name, node))?,
     };
     // A list on images alone has no buffers.
@@ -172,11 +172,17 @@ fn image(folder: &Path, name: &str, node: &Node<'_>) -> Result<BufferDecl, Probl
     let table = node.table(&["format", "size", "init", "seed"])?;
     let (image, len) = ImageDecl::read(&table.require("format")?, &table.require("size")?)?;
     let ty = image.texel.scalar;
+    let integers = |mut problem: Problem| {
+        if problem.message.starts_with("expected an integer (") {
+            problem.message.push_str("; channels are given as they are in memory, 255 for 1.0 of eight bits");
+        }
+        problem
+    };
     Ok(BufferDecl {
         name: name.to_owned(),
         ty,
         len,
-        init: contents(folder, &table, ty, len)?,
+        init: contents(folder, &table, ty, len).map_err(integers)?,
         initialised: table.get("init").is_some(),
         promote: Promotion::None,
         image: Some(image),
@@ -232,7 +238,10 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
     if let Some(values) = table.get("values") {
         let elements = values.array("an array of numbers")?;
         if elements.len() as u64 != len {
-            return Err(values.problem(format!("{} values for a buffer of {len} elements", elements.len())));
+            return Err(values.problem(format!(
+                "{} values for {len} elements (of an image, the channels of its texels)",
+                elements.len()
+            )));
         }
         let mut bytes = Vec::with_capacity(elements.len() * ty.size());
         for element in &elements {
@@ -255,6 +264,11 @@ fn init(folder: &Path, node: &Node<'_>, ty: ElementType, len: u64, seed: u64) ->
 /// Whether a submission is one that needs no kernel of the file's.
 fn is_step(node: &Node<'_>) -> bool {
     node.open_table().is_ok_and(|table| Step::ALL.iter().any(|step| table.get(step.name()).is_some()))
+}
+
+/// Whether a submission names a kernel.
+fn has_kernel(node: &Node<'_>) -> bool {
+    node.open_table().is_ok_and(|table| table.get("kernel").is_some())
 }
 
 fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]) -> Result<Submit, Problem> {
@@ -315,12 +329,20 @@ fn submit(node: &Node<'_>, kernels: &mut Vec<KernelDecl>, buffers: &[BufferDecl]
 
 /// `indirect = { buffer = "counts", offset = 0 }`: three elements of 32 bits.
 fn indirect(node: &Node<'_>, buffers: &[BufferDecl]) -> Result<Extent, Problem> {
+    if !node.is_table() {
+        return Err(node.expected("three u32 of a buffer, { buffer = \"NAME\", offset = 0 }"));
+    }
     let table = node.table(&["buffer", "offset"])?;
     let buffer_node = table.require("buffer")?;
     let buffer = lookup(&buffer_node, "buffer", buffers.iter().map(|buffer| buffer.name.as_str()))?;
     let declared = &buffers[buffer];
     if declared.ty != ElementType::U32 || declared.len < 3 || declared.image.is_some() {
-        return Err(buffer_node.problem("expected a buffer of at least three u32"));
+        let found = if declared.image.is_some() {
+            "an image".to_owned()
+        } else {
+            format!("{} {}", declared.len, declared.ty.name())
+        };
+        return Err(buffer_node.problem(format!("expected a buffer of at least three u32, found {found}")));
     }
     let offset = match table.get("offset") {
         Some(offset) => offset.integer_in(0, declared.len - 3)?,
@@ -351,7 +373,7 @@ pub(super) fn lookup<'n>(
     let found = node.string()?;
     names.clone().position(|name| name == found).ok_or_else(|| {
         let known = match names.clone().next() {
-            Some(_) => format!("expected {}", list(names)),
+            Some(_) => format!("expected {}{}", list(names.clone()), meant(found, names).unwrap_or_default()),
             None => format!("and the file has no {what}s"),
         };
         node.problem(format!("unknown {what} \"{found}\", {known}"))
@@ -377,7 +399,7 @@ fn counts(node: &Node<'_>, least: u32, other: u32) -> Result<[u32; 3], Problem> 
 }
 
 fn specialization(node: &Node<'_>) -> Result<Vec<SpecValue>, Problem> {
-    let table = node.open_table()?;
+    let table = node.open_table().map_err(|_| node.expected("a table by id, { 0 = { u32 = 64 } }"))?;
     let values = table.entries().map(|(name, value)| {
         let id = name.parse().map_err(|_| {
             value.problem(format!("\"{name}\" is not a specialization id, expected a number"))
@@ -474,7 +496,7 @@ fn argument(node: &Node<'_>, at: SetBinding, buffers: &[BufferDecl]) -> Result<A
 }
 
 /// A boolean, false where it is left out.
-fn flag(node: Option<Node<'_>>) -> Result<bool, Problem> {
+pub(super) fn flag(node: Option<Node<'_>>) -> Result<bool, Problem> {
     node.map_or(Ok(false), |node| node.boolean())
 }
 
@@ -488,8 +510,13 @@ fn image_argument(
         return Ok(None);
     }
     let table = node.table(&["image", "sampler"])?;
+    let image_node = table.require("image")?;
+    let name = image_node.value().as_str().unwrap_or_default();
+    if buffers.iter().any(|buffer| buffer.name == name && buffer.image.is_none()) {
+        return Err(image_node.problem(format!("{name} is a buffer, expected {{ buffer = \"{name}\" }}")));
+    }
     let images = buffers.iter().filter(|buffer| buffer.image.is_some());
-    let number = lookup(&table.require("image")?, "image", images.map(|image| image.name.as_str()))?;
+    let number = lookup(&image_node, "image", images.map(|image| image.name.as_str()))?;
     let first = buffers.iter().position(|buffer| buffer.image.is_some()).unwrap_or(0);
     let buffer = first + number;
     Ok(Some(Argument {

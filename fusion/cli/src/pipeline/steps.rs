@@ -6,7 +6,7 @@ use super::model::{Argument, BufferDecl, Extent, KernelDecl, Submit};
 use super::node::Node;
 use super::problem::Problem;
 use super::push;
-use super::read::{lookup, part};
+use super::read::{flag, lookup, part};
 use smallvec::SmallVec;
 use vkfuse_jit::kernel::SetBinding;
 
@@ -59,20 +59,25 @@ struct Words {
     buffer: usize,
     start: u64,
     bytes: u64,
+    /// Whether its bytes are meant, whatever its elements are.
+    cast: bool,
 }
 
 impl Words {
     fn read(node: &Node<'_>, buffers: &[BufferDecl], known: &[&str]) -> Result<Words, Problem> {
         let names = buffers.iter().map(|buffer| buffer.name.as_str());
-        let (buffer, offset, len) = if node.is_table() {
+        let (buffer, (offset, len), cast) = if node.is_table() {
             let table = node.table(known)?;
             let buffer = lookup(&table.require("buffer")?, "buffer", names)?;
-            let (offset, len) = part(&table, buffers[buffer].len)?;
-            (buffer, offset, len)
+            (buffer, part(&table, buffers[buffer].len)?, flag(table.get("cast"))?)
         } else {
             let buffer = lookup(node, "buffer", names)?;
-            (buffer, 0, buffers[buffer].len)
+            (buffer, (0, buffers[buffer].len), false)
         };
+        if buffers[buffer].image.is_some() {
+            let name = &buffers[buffer].name;
+            return Err(node.problem(format!("{name} is an image, and copies and fills are of buffers")));
+        }
         // `buffer` has made sure that the size fits.
         let size = buffers[buffer].ty.size() as u64;
         let (start, bytes) = (offset * size, len * size);
@@ -80,7 +85,7 @@ impl Words {
             let message = format!("{bytes} bytes from byte {start} on are not whole words of 32 bits");
             return Err(node.problem(message));
         }
-        Ok(Words { buffer, start, bytes })
+        Ok(Words { buffer, start, bytes, cast })
     }
 
     /// The part of the buffer that is bound: from an offset on that every device takes, or all of it.
@@ -128,13 +133,29 @@ pub(super) fn read(
     let mut bytes: SmallVec<[u8; 32]> = SmallVec::new();
     let (words, args) = match step {
         Step::Copy => {
+            if !node.is_table() {
+                return Err(node.expected("two buffers, { from = \"NAME\", to = \"NAME\" }"));
+            }
             let table = node.table(&["from", "to"])?;
-            let known = ["buffer", "offset", "len"];
+            let known = ["buffer", "offset", "len", "cast"];
             let (from_node, to_node) = (table.require("from")?, table.require("to")?);
             let from = Words::read(&from_node, buffers, &known)?;
             let to = Words::read(&to_node, buffers, &known)?;
             if from.bytes != to.bytes {
-                let message = format!("{} bytes cannot be copied to {}", from.bytes, to.bytes);
+                let message = format!(
+                    "{} bytes cannot be copied to {}: both parts have to be as long, {{ buffer = \"NAME\", offset = 0, len = 1 }} in elements",
+                    from.bytes, to.bytes
+                );
+                return Err(to_node.problem(message));
+            }
+            let [ty, to_ty] = [&from, &to].map(|words| buffers[words.buffer].ty);
+            if !(from.cast || to.cast || ty.is_like(to_ty)) {
+                let name = &buffers[from.buffer].name;
+                let message = format!(
+                    "{} would become {} without a conversion; where its bytes are meant, say from = {{ buffer = \"{name}\", cast = true }}",
+                    ty.name(),
+                    to_ty.name(),
+                );
                 return Err(to_node.problem(message));
             }
             let same = from.buffer == to.buffer;
@@ -150,6 +171,9 @@ pub(super) fn read(
         }
         Step::Fill => {
             let known = ["buffer", "value", "offset", "len"];
+            if !node.is_table() {
+                return Err(node.expected("a buffer and a number, { buffer = \"NAME\", value = 0 }"));
+            }
             let to = Words::read(node, buffers, &known)?;
             let value = buffers[to.buffer].ty.element(&node.table(&known)?.require("value")?)?;
             bytes.extend_from_slice(&to.count().to_le_bytes());

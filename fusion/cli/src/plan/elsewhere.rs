@@ -48,7 +48,9 @@ fn read(path: &Path, device: Option<&str>) -> Result<(String, DeviceProfile), St
         return Ok(("Apple silicon, through MoltenVK".to_owned(), DeviceProfile::apple()));
     }
     let wrong = |what: String| Stop::wrong(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        wrong(format!("{error}; expected a file that `vkfuse devices --json` wrote, a profile of vulkan.gpuinfo.org, or `apple`"))
+    })?;
     let file: Value = serde_json::from_str(&text)
         .map_err(|error| wrong(format!("it is not JSON, as `vkfuse devices --json` prints it: {error}")))?;
     let about = match file.get("devices").and_then(Value::as_array) {

@@ -90,7 +90,8 @@ pub(crate) fn print_run(out: &mut dyn Write, report: &Report, labels: &[String])
     }
     trusted.print(out)?;
 
-    print_times(out, &report.time_us, is_any_fused(&report.groups))?;
+    let is_fused = is_any_fused(&report.groups);
+    print_times(out, &report.time_us, Timing { is_fused, runs: report.runs.len() })?;
     if report.cache.memory.is_some() || report.cache.disk.is_some() {
         let level = |state: Option<&'static str>| state.unwrap_or("not asked");
         let (memory, disk) = (level(report.cache.memory), level(report.cache.disk));
@@ -147,8 +148,8 @@ pub(crate) fn print_groups(out: &mut dyn Write, list: &[Group], labels: &[String
         "fused",
         "work-group",
         "schedule",
-        "items",
-        "groups",
+        "items per invocation",
+        "groups per work-group",
         "barriers",
     ]);
     for (index, group) in list.iter().enumerate() {
@@ -236,13 +237,30 @@ pub(crate) fn is_any_fused(groups: &[Group]) -> bool {
     groups.iter().any(|group| group.fused)
 }
 
+/// What was timed.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    /// Whether fused code ran.
+    pub(crate) is_fused: bool,
+    /// How often.
+    pub(crate) runs: usize,
+}
+
+/// Fewest runs whose medians make a speed-up: times of single ones differ by more than fusing gains.
+const FEWEST_RUNS: usize = 3;
+
 /// Prints the times that were taken, and the speed-up where there are fused dispatches: over all kernels recorded in one command buffer
 /// where that was timed.
-pub(crate) fn print_times(out: &mut dyn Write, times: &Times, is_fused: bool) -> io::Result<()> {
+pub(crate) fn print_times(
+    out: &mut dyn Write,
+    times: &Times,
+    Timing { is_fused, runs }: Timing,
+) -> io::Result<()> {
     let is_recorded = times.recorded_wall.is_some();
+    let is_few = runs < FEWEST_RUNS && !is_recorded;
     let mut titles = vec!["time in µs", if is_recorded { "each by itself" } else { "unfused" }];
     titles.extend(is_recorded.then_some("one command buffer"));
-    titles.extend(["fused", "speed-up"]);
+    titles.extend(["fused", if is_few { "" } else { "speed-up" }]);
     let mut table = Table::new(&titles);
     let mut row =
         |name: &str, unfused: Option<f64>, recorded: Option<f64>, fused: Option<f64>, ratio: String| {
@@ -256,12 +274,17 @@ pub(crate) fn print_times(out: &mut dyn Write, times: &Times, is_fused: bool) ->
     for (name, unfused, recorded, fused) in rows.into_iter().filter(|row| row.1.or(row.3).is_some()) {
         let ratio = match (if is_recorded { recorded } else { unfused }, fused) {
             (Some(_), Some(_)) if !is_fused => "same dispatches".to_owned(),
+            _ if is_few => String::new(),
             (Some(before), Some(fused)) if fused > 0.0 => format!("{:.2}x", before / fused),
             _ => String::new(),
         };
         row(name, unfused, recorded, fused, ratio);
     }
     table.print(out)?;
+    if is_few && is_fused && times.unfused_wall.is_some() && times.fused_wall.is_some() {
+        let what = if runs == 1 { "one run" } else { "two runs" };
+        writeln!(out, "  times of {what}, which say little: `vkfuse bench` measures, or `--repeat N`\n")?;
+    }
     print_first_runs(out, times)
 }
 

@@ -10,6 +10,8 @@ mod images;
 mod inspect;
 mod interrupt;
 mod manual;
+#[cfg(feature = "wgsl")]
+mod mistakes;
 mod notes;
 mod outputs;
 mod pages;

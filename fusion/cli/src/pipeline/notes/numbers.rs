@@ -5,17 +5,20 @@ use super::{List, Submitted, Use};
 use crate::pipeline::model::Extent;
 use crate::pipeline::problem::Problem;
 use vkfuse_jit::plan::{
-    Limits, OldRead, Span, groups_in_use, lost_updates, may_write, old_reads, overwrites, race,
+    Limits, OldRead, Span, Texels, groups_in_use, lost_updates, may_write, may_write_texels, old_reads,
+    overwrites, race, write_race,
 };
 
 impl<'a> List<'a> {
     pub(super) fn by_numbers(&self) -> Vec<Problem> {
         let mut notes = self.read_in_part();
         notes.extend(self.written_in_part());
+        notes.extend(self.drawn_in_part());
         notes.extend(self.overwritten());
         notes.extend(self.without_work());
         notes.extend(self.updates_lost());
         notes.extend(self.races());
+        notes.extend(self.write_races());
         notes
     }
 
@@ -36,22 +39,25 @@ impl<'a> List<'a> {
         let buffer = &self.pipeline.buffers[arg.buffer];
         let (name, size) = (&buffer.name, buffer.ty.size() as u64);
         let message = format!(
-            "submission {} reads {} of {name}, which nothing before it writes ({} {} at most), and {name} has no `init`: it reads zeros, docs/reasons.md#old-contents",
+            "submission {} reads {} of {name}, which nothing before it writes ({} {} at most{}), and {name} has no `init`: it reads zeros, docs/reasons.md#old-contents",
             one.submission,
             elements(&one.bytes, size),
             writers(&one.writers),
             elements(&one.written, size),
+            if self.counts_invocations(&one.writers) { "; `global` counts invocations" } else { "" },
         );
         self.pipeline.problem(&arg.place, message)
     }
 
+    /// Whether one submission writes, and its `global` makes no more than one work-group.
+    fn counts_invocations(&self, writers: &[usize]) -> bool {
+        let &[only] = writers else { return false };
+        let is_one = self.submits[only].groups == [1; 3];
+        is_one && matches!(self.pipeline.submits[only].extent, Extent::Global(_))
+    }
+
     /// Outputs without contents of their own that are written in part: those that the file names, or else what nothing reads.
     fn written_in_part(&self) -> Vec<Problem> {
-        let unread = || {
-            let is_read = |index: usize| self.uses_of(index).any(|one| one.binding.reads);
-            (0..self.pipeline.buffers.len()).filter(|&index| !is_read(index)).collect()
-        };
-        let outputs: Vec<usize> = self.pipeline.fusion.outputs.clone().unwrap_or_else(unread);
         let part = |&index: &usize| {
             let buffer = &self.pipeline.buffers[index];
             if buffer.initialised || buffer.image.is_some() {
@@ -80,7 +86,55 @@ impl<'a> List<'a> {
                 self.pipeline.problem(&last.arg.place, message)
             })
         };
-        outputs.iter().filter_map(part).collect()
+        self.outputs().iter().filter_map(part).collect()
+    }
+
+    /// What the file names as outputs, or else what nothing reads.
+    fn outputs(&self) -> Vec<usize> {
+        let unread = || {
+            let is_read = |index: usize| self.uses_of(index).any(|one| one.binding.reads);
+            (0..self.pipeline.buffers.len()).filter(|&index| !is_read(index)).collect()
+        };
+        self.pipeline.fusion.outputs.clone().unwrap_or_else(unread)
+    }
+
+    /// Images without contents of their own that are outputs and are written in part.
+    fn drawn_in_part(&self) -> Vec<Problem> {
+        let extent = |index: usize| self.pipeline.buffers[index].image.map(|image| image.extent);
+        let part = |index: usize| {
+            let image = &self.pipeline.buffers[index];
+            let extent_of = extent(index).filter(|_| !image.initialised)?;
+            let uses: Vec<Use<'a>> = self.uses_of(index).filter(|one| one.binding.writes).collect();
+            let last = uses.last()?;
+            let mut all: Option<Texels> = None;
+            for one in &uses {
+                let (submit, args) =
+                    (&self.pipeline.submits[one.submission], &self.submits[one.submission].args);
+                let buffer = |arg: usize| submit.args[args[arg]].buffer;
+                let written = may_write_texels(&self.submissions[one.submission], |arg| extent(buffer(arg)));
+                for (_, texels) in written.into_iter().filter(|(arg, _)| buffer(*arg) == index) {
+                    let known = all.unwrap_or(texels);
+                    all = Some(std::array::from_fn(|d| {
+                        (known[d].0.min(texels[d].0), known[d].1.max(texels[d].1))
+                    }));
+                }
+            }
+            let all = all?;
+            let (d, lines) = [(1, "rows"), (0, "columns"), (2, "slices")]
+                .into_iter()
+                .find(|&(d, _)| all[d].0 > 0 || all[d].1 + 1 < extent_of[d])?;
+            let ends =
+                [(0, all[d].0), (all[d].1 + 1, extent_of[d])].into_iter().filter(|(from, to)| from < to);
+            let runs = ends.map(|(from, to)| run((from.into(), u64::from(to) - 1))).collect();
+            let name = &image.name;
+            let message = format!(
+                "nothing writes {lines} {} of {name}, an image of {} {lines} that is an output and has no `init`: it holds zeros there",
+                named(runs),
+                extent_of[d],
+            );
+            Some(self.pipeline.problem(&last.arg.place, message))
+        };
+        self.outputs().into_iter().filter_map(part).collect()
     }
 
     /// What is written, and written over before anything reads it.
@@ -167,10 +221,27 @@ impl<'a> List<'a> {
         })
     }
 
+    /// Submissions whose invocations write different values to one element.
+    fn write_races(&self) -> Vec<Problem> {
+        self.on_each(|one| {
+            let is_told = race(one.planned).is_some() || lost_updates(one.planned).is_some();
+            let race = write_race(one.planned).filter(|_| !is_told)?;
+            let arg = one.argument(race.arg);
+            let buffer = &self.pipeline.buffers[arg.buffer];
+            let (kernel, name) = (&self.pipeline.kernels[one.submit.kernel].name, &buffer.name);
+            let (element, [first, second]) = (race.byte / buffer.ty.size() as u64, race.writers);
+            let message = format!(
+                "invocations {first:?} and {second:?} of kernel {kernel} write different values to element {element} of {name}, in no order: which of them stays is not defined"
+            );
+            Some(self.pipeline.problem(&arg.place, message))
+        })
+    }
+
     /// Submissions whose invocations read what others of them write.
     fn races(&self) -> Vec<Problem> {
         self.on_each(|one| {
-            let race = race(one.planned)?;
+            // One sentence is enough for one mistake.
+            let race = race(one.planned).filter(|_| lost_updates(one.planned).is_none())?;
             let arg = one.argument(race.arg);
             let buffer = &self.pipeline.buffers[arg.buffer];
             let (kernel, name) = (&self.pipeline.kernels[one.submit.kernel].name, &buffer.name);
@@ -188,10 +259,14 @@ const NAMED: usize = 3;
 
 /// Runs of elements of `size` bytes: `elements 0 to 31 and 64`.
 pub(super) fn elements(spans: &[Span], size: u64) -> String {
-    let runs = spans.iter().map(|&(from, to)| (from / size, to.saturating_sub(1) / size));
-    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first} to {last}") };
+    let runs = spans.iter().map(|&(from, to)| run((from / size, to.saturating_sub(1) / size)));
     let is_one = matches!(*spans, [(from, to)] if to - from <= size);
-    format!("{} {}", if is_one { "element" } else { "elements" }, named(runs.map(text).collect()))
+    format!("{} {}", if is_one { "element" } else { "elements" }, named(runs.collect()))
+}
+
+/// `7`, or `0 to 31`.
+fn run((first, last): (u64, u64)) -> String {
+    if first == last { format!("{first}") } else { format!("{first} to {last}") }
 }
 
 /// `submission 0 writes`, or `submissions 0 and 1 write`.
