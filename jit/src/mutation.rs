@@ -341,6 +341,7 @@ mutants! {
     HiddenTwiceIsOpen: "what is hidden twice is what it was",
     ChoicesAreOpen: "floats that are chosen are left to the compiler",
     AloneIsOpen: "a kernel alone is left as it is, whatever is hidden of it where it is fused",
+    ZerosDivide: "divisors that may be constant zeros are left to the compiler",
     NumbersAreNotHidden: "integers that become floats are not hidden",
     ArgumentsAreNotHidden: "arguments that two members share are not hidden",
     // Superword code.

@@ -44,6 +44,8 @@ void main() {
     b[i] = ldexp(a[i], -130);
 #elif defined(TIMES)
     b[i] = a[i] * 1.1;
+#elif defined(ZERO)
+    b[i] = a[i] / 0.0;
 #elif defined(PLUS)
     b[i] = a[i] + 0.3;
 #endif

@@ -40,5 +40,6 @@ exhibits! {
     fn clamp_of_nan() -> Fused(0); {
         seam("clamp1", "clamp0", floats(256).enumerate().map(|(i, v)| if i % 5 == 0 { f32::NAN } else { v }))
     }
+    fn floor_of_quotient_by_zero() -> Fused(0); { seam("zero", "floor", floats(256)) }
     fn sum_of_product() -> Fused(0); { seam("times", "plus", floats(256)) }
 }

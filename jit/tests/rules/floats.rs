@@ -249,6 +249,26 @@ probes! {
         }
     }
 
+    // LLVM takes a quotient by a constant zero for no value at all, and two uses of it for two values.
+    fn divisors_that_may_be_zero_are_hidden() {
+        for (quotient, hides) in [
+            ("b[gid.x] / 0.0", true),
+            ("b[gid.x] / -0.0", true),
+            ("b[gid.x] / 1e-40", true),
+            ("b[gid.x] % 0.0", true),
+            ("b[gid.x] / (f32(p.x != 77u) * 0.0)", true),
+            ("dot(vec2(b[gid.x]) / vec2(2.0, 0.0), vec2(1.0))", true),
+            ("b[gid.x] / 2.0", false),
+            ("dot(vec2(b[gid.x]) / vec2(2.0, 4.0), vec2(1.0))", false),
+            ("b[gid.x] / (1.0 + exp(b[gid.x]))", false),
+            ("1.0 / b[gid.x]", false),
+        ] {
+            let kernel = kernel("b:f32 o:f32", "64", &format!("o[gid.x] = {quotient};"));
+            let list = || Lab::new(N).submit(&kernel, GROUPS, &[3, 2], &[3]);
+            assert_eq!(list().seen_through(SIGN).is_some(), hides, "{quotient}");
+        }
+    }
+
     // What goes round in a loop and is a sum needs no operation a round.
     fn sums_of_rounds_are_hidden_where_they_begin() {
         let second = kernel("b:f32 o:f32", "64", "var s = 0.0; var m = -1e30; for (var k = 0u; k < p.x; k++) { m = max(m, b[k]); s += exp(b[k] - m) * b[k]; } o[gid.x] = s + m;");

@@ -238,6 +238,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::EveryFloatIsPlain,
     Mutant::MemoryIsNotHidden,
     Mutant::NumbersAreNotHidden,
+    Mutant::ZerosDivide,
     Mutant::AnyArgumentIsTheZero,
     Mutant::HiddenTwiceIsOpen,
     Mutant::ChoicesAreOpen,

@@ -10,7 +10,7 @@
 //! - a hidden float,
 //! - a choice among closed floats.
 //!
-//! Any other float that is chosen is open. It gets hidden (`rewrite::close`), also where the kernel runs alone: constants where the kernel begins, others where they
+//! Any other float that is chosen is open, and so is a divisor that may be a constant zero. It gets hidden (`rewrite::close`), also where the kernel runs alone: constants where the kernel begins, others where they
 //! are computed or chosen. So do integers that are converted to floats. Deciding a choice then reveals nothing, and the compiler sees the same float operations
 //! together, over operands that it knows nothing about, wherever the kernel stands.
 //!
@@ -286,6 +286,10 @@ impl<'a> Finder<'a> {
                     (false, _) => CONSTANT | MADE,
                 }
             }
+            Op::FDiv | Op::FRem | Op::FMod if self.may_be_zero(&floats) => {
+                self.hide_use(floats[1], at, 1, Place::Before);
+                ranged(all)
+            }
             Op::FDiv => match floats[..] {
                 [a, b] if self.is_constant(b) && self.is_harmless(b) => MADE | self.bits(a),
                 [a, b] if self.is_constant(a) && self.is_harmless(a) => MADE | self.bits(b) & CONSTANT,
@@ -294,6 +298,12 @@ impl<'a> Finder<'a> {
             _ if floats.is_empty() => 0,
             _ => ranged(all),
         }
+    }
+
+    /// Whether a compiler may know a divisor, and know that it is zero: LLVM then gives up the quotient, and each use of it may find another value.
+    fn may_be_zero(&self, floats: &[u32]) -> bool {
+        let is_known = |id: u32| self.is_constant(id) && self.is_harmless(id);
+        matches!(*floats, [_, b] if self.bits(b) & CONSTANT != 0 && !is_known(b)) && !mutant!(ZerosDivide)
     }
 
     /// What memory brings in that a compiler may know: of halves that have no operation the load is volatile.
