@@ -15,7 +15,9 @@ mod pack;
 pub(super) use convert::convert;
 pub(super) use dot::{IntDot, int_dot};
 pub(super) use glsl::ternary;
-pub(super) use open::{other_binary, other_converted, other_ternary, other_unary};
+pub(super) use open::{
+    is_open_binary, is_open_unary, other_binary, other_converted, other_ternary, other_unary,
+};
 pub(super) use pack::{Pack, pack};
 
 /// Type of a scalar, without signedness, which SPIR-V keeps in the instructions.

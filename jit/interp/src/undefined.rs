@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use super::arith::{Binary, Num, Ternary, float_value, mask, sign_extend};
+use super::arith::{
+    Binary, Num, Ternary, float_value, is_open_binary, is_open_unary, mask, sign_extend,
+};
 use super::program::Inst;
 
 /// What a run makes of undefined results.
@@ -29,7 +31,7 @@ pub enum Notice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Undefined {
-    /// An integer divided by zero, or its remainder.
+    /// An integer divided by zero, or the remainder of an integer or a float.
     DivisionByZero,
     /// The least integer divided by minus one, or its remainder.
     DivisionOverflow,
@@ -43,6 +45,10 @@ pub enum Undefined {
     Conversion,
     /// A component that a vector does not have.
     Component,
+    /// A function of floats outside of its domain: the logarithm of zero, a power of a negative number.
+    Domain,
+    /// A clamp to a range that ends before it begins, or a smooth step over one.
+    EmptyRange,
 }
 
 impl fmt::Display for Undefined {
@@ -55,6 +61,8 @@ impl fmt::Display for Undefined {
             Self::BitField => "bit field outside the word",
             Self::Conversion => "conversion of a float that the integer type does not have",
             Self::Component => "component that the vector does not have",
+            Self::Domain => "function outside of its domain",
+            Self::EmptyRange => "range that ends before it begins",
         })
     }
 }
@@ -78,6 +86,14 @@ pub(super) fn lanes(inst: &Inst, r: &[u64]) -> Vec<Lane> {
         Inst::Binary { op, num, splat, dst, a, b, n } => {
             let right = |i| register(if splat { b } else { b + i });
             row(n, dst, num.mask(), &|i| binary(op, num, register(a + i), right(i)))
+        }
+        Inst::Unary { op, num, dst, a, n } => {
+            let is_open = |i| is_open_unary(op, num, register(a + i));
+            row(n, dst, num.mask(), &|i| is_open(i).then_some(Undefined::Domain))
+        }
+        Inst::Ternary { op, num, dst, a, b, c, n } if is_range(op) => {
+            let at = |register: u32, i| r[(register + i) as usize];
+            row(n, dst, num.mask(), &|i| empty_range(op, num, [at(a, i), at(b, i), at(c, i)]))
         }
         Inst::Ternary {
             op: Ternary::BitFieldSExtract | Ternary::BitFieldUExtract,
@@ -107,9 +123,35 @@ fn bit_field(offset: u64, count: u64, bits: u32) -> Option<Undefined> {
     (offset.saturating_add(count) > u64::from(bits)).then_some(Undefined::BitField)
 }
 
+fn is_range(op: Ternary) -> bool {
+    matches!(
+        op,
+        Ternary::FClamp | Ternary::NClamp | Ternary::UClamp | Ternary::SClamp | Ternary::SmoothStep
+    )
+}
+
+fn empty_range(op: Ternary, num: Num, [a, b, c]: [u64; 3]) -> Option<Undefined> {
+    let is_empty = match op {
+        Ternary::UClamp => b > c,
+        Ternary::SClamp => sign_extend(b, num.bits()) > sign_extend(c, num.bits()),
+        Ternary::FClamp | Ternary::NClamp => float_value(num, b) > float_value(num, c),
+        Ternary::SmoothStep => float_value(num, a) >= float_value(num, b),
+        _ => false,
+    };
+    is_empty.then_some(Undefined::EmptyRange)
+}
+
 fn binary(op: Binary, num: Num, a: u64, b: u64) -> Option<Undefined> {
     let bits = match num {
         Num::Int(_) | Num::Signed(_) => num.bits(),
+        Num::F16 | Num::F32 | Num::F64 => {
+            let is_remainder = matches!(op, Binary::FRem | Binary::FMod);
+            return if is_remainder && float_value(num, b) == 0.0 {
+                Some(Undefined::DivisionByZero)
+            } else {
+                is_open_binary(op, num, a, b).then_some(Undefined::Domain)
+            };
+        }
         _ => return None,
     };
     match op {

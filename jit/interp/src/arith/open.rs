@@ -35,27 +35,35 @@ pub(in super::super) fn other_unary(op: Unary, num: Num, a: u64, result: u64) ->
     if matches!(op, Unary::IsNan | Unary::IsInf | Unary::FrexpExponent) {
         return result;
     }
-    let x = value(num, a);
-    let is_open = match op {
-        Unary::InverseSqrt | Unary::Log | Unary::Log2 => x <= 0.0,
-        Unary::Sqrt => x < 0.0,
-        Unary::Asin | Unary::Acos => x.abs() > 1.0,
-        Unary::Acosh => x < 1.0,
-        Unary::Atanh => x.abs() >= 1.0,
+    other(num, result, is_open_unary(op, num, a))
+}
+
+/// Whether an argument lies outside of a function's domain.
+pub(in super::super) fn is_open_unary(op: Unary, num: Num, a: u64) -> bool {
+    let x = || value(num, a);
+    match op {
+        Unary::InverseSqrt | Unary::Log | Unary::Log2 => x() <= 0.0,
+        Unary::Sqrt => x() < 0.0,
+        Unary::Asin | Unary::Acos => x().abs() > 1.0,
+        Unary::Acosh => x() < 1.0,
+        Unary::Atanh => x().abs() >= 1.0,
         _ => false,
-    };
-    other(num, result, is_open)
+    }
 }
 
 /// The result of an instruction with two operands, or another one where that is left open.
 pub(in super::super) fn other_binary(op: Binary, num: Num, a: u64, b: u64, result: u64) -> u64 {
-    let (x, y) = (value(num, a), value(num, b));
-    let is_open = match op {
-        Binary::Atan2 => x == 0.0 && y == 0.0,
-        Binary::Pow => x < 0.0 || x == 0.0 && y <= 0.0,
+    other(num, result, is_open_binary(op, num, a, b))
+}
+
+/// Whether two arguments lie outside of a function's domain.
+pub(in super::super) fn is_open_binary(op: Binary, num: Num, a: u64, b: u64) -> bool {
+    let (x, y) = (|| value(num, a), || value(num, b));
+    match op {
+        Binary::Atan2 => x() == 0.0 && y() == 0.0,
+        Binary::Pow => x() < 0.0 || x() == 0.0 && y() <= 0.0,
         _ => false,
-    };
-    other(num, result, is_open)
+    }
 }
 
 /// The result of an instruction with three operands, or another one where that is left open.

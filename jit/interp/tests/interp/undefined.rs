@@ -37,7 +37,14 @@ const ZERO: [u32; 8] = [1, 2, 3, 0, 5, 6, 7, 0];
 
 #[test]
 fn defined_results_are_not_noticed() {
-    for program in [shader!("undefined_dropped"), shader!("undefined_result"), shader!("undefined_index")] {
+    for program in [
+        shader!("undefined_dropped"),
+        shader!("undefined_result"),
+        shader!("undefined_index"),
+        shader!("undefined_logarithm"),
+        shader!("undefined_clamped"),
+        shader!("undefined_smooth"),
+    ] {
         assert_eq!(changes(&program, USUAL), []);
     }
 }
@@ -58,6 +65,10 @@ fn a_result_that_is_stored_changes_it() {
     reaches(shader!("undefined_signed"), ZERO, Undefined::DivisionByZero);
     let many = 3e10f32.to_bits();
     reaches(shader!("undefined_converted"), [0, 0, many, 0, 0, 0, 0, 0], Undefined::Conversion);
+    reaches(shader!("undefined_logarithm"), ZERO, Undefined::Domain);
+    reaches(shader!("undefined_power"), USUAL, Undefined::Domain);
+    reaches(shader!("undefined_clamped"), ZERO, Undefined::EmptyRange);
+    reaches(shader!("undefined_smooth"), ZERO, Undefined::EmptyRange);
     reaches(shader!("undefined_index"), ZERO, Undefined::DivisionByZero);
     reaches(shader!("undefined_loop"), ZERO, Undefined::DivisionByZero);
 }

@@ -19,6 +19,14 @@ void main() {
     z[i] = uint(int(x[i]) % int(divisor));
 #elif defined CONVERTED
     z[i] = uint(uintBitsToFloat(divisor));
+#elif defined LOGARITHM
+    z[i] = floatBitsToUint(log(float(divisor)));
+#elif defined POWER
+    z[i] = floatBitsToUint(pow(float(x[i]) - 8.5, float(divisor)));
+#elif defined CLAMPED
+    z[i] = uint(clamp(int(x[i]), -1, int(divisor) - 2));
+#elif defined SMOOTH
+    z[i] = floatBitsToUint(smoothstep(0.0, float(divisor), float(x[i])));
 #elif defined INDEX
     z[x[i] % divisor] = i;
 #else
