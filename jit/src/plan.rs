@@ -10,13 +10,14 @@
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
 //! mistaken about how much they touch, `repeated` those whose work-groups do again what others did, `old_contents` those that read
-//! what nothing has written, `races` those whose invocations read what others write.
+//! what nothing has written, `races` those whose invocations read what others write, and `notes` all of these in a list.
 
 pub(crate) mod dispatch;
 mod doubt;
 pub(crate) mod grouping;
 mod growth;
 pub(crate) mod input;
+mod notes;
 mod old_contents;
 pub(crate) mod output;
 mod overrun;
@@ -37,6 +38,7 @@ pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
 pub use input::uses::with_settled_numbers;
+pub use notes::{Known, Note, NoteKind, in_words, notes, writers_in_words};
 pub use old_contents::{OldRead, Span, groups_in_use, lost_updates, may_read, may_write, old_reads};
 pub use output::changed::CodeChange;
 pub use output::ingredients::Ingredients;

@@ -100,6 +100,7 @@ const PLAN: &[&str] = &[
     "repeated",
     "old_contents",
     "races",
+    "notes",
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

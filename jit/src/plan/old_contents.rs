@@ -94,6 +94,31 @@ pub fn may_read(one: &Submission) -> Vec<usize> {
     found.unwrap_or_else(|| (0..one.args.len()).collect())
 }
 
+/// Whether accesses through two arguments may meet in a byte that one of them writes, with the numbers of the submission.
+#[must_use]
+pub(in crate::plan) fn may_meet(one: &Submission, first: usize, second: usize) -> bool {
+    let found = evaluated(one, |atoms, analysis, evaluator| {
+        if !analysis.escaped.is_empty() || one.kernel.interface.uses_device_addresses {
+            return None;
+        }
+        let mut spans = |arg: usize| -> Vec<(bool, Span)> {
+            let all = analysis.accesses.iter().filter(|access| access.binding == arg);
+            let spans = all.filter_map(|access| {
+                let form = evaluator.access(atoms, access, one.args[arg].offset);
+                let span = (!form.never).then(|| may_touch(one, atoms, access, &form))?;
+                Some((access.kind.writes(), span))
+            });
+            spans.collect()
+        };
+        let (of_first, of_second) = (spans(first), spans(second));
+        let meets = |&(writes, (from, to)): &(bool, Span)| {
+            of_second.iter().any(|&(also, (start, end))| (writes || also) && from < end && start < to)
+        };
+        Some(of_first.iter().any(meets))
+    });
+    found.unwrap_or(true)
+}
+
 /// How many work-groups of each dimension, from the first on, hold all invocations that touch a buffer or an image with the numbers of this
 /// submission; nothing where the kernel is not followed, or does something else.
 #[must_use]
