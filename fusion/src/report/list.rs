@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::{
     jit::{BufferId, CodeChange, Members, Report, Submission, Way},
-    report::outcome::Outcome,
+    report::{notes::Noted, outcome::Outcome},
 };
 
 /// Whether a cache had what was needed.
@@ -215,6 +215,7 @@ pub struct FusionReport {
     /// Microseconds spent in the driver's compiler, over all steps.
     pub driver_us: f64,
     pub(crate) names: Vec<(BufferId, Arc<str>)>,
+    pub(crate) noted: Noted,
 }
 
 impl SubmissionReport {
@@ -251,6 +252,7 @@ impl FusionReport {
             choice: None,
             plan_us,
             names,
+            noted: Noted::default(),
         }
     }
 
