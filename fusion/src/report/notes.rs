@@ -98,10 +98,11 @@ impl FusionReport {
         found.filter_map(|note| Some(NoteReport { note: note.clone(), text: self.note(note)? })).collect()
     }
 
-    /// All that there is to say, a sentence each and each once: that the list is an earlier one, what submissions were given and do not use, and the
+    /// All that there is to say, a sentence each and each once: that the list is an earlier one, or empty; what submissions were given and do not use, and the
     /// notes on the list.
     pub(crate) fn sentences(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.earlier().map(str::to_owned).into_iter().collect();
+        let mut all: Vec<String> =
+            self.earlier().into_iter().chain(self.empty()).map(str::to_owned).collect();
         let given = self.kernels.iter().flat_map(|one| &one.notes).cloned();
         for sentence in given.chain(self.notes().into_iter().map(|note| note.text)) {
             if !all.contains(&sentence) {
