@@ -73,7 +73,7 @@ pub enum SubmitError {
         at: SetBinding,
     },
     /// An image where the kernel has a buffer, another image than it declares, and the like.
-    #[error("{at}{name} takes no `{resource}`: {problem}{fits}")]
+    #[error("{at}{name} takes no `{resource}`: {problem}")]
     WrongResource {
         /// The binding.
         at: SetBinding,
@@ -81,10 +81,8 @@ pub enum SubmitError {
         name: BindingName,
         /// The name of what was passed.
         resource: Box<str>,
-        /// What does not agree.
+        /// What does not agree, and which bindings take such a thing, or what the kernel takes.
         problem: Box<str>,
-        /// Which bindings take such a thing, or what the kernel takes.
-        fits: Box<str>,
     },
     /// The kernel wants something that cannot be passed.
     #[error("{at}{name} is a {kind}, and only buffers, images and samplers can be passed")]

@@ -229,8 +229,8 @@ fn texture(
         _ => (&*buffer.name()).into(),
     };
     let (at, name) = (binding.at, name(binding));
-    let fits = fits(kernel, buffer);
-    Err(SubmitError::WrongResource { at, name, resource, problem: problem.into(), fits })
+    let problem = (problem + &fits(kernel, buffer)).into();
+    Err(SubmitError::WrongResource { at, name, resource, problem })
 }
 
 /// What a kernel has at a binding, in a word or two.
@@ -256,7 +256,7 @@ fn listed<'a>(bindings: impl Iterator<Item = &'a Binding>) -> String {
 }
 
 /// Where a buffer or an image could be passed instead, as the end of a sentence; all bindings, if it fits none.
-fn fits(kernel: &Specialized, buffer: &BufferInner) -> Box<str> {
+fn fits(kernel: &Specialized, buffer: &BufferInner) -> String {
     let fits = |binding: &&Binding| match (binding.kind.texture(), &buffer.texture) {
         (None, None) => true,
         (Some(kind), Some(texture)) => {
@@ -268,8 +268,8 @@ fn fits(kernel: &Specialized, buffer: &BufferInner) -> Box<str> {
     };
     let bindings = &kernel.interface.bindings;
     match &*listed(bindings.iter().filter(fits)) {
-        "" => format!("; the kernel takes {}", listed(bindings.iter())).into(),
-        fitting => format!("; the kernel takes such at {fitting}").into(),
+        "" => format!("; the kernel takes {}", listed(bindings.iter())),
+        fitting => format!("; the kernel takes such at {fitting}"),
     }
 }
 
