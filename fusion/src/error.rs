@@ -145,8 +145,13 @@ pub enum FusionError {
         missing: String,
     },
     /// `start_fusion` on a queue that is in fusion mode.
-    #[error("the queue is in fusion mode already; complete or cancel it first")]
-    AlreadyFusing,
+    #[error(
+        "the queue is in fusion mode already, and {open}; first end that list with `complete_fusion` or `cancel_fusion`, or drop the wrapper that began it; a second list needs a queue of its own"
+    )]
+    AlreadyFusing {
+        /// The list that is open, as the end of a sentence.
+        open: Box<str>,
+    },
     /// `complete_fusion` on a queue that was never in fusion mode.
     #[error("the queue is not in fusion mode; call `start_fusion` first")]
     NotFusing,

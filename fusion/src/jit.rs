@@ -11,8 +11,9 @@ pub use vkfuse_jit::{
     },
     plan::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange, EpilogueReport,
-        FloatMode, GroupReport, InlineReport, Internalization, Members, Places, PlanError, Policy, Promote,
-        RenameReport, ReorderReport, Report, RewriteReport, SplitReport, TrustedReport, Way,
+        FloatMode, GroupReport, InlineReport, Internalization, Members, Note, NoteKind, Places, PlanError,
+        Policy, Promote, Race, RenameReport, ReorderReport, Report, RewriteReport, SplitReport,
+        TrustedReport, Way, WriteRace,
     },
 };
 pub(crate) use vkfuse_jit::{
@@ -22,10 +23,10 @@ pub(crate) use vkfuse_jit::{
         artifact_tools, observe_passes,
     },
     plan::{
-        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Limits, Numbers, Overrun, Plan, PushFlow,
-        ShapeLimits, SmallScalars, Step, SubgroupLimits, Submission, TexelOverrun, ThreadCoarseningLimits,
-        UnrollLimits, doubts, has_work, loop_rounds, overrun, overwrites, plan, plan_unfused, read_up_to,
-        repeated, texel_overrun, written,
+        Arg, BlockCoarseningLimits, Bound, FuseOptions, ImageSize, Known, Limits, Numbers, Overrun, Plan,
+        PushFlow, ShapeLimits, SmallScalars, Span, Step, SubgroupLimits, Submission, TexelOverrun,
+        ThreadCoarseningLimits, UnrollLimits, doubts, has_work, in_words, loop_rounds, notes, overrun,
+        overwrites, plan, plan_unfused, read_up_to, repeated, texel_overrun, writers_in_words, written,
     },
     validate::{StepVerdict, Verdict, validate},
 };

@@ -4,6 +4,7 @@ pub(crate) mod figures;
 #[cfg(feature = "json")]
 pub mod json;
 pub(crate) mod list;
+pub(crate) mod notes;
 pub(crate) mod outcome;
 #[cfg(feature = "picture")]
 mod picture;
@@ -15,6 +16,7 @@ pub use list::{
     ArgumentReport, CheckReport, CheckedBy, ChoiceReport, CodeStatistic, FusionReport, StepReport,
     SubmissionReport, Tier, WayReport,
 };
+pub use notes::NoteReport;
 pub use outcome::{CancelCause, Outcome};
 #[cfg(feature = "picture")]
 pub use picture::Picture;
@@ -22,7 +24,7 @@ pub use stats::{Objects, Stats};
 
 pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange,
-    EpilogueReport, GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Places, Promote,
-    Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, TrustedReport,
-    UnboundedLoop, Way,
+    EpilogueReport, GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Note, NoteKind,
+    Places, Promote, Race, Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport,
+    SplitReport, TrustedReport, UnboundedLoop, Way,
 };

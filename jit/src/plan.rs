@@ -10,14 +10,15 @@
 //! `grouping` says what may be one dispatch, `promotion` which buffers stay inside of one, `rewrites` what lets more kernels join, and
 //! `dispatch` which invocation does which work. `growth` lets a group grow, the planner tries all of it, and `doubt` names what is to be measured. `overrun` finds submissions that are
 //! mistaken about how much they touch, `repeated` those whose work-groups do again what others did, `old_contents` those that read
-//! what nothing has written, `races` those whose invocations read what others write or write different values (`stored`) to one place, and
-//! `touching` arguments that share what they bind.
+//! what nothing has written, `races` those whose invocations read what others write or write different values (`stored`) to one place,
+//! `touching` arguments that share what they bind, and `notes` all of these in a list.
 
 pub(crate) mod dispatch;
 mod doubt;
 pub(crate) mod grouping;
 mod growth;
 pub(crate) mod input;
+mod notes;
 mod old_contents;
 pub(crate) mod output;
 mod overrun;
@@ -40,6 +41,7 @@ pub use input::submission::{
     Arg, BufferId, ImageSize, Internalization, Number, Numbers, Promote, Submission, has_work,
 };
 pub use input::uses::with_settled_numbers;
+pub use notes::{Known, Note, NoteKind, in_words, notes, writers_in_words};
 pub use old_contents::{
     OldRead, Span, Texels, groups_in_use, lost_updates, may_read, may_write, may_write_texels, old_reads,
 };

@@ -102,6 +102,7 @@ const PLAN: &[&str] = &[
     "touching",
     "stored",
     "races",
+    "notes",
 ];
 
 /// One `use` of a file: the path as written, the name it has here, and whether it is a re-export.

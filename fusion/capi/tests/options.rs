@@ -162,10 +162,34 @@ fn reports_and_times_of_lists() {
         let json = CStr::from_bytes_with_nul(&text).expect("a zero at its end").to_str().expect("UTF-8");
         assert!(json.starts_with('{') && json.ends_with('}') && json.contains("\"groups\""), "{json}");
         assert_eq!(json.contains("\"trusted\":[]"), trust == 0, "{json}");
+        assert!(json.contains("\"notes\":[]"), "{json}");
         // Profiling is off.
         assert_eq!(time, 0);
         vkfuse_event_destroy(event);
     }
+}
+
+/// What may be a mistake in a list is in its report.
+#[test]
+fn reports_note_what_is_overwritten() {
+    let Some(rig) = Rig::open(0, 0) else { return };
+    let more = rig.kernel("u32", "z[i] = x[i] + 1u;");
+    let (x, z) = (rig.buffer(&[1; 256]), rig.buffer(&[0; 256]));
+    assert_eq!(vkfuse_queue_start_fusion(rig.queue), VkfuseResult::Ok);
+    rig.submit(more, (x, 256), (z, 256));
+    rig.submit(more, (x, 256), (z, 256));
+    let mut event = VkfuseEvent { id: 0 };
+    let (mut text, mut needed) = (vec![0u8; 1 << 16], 0);
+    // SAFETY: the pointers are to what the header says.
+    unsafe {
+        let done = vkfuse_queue_complete_fusion(rig.queue, &DEFAULTS, &mut event);
+        assert_eq!(done, VkfuseResult::Ok, "{}", message());
+        let to = text.as_mut_ptr().cast();
+        assert_eq!(vkfuse_event_report_json(event, to, text.len(), &mut needed), VkfuseResult::Ok);
+    }
+    let json = CStr::from_bytes_until_nul(&text).expect("a zero at its end").to_str().expect("UTF-8");
+    assert!(json.contains("writes over all that submission 0"), "{json}");
+    vkfuse_event_destroy(event);
 }
 
 /// What lies outside of a range reads as zeros and is not written. So what is stored and what is loaded there stay two dispatches.

@@ -64,7 +64,9 @@ pub(crate) fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Status, Stop>
         None => here(args, &pipeline, &checked)?,
     };
     let mut list = List::of(&planned.report, |id| planned.report.buffer_name(id).map(str::to_owned));
-    list.notes = checked.notes_and(list.notes.iter());
+    // The notes on the list as a whole are in the file's, with their places.
+    let kernels = planned.report.kernels.iter();
+    list.notes = checked.notes_and(kernels.flat_map(|kernel| &kernel.notes));
     let figures = |steps: &[StepReport]| steps.iter().map(Figures::of).collect();
     let code = Code { fused: figures(&planned.report.steps), alone: figures(&planned.alone) };
     let report = Report { format: FORMAT, name: pipeline.name.clone(), device, driver, list, code };

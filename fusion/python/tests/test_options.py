@@ -92,6 +92,35 @@ def test_a_constant_that_the_kernel_has_not_is_ignored_and_noted(
     assert "specialization constant 99" in note and "does not declare" in note
 
 
+def test_constants_are_named_where_one_is_misspelt(context: vkfuse.Context, queue: vkfuse.Queue) -> None:
+    text = KERNEL.format(ty="u32", body="z[i] = x[i] * times + more;")
+    kernel = context.wgsl(f"@id(3) override times: u32 = 1u;\n@id(7) override more: u32 = 0u;\n{text}")
+    x, z = context.zeros(64, np.uint32), context.zeros(64, np.uint32)
+    with pytest.raises(vkfuse.KernelError, match="no specialization constant 'mroe'; it has 7 .*3 "):
+        queue.submit(kernel, x.read(), z.write(), items=64, spec={"mroe": 1})
+
+
+def test_what_may_be_a_mistake_in_a_list_is_noted(context: vkfuse.Context, queue: vkfuse.Queue) -> None:
+    kernel = context.wgsl(KERNEL.format(ty="u32", body="z[i] = x[i] + 1u;"), name="more")
+    x, z = context.zeros(256, np.uint32, name="x"), context.zeros(256, np.uint32, name="z")
+    with queue.fuse() as fused:
+        queue.submit(kernel, x.read(), z.write(), items=256)
+        queue.submit(kernel, x.read(), z.write(), items=256)
+    fused.wait()
+    assert fused.report["notes"] == [
+        "submission 1 `more` writes over all that submission 0 `more` has written to buffer `z`, and nothing has read it"
+    ]
+    with queue.fuse() as fused:
+        queue.submit(kernel, x.read(), z.write(), items=256)
+    fused.wait()
+    assert fused.report["notes"] == []
+    # Submitted to another queue.
+    with queue.fuse() as fused:
+        context.queue().submit(kernel, x.read(), z.write(), items=256)
+    (note,) = fused.report["notes"]
+    assert note.startswith("nothing was submitted to this queue")
+
+
 def test_a_cache_folder_that_cannot_be_made_is_a_warning(context: vkfuse.Context, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.warns(UserWarning, match="cache folder .*none cannot be made"):

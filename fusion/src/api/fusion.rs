@@ -124,7 +124,9 @@ impl FusionWrapper {
                     queue.is_direct.store(false, Release);
                     Ok(None)
                 }
-                Mode::Recording(_) => Err(Error::from(FusionError::AlreadyFusing)),
+                Mode::Recording(ref list) => {
+                    Err(Error::from(FusionError::AlreadyFusing { open: list.so_far().into() }))
+                }
                 Mode::Ending(_, thread) => Ok(Some(thread)),
             }
         };

@@ -35,7 +35,7 @@ pub enum BufferError {
     #[error("this is a buffer {0}")]
     Unreadable(Unreadable),
     /// A range outside the buffer.
-    #[error("elements {offset}..{end} are outside its {len} elements", end = offset.saturating_add(*count))]
+    #[error("{} its {len} elements", outside(*.offset, *.count))]
     OutOfRange {
         /// First element asked for.
         offset: u64,
@@ -45,7 +45,10 @@ pub enum BufferError {
         len: u64,
     },
     /// A range that ends before it starts.
-    #[error("the range {start}..{end} ends before it starts")]
+    #[error(
+        "the range {start}..{end} ends before it starts; {end} elements from {start} on are {start}..{}",
+        start.saturating_add(*end)
+    )]
     Reversed {
         /// First element asked for.
         start: usize,
@@ -145,11 +148,26 @@ pub enum BufferError {
     )]
     JoinsMemories,
     /// A buffer of another context.
-    #[error("it belongs to another context")]
+    #[error(
+        "it belongs to another context; make it with the context of this queue, or copy its elements by `download` and `upload`"
+    )]
     Foreign,
     /// More bytes than can be addressed.
     #[error("its size in bytes does not fit the host's address space")]
     TooLarge,
+}
+
+/// A range that is not there, up to the name of what has none such. A range that leaves the one that it was taken from counts as endless.
+pub(super) fn outside(offset: u64, count: u64) -> String {
+    match count {
+        0 => format!("the range is empty, from element {offset} on, in"),
+        u64::MAX => {
+            format!(
+                "the range from element {offset} on leaves the accessor that it was taken from, or begins inside of an element, in"
+            )
+        }
+        _ => format!("elements {offset}..{} are outside", offset.saturating_add(count)),
+    }
 }
 
 /// A number of elements, with their bytes.

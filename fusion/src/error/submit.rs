@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::Unreadable;
+use super::{Unreadable, buffer::outside};
 use crate::jit::{ElementType, Reason, SetBinding};
 
 /// What is wrong with a submission.
@@ -21,12 +21,14 @@ pub enum SubmitError {
         first: String,
     },
     /// The kernel uses a binding that got no argument.
-    #[error("{at}{name} has no argument; pass one with `arg`")]
+    #[error("{at}{name} has no argument; pass one with `arg`{unused}")]
     MissingBinding {
         /// The binding.
         at: SetBinding,
         /// Its name in the module.
         name: BindingName,
+        /// What got an argument and is no binding of the kernel, and what it takes instead; empty where there is none.
+        unused: Box<str>,
     },
     /// Another number of arguments than an array of descriptors has elements.
     #[error("{at}{name} {}", counted(*.len, *.given))]
@@ -65,7 +67,7 @@ pub enum SubmitError {
         device: String,
     },
     /// Two arguments for one binding.
-    #[error("{at} got two arguments")]
+    #[error("{at} got two arguments; pass one for each binding, or those of an array with `args`")]
     RepeatedBinding {
         /// The binding.
         at: SetBinding,
@@ -79,7 +81,7 @@ pub enum SubmitError {
         name: BindingName,
         /// The name of what was passed.
         resource: Box<str>,
-        /// What does not agree.
+        /// What does not agree, and which bindings take such a thing, or what the kernel takes.
         problem: Box<str>,
     },
     /// The kernel wants something that cannot be passed.
@@ -93,7 +95,7 @@ pub enum SubmitError {
         kind: &'static str,
     },
     /// The accessor reaches outside its buffer.
-    #[error("{at}: elements {offset}..{end} are outside buffer `{buffer}` of {len} elements", end = offset.saturating_add(*count))]
+    #[error("{at}: {} buffer `{buffer}` of {len} elements", outside(*.offset, *.count))]
     OutOfRange {
         /// The binding.
         at: SetBinding,
@@ -160,7 +162,9 @@ pub enum SubmitError {
     },
     /// The kernel writes where the accessor only allows to read.
     #[error(
-        "{at}{name} is written by the kernel, and the accessor on buffer `{buffer}` is `read`; use `write` or `read_write`"
+        "{at}{name} is written by the kernel{}, and the accessor on buffer `{buffer}` is `read`; use `{}`",
+        if *.reads { ", which reads it, too" } else { "" },
+        if *.reads { "read_write" } else { "write" }
     )]
     WriteThroughRead {
         /// The binding.
@@ -169,6 +173,8 @@ pub enum SubmitError {
         name: BindingName,
         /// The buffer's name.
         buffer: String,
+        /// Whether the kernel reads it as well.
+        reads: bool,
     },
     /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
     /// that is defined, and no error.
@@ -390,7 +396,7 @@ pub enum SubmitError {
         device: String,
     },
     /// A buffer, kernel or event of another context.
-    #[error("{what} belongs to another context")]
+    #[error("{what} belongs to another context; use one that was made with the context of this queue")]
     Foreign {
         /// Which object, such as "the kernel" or "buffer `x`, passed for binding 2,".
         what: String,

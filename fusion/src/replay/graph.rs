@@ -378,9 +378,10 @@ fn merge(touches: &mut SmallVec<[(u32, Touch); 8]>, slot: u32, touch: &Touch) {
     }
 }
 
-/// What a report says of a launch, for which nothing had to be planned, built or looked for.
+/// What a report says of a launch, for which nothing had to be planned, built or looked for, and whose buffers and push constants may be others.
 fn without_costs(report: &FusionReport) -> FusionReport {
-    let mut report = FusionReport { plan_us: 0.0, jit_us: 0.0, driver_us: 0.0, ..report.clone() };
+    let noted = report.noted.again();
+    let mut report = FusionReport { plan_us: 0.0, jit_us: 0.0, driver_us: 0.0, noted, ..report.clone() };
     for step in &mut report.steps {
         (step.memory, step.disk, step.driver_blob) = (Tier::Hit, Tier::NotAsked, Tier::NotAsked);
         (step.jit_us, step.driver_us, step.load_us) = (0.0, 0.0, 0.0);

@@ -42,7 +42,7 @@ pub struct List {
     pub rewrites: Vec<Rewrite>,
     /// What comparing fused and unfused came to, where that was asked for.
     pub checks: Vec<Check>,
-    /// What was given and is not used: a sentence for each, once.
+    /// What was given and is not used, and what may be a mistake in the list: a sentence for each, once.
     pub notes: Vec<String>,
     /// How it ran where the planner does not know how it is fastest, and what was measured.
     pub choice: Option<Choice>,
@@ -325,23 +325,12 @@ impl List {
             changed: Changed::all(report),
             rewrites: rewrites.chain(inlined).chain(epilogues).chain(reordered).chain(renamed).collect(),
             checks: report.checks.iter().map(Check::from).collect(),
-            notes: notes(report),
+            notes: report.sentences(),
             choice: report.choice.as_ref().map(Choice::from),
             cache: Cache::of(report),
             time_us: MakingTimes { plan: report.plan_us, jit: report.jit_us, driver: report.driver_us },
         }
     }
-}
-
-/// That it is of the list before, and the notes of all submissions, each once.
-fn notes(report: &FusionReport) -> Vec<String> {
-    let mut notes: Vec<String> = report.earlier().map(str::to_owned).into_iter().collect();
-    for note in report.kernels.iter().flat_map(|one| &one.notes) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
-    notes
 }
 
 impl From<&ChoiceReport> for Choice {

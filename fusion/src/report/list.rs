@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 
 use crate::{
-    jit::{BufferId, CodeChange, Members, Report, Submission, Way},
-    report::outcome::Outcome,
+    jit::{BufferId, CodeChange, Members, Reason, Report, Submission, Way},
+    report::{notes::Noted, outcome::Outcome},
 };
 
 /// Whether a cache had what was needed.
@@ -215,6 +215,7 @@ pub struct FusionReport {
     /// Microseconds spent in the driver's compiler, over all steps.
     pub driver_us: f64,
     pub(crate) names: Vec<(BufferId, Arc<str>)>,
+    pub(crate) noted: Noted,
 }
 
 impl SubmissionReport {
@@ -251,6 +252,7 @@ impl FusionReport {
             choice: None,
             plan_us,
             names,
+            noted: Noted::default(),
         }
     }
 
@@ -263,6 +265,14 @@ impl FusionReport {
     pub(crate) fn earlier(&self) -> Option<&'static str> {
         self.is_earlier.then_some(
             "this is the list before: `start_fusion` was not called after it, and what was submitted since ran as it was submitted",
+        )
+    }
+
+    /// What an empty list may come from, in words.
+    pub(crate) fn empty(&self) -> Option<&'static str> {
+        let is_empty = self.submissions == 0 && self.outcome == Outcome::Refused { reason: Reason::Empty };
+        is_empty.then_some(
+            "nothing was submitted to this queue between `start_fusion` and `complete_fusion`: submit to the queue that the wrapper is of, or to a clone of its handle; what other queues were given ran by itself",
         )
     }
 

@@ -13,7 +13,8 @@ impl Display for FusionReport {
         let submissions = count(self.submissions, "submission", "s");
         let dispatches = count(self.dispatches, "dispatch", "es");
         write!(f, "{}: {submissions}, {dispatches}", self.outcome)?;
-        if let Some(earlier) = self.earlier() {
+        let (earlier, notes) = (self.earlier(), self.sentences());
+        if let Some(earlier) = earlier {
             write!(f, "\n{earlier}")?;
         }
         for group in &plan.groups {
@@ -74,7 +75,7 @@ impl Display for FusionReport {
         for one in &plan.renamed {
             write!(f, "\n{}: {one}", self.buffer(one.buffer))?;
         }
-        for note in self.kernels.iter().flat_map(|one| &one.notes) {
+        for note in notes.iter().filter(|note| earlier != Some(note.as_str())) {
             write!(f, "\n{note}")?;
         }
         for check in &self.checks {
@@ -103,14 +104,14 @@ impl FusionReport {
         format!(", between submissions {after}{before}{buffer}")
     }
 
-    fn submission(&self, at: usize) -> String {
+    pub(super) fn submission(&self, at: usize) -> String {
         match self.kernels.get(at) {
             Some(one) => format!("{at} `{}`", one.kernel),
             None => at.to_string(),
         }
     }
 
-    fn buffer(&self, buffer: BufferId) -> String {
+    pub(super) fn buffer(&self, buffer: BufferId) -> String {
         match self.buffer_name(buffer) {
             Some(name) => format!("buffer `{name}`"),
             None => "a buffer".to_owned(),

@@ -80,12 +80,13 @@ pub(crate) fn check(
         let is = |(given, _): &(SetBinding, Accessor<'_>)| *given == at;
         let next = request.args[number..].iter().position(is).map(|place| number + place);
         let Some(place) = next.or_else(|| request.args.iter().position(is)) else {
-            return Err(fail(SubmitError::MissingBinding { at, name: name(binding) }));
+            let unused = unused(&kernel, &request.args);
+            return Err(fail(SubmitError::MissingBinding { at, name: name(binding), unused }));
         };
         number = place + 1;
         let (_, accessor) = &request.args[place];
         let buffer = &accessor.buffer;
-        texture(declared, binding, buffer).map_err(fail)?;
+        texture(&kernel, declared, binding, buffer).map_err(fail)?;
         let (offset, len) = range(context, binding, accessor).map_err(fail)?;
         element_type(&kernel, binding, accessor).map_err(fail)?;
         bound(context, &kernel.name, binding, buffer, offset)?;
@@ -206,6 +207,7 @@ fn elements(binding: &Binding, args: &[(SetBinding, Accessor<'_>)]) -> Result<()
 
 /// Whether a buffer is given where the kernel has a buffer, and what it has where that is an image or a sampler.
 fn texture(
+    kernel: &Specialized,
     declared: Option<ImageDeclaration>,
     binding: &Binding,
     buffer: &BufferInner,
@@ -215,9 +217,9 @@ fn texture(
         (None, Some(_)) => {
             Some("it is a buffer, and what is passed is an image, a sampler or texels".to_owned())
         }
-        (Some(kind), None) => Some(format!("it is a {kind:?}, and what is passed is a buffer")),
+        (Some(_), None) => Some(format!("it is a {}, and what is passed is a buffer", kind_word(binding))),
         (Some(kind), Some(texture)) if !texture.serves(vk::BindingKind::of(kind)) => {
-            Some(format!("it is a {kind:?}, and what is passed cannot be used as one"))
+            Some(format!("it is a {}, and what is passed cannot be used as one", kind_word(binding)))
         }
         (Some(_), Some(texture)) => declared.and_then(|declared| texture.misfit(&declared)),
     };
@@ -227,7 +229,61 @@ fn texture(
         _ => (&*buffer.name()).into(),
     };
     let (at, name) = (binding.at, name(binding));
-    Err(SubmitError::WrongResource { at, name, resource, problem: problem.into() })
+    let problem = (problem + &fits(kernel, buffer)).into();
+    Err(SubmitError::WrongResource { at, name, resource, problem })
+}
+
+/// What a kernel has at a binding, in a word or two.
+fn kind_word(binding: &Binding) -> &'static str {
+    match binding.kind {
+        BindingKind::StorageBuffer => "storage buffer",
+        BindingKind::UniformBuffer => "uniform buffer",
+        BindingKind::Other(kind) => kind,
+    }
+}
+
+/// Most bindings that a message names.
+const NAMED: usize = 8;
+
+/// Bindings, each once, with their names and what they are.
+fn listed<'a>(bindings: impl Iterator<Item = &'a Binding>) -> String {
+    let whole = bindings.filter(|binding| binding.at.element == 0);
+    let words = |binding: &Binding| format!("{}{} ({})", binding.at, name(binding), kind_word(binding));
+    let mut words: Vec<String> = whole.map(words).collect();
+    let more = words.len().saturating_sub(NAMED);
+    words.truncate(NAMED);
+    if more > 0 { format!("{} and {more} more", words.join(", ")) } else { words.join(", ") }
+}
+
+/// Where a buffer or an image could be passed instead, as the end of a sentence; all bindings, if it fits none.
+fn fits(kernel: &Specialized, buffer: &BufferInner) -> String {
+    let fits = |binding: &&Binding| match (binding.kind.texture(), &buffer.texture) {
+        (None, None) => true,
+        (Some(kind), Some(texture)) => {
+            let declared = kernel.image_at(binding.at);
+            let agrees = |declared| texture.misfit(&declared).is_none();
+            texture.serves(vk::BindingKind::of(kind)) && declared.is_none_or(agrees)
+        }
+        _ => false,
+    };
+    let bindings = &kernel.interface.bindings;
+    match &*listed(bindings.iter().filter(fits)) {
+        "" => format!("; the kernel takes {}", listed(bindings.iter())),
+        fitting => format!("; the kernel takes such at {fitting}"),
+    }
+}
+
+/// An argument that the kernel does not use where another one is missing, as the end of a sentence.
+fn unused(kernel: &Specialized, args: &[(SetBinding, Accessor<'_>)]) -> Box<str> {
+    let bindings = &kernel.interface.bindings;
+    let is_unused = |at: &SetBinding| bindings.iter().all(|binding| binding.at != *at);
+    match args.iter().map(|(at, _)| *at).find(is_unused) {
+        Some(at) => {
+            format!("; {at} got one, and the kernel does not use it: it takes {}", listed(bindings.iter()))
+                .into()
+        }
+        None => Box::default(),
+    }
 }
 
 /// The accessor's byte range in its buffer, if it can be bound.
@@ -252,7 +308,8 @@ fn range(
         return Err(SubmitError::TooSmall { at, name, buffer: buffer(), needed, given: len });
     }
     if binding.writes && !accessor.access.may_write() {
-        return Err(SubmitError::WriteThroughRead { at, name: name(binding), buffer: buffer() });
+        let (name, reads) = (name(binding), binding.reads);
+        return Err(SubmitError::WriteThroughRead { at, name, buffer: buffer(), reads });
     }
     if binding.kind.texture().is_some() {
         // All of it, whatever the accessor says.
@@ -345,7 +402,8 @@ pub(crate) fn recorded(
     for (number, binding) in kernel.interface.bindings.iter().enumerate() {
         let at = binding.at;
         let Some(arg) = args.get(number).filter(|arg| arg.at == at) else {
-            return Err(fail(SubmitError::MissingBinding { at, name: name(binding) }));
+            let (name, unused) = (name(binding), Box::default());
+            return Err(fail(SubmitError::MissingBinding { at, name, unused }));
         };
         if arg.len < binding.min_size.max(1) || arg.offset.checked_add(arg.len).is_none() {
             return Err(fail(SubmitError::EmptyRange { at, buffer: format!("{:?}", arg.buffer) }));
@@ -367,7 +425,8 @@ pub(crate) fn rebound(context: &ContextInner, entry: &Entry) -> Result<(), Error
     let bindings = submission.args.iter().zip(&submission.kernel.interface.bindings);
     for ((arg, binding), (buffer, touch)) in bindings.zip(entry.buffers.iter().zip(&entry.touches)) {
         if binding.kind.texture().is_some() {
-            texture(submission.kernel.image_at(arg.at), binding, buffer).map_err(fail)?;
+            let declared = submission.kernel.image_at(arg.at);
+            texture(&submission.kernel, declared, binding, buffer).map_err(fail)?;
         }
         let offset = buffer.within(touch.span).map_or(0, |range| range.start);
         bound(context, &entry.label, binding, buffer, offset)?;

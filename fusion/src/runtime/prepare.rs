@@ -20,6 +20,7 @@ use crate::{
     options::fusion::FusionProperties,
     report::{
         list::{self, FusionReport, StepReport},
+        notes::Noted,
         outcome::Outcome,
     },
     runtime::{
@@ -29,6 +30,7 @@ use crate::{
         schedule::List,
     },
     submission::{
+        buffer::BufferInner,
         device::Device,
         entry::{Effect, Entry},
     },
@@ -299,7 +301,19 @@ impl List {
         plan_us: f64,
     ) -> FusionReport {
         let kernels = self.entries.iter().map(Entry::report).collect();
-        FusionReport::new(outcome, plan, (kernels, names(&self.entries)), steps, plan_us)
+        let mut report = FusionReport::new(outcome, plan, (kernels, names(&self.entries)), steps, plan_us);
+        report.noted = self.noted();
+        report
+    }
+
+    /// What there may be notes on. Nothing has run of it yet, or what has is taken for contents.
+    fn noted(&self) -> Noted {
+        let buffers = || self.entries.iter().flat_map(|entry| &entry.buffers);
+        let is_blank =
+            |buffer: &&Arc<BufferInner>| !buffer.has_memory() && buffer.unreadable(buffer.whole()).is_none();
+        let blank = buffers().filter(is_blank).map(|buffer| buffer.shared.id.planned()).collect();
+        let limits = buffers().next().map(|buffer| buffer.device.limits).unwrap_or_default();
+        Noted::of(self.entries.iter().map(|entry| entry.submission.clone()).collect(), blank, limits)
     }
 
     /// What the writes of the list do to contents, in order: the kernel that runs one may keep the bytes to itself instead of writing

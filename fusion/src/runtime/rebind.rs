@@ -95,7 +95,7 @@ fn check_fit(
     new: &BufferInner,
 ) -> Result<(), Error> {
     if !Arc::ptr_eq(&new.device, &context.device) {
-        return refuse(format!("buffer `{}` belongs to another context", new.name()));
+        return refuse(format!("buffer `{}` belongs to another context than the list", new.name()));
     }
     if new.size != old.size {
         let (old_name, new_name) = (old.name(), new.name());

@@ -115,6 +115,22 @@ impl List {
         List { entries: Vec::new(), completion, followed: None }
     }
 
+    /// What it holds so far, as a part of a sentence.
+    pub(crate) fn so_far(&self) -> String {
+        const NAMED: usize = 3;
+        let followed = self.followed.iter();
+        let known = followed.flat_map(|one| (0..one.at).filter_map(|at| one.cached.graph.nodes.unbound(at)));
+        let labels: Vec<&str> = self.entries.iter().chain(known).map(|entry| &*entry.label).collect();
+        let named =
+            labels.iter().take(NAMED).map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        match labels.len() {
+            0 => "nothing was submitted to its list yet".to_owned(),
+            1 => format!("its list has one submission, of {named}"),
+            count if count <= NAMED => format!("its list has {count} submissions, of {named}"),
+            count => format!("its list has {count} submissions, the first of {named}"),
+        }
+    }
+
     /// Whether an access observes something in the list.
     fn observed_by(&self, touches: &[Touch], rule: Rule) -> bool {
         let observed = |listed: &Touch| touches.iter().any(|touch| rule(touch, listed));

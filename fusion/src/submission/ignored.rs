@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::{
     jit::{self, Binding, BindingKind, SetBinding, Specialized, TexelOverrun, has_work, repeated},
+    report::notes,
     submission::{accessor::Access, request::Request},
 };
 
@@ -112,12 +113,7 @@ impl Ignored {
         let nothing = self.nothing.then(|| {
             format!("kernel {kernel} is dispatched with no work-groups in some dimension, and does not run")
         });
-        let repeated = self.repeated.map(|dim| {
-            format!(
-                "kernel {kernel} is dispatched with work-groups that differ in {dim} alone and write the same elements: it does not ask for its \
-                 place in {dim}"
-            )
-        });
+        let repeated = self.repeated.map(|dim| notes::repeated(kernel, dim));
         constants.chain(arguments).chain(push).chain(nothing).chain(repeated).collect::<Vec<_>>().into_iter()
     }
 

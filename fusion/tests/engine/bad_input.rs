@@ -163,6 +163,51 @@ fn missing_binding() {
         h.arg(0, good.x.read()).arg(2, good.z.write());
         h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });
+    // One binding too far.
+    let named = ["binding 2 (`Z`) has no argument", "binding 3 got one", "binding 0 (`X`) (storage buffer)"];
+    assert_refused(&rig, &named, &kernel, |good, kernel, h| {
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(3, good.z.write());
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
+    });
+}
+
+/// Of another context, whose buffers and kernels are not of this one.
+#[test]
+fn what_belongs_to_another_context() {
+    let (rig, other) = (rig!(), rig!());
+    let kernel = rig.kernel("chain/mul");
+    let x = other.context.buffer_from(&[1.0_f32; 64]).unwrap().named("elsewhere");
+    let named = ["mul", "buffer `elsewhere`, passed for binding 0,", "with the context of this queue"];
+    assert_refused(&rig, &named, &kernel, |good, kernel, h| {
+        h.arg(0, x.read().into_owned()).arg(1, good.y.read()).arg(2, good.z.write());
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
+    });
+    let foreign = other.kernel("chain/mul");
+    let good = Good::new(&rig);
+    let refused = rig.queue.submit(|h| {
+        h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.write());
+        h.push(&64_u32).dispatch_items(&foreign, [64, 1, 1]);
+    });
+    assert_names(refused, &["the kernel belongs to another context", "with the context of this queue"]);
+}
+
+/// A range that is reversed, too long, or of an accessor that is narrower.
+#[test]
+fn ranges_say_what_is_wrong_with_them() {
+    let rig = rig!();
+    let x = rig.context.buffer_from(&[1.0_f32; 64]).unwrap().named("x");
+    let (start, end) = (32, 16);
+    assert_names(
+        x.download_range(start..end),
+        &["buffer `x`", "32..16 ends before", "16 elements from 32 on are 32..48"],
+    );
+    assert_names(x.download_range(32..80), &["buffer `x`", "elements 32..80 are outside its 64 elements"]);
+    let kernel = rig.kernel("chain/mul");
+    let named = ["binding 0", "from element 8 on leaves the accessor", "buffer `x` of 64 elements"];
+    assert_refused(&rig, &named, &kernel, |good, kernel, h| {
+        h.arg(0, good.x.read().range(8, 8).range(0, 16)).arg(1, good.y.read()).arg(2, good.z.write());
+        h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
+    });
 }
 
 #[test]
@@ -224,7 +269,8 @@ fn accessor_out_of_range() {
 fn access_that_the_kernel_does_not_keep_to() {
     let rig = rig!();
     let kernel = rig.kernel("chain/mul");
-    assert_refused(&rig, &["mul", "2"], &kernel, |good, kernel, h| {
+    let named = ["kernel `mul`", "binding 2 (`Z`) is written", "buffer `z` is `read`; use `write`"];
+    assert_refused(&rig, &named, &kernel, |good, kernel, h| {
         h.arg(0, good.x.read()).arg(1, good.y.read()).arg(2, good.z.read());
         h.push(&64_u32).dispatch_items(kernel, [64, 1, 1]);
     });

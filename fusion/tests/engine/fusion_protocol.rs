@@ -32,7 +32,7 @@ fn started_twice_or_never() {
     assert!(matches!(fusion.complete_fusion(&properties), Err(Error::Fusion(FusionError::NotFusing))));
     fusion.cancel_fusion().unwrap();
     fusion.start_fusion().unwrap();
-    assert!(matches!(fusion.start_fusion(), Err(Error::Fusion(FusionError::AlreadyFusing))));
+    assert!(matches!(fusion.start_fusion(), Err(Error::Fusion(FusionError::AlreadyFusing { .. }))));
     assert!(fusion.is_in_fusion_mode());
     fusion.cancel_fusion().unwrap();
     // A list that was ended by a cancel can be completed late, as often as one likes.
@@ -41,6 +41,45 @@ fn started_twice_or_never() {
         late.wait().unwrap();
         assert_eq!(late.outcome(), Outcome::Cancelled { by: CancelCause::Explicit });
     }
+}
+
+/// The message says which list is open, and what to do. The third time the list follows one that ran before.
+#[test]
+fn an_open_list_is_named() {
+    let rig = rig!();
+    let pair = Pair::new(512);
+    let buffers = pair.workload.allocate(&rig);
+    let fusion = FusionWrapper::new(&rig.queue).unwrap();
+    for _ in 0..4 {
+        fusion.start_fusion().unwrap();
+        let error = fusion.start_fusion().unwrap_err().to_string();
+        assert!(error.contains("nothing was submitted to its list yet"), "{error}");
+        let events = pair.workload.submit_all(&rig, &buffers);
+        let error = fusion.start_fusion().unwrap_err().to_string();
+        let count = format!("its list has {} submissions", events.len());
+        for words in [&*count, "`mul`", "`complete_fusion` or `cancel_fusion`", "drop the wrapper"] {
+            assert!(error.contains(words), "{error}");
+        }
+        fusion.complete_fusion(&FusionProperties::default()).unwrap().wait().unwrap();
+    }
+}
+
+/// What was submitted elsewhere is not in the list, and the report of the empty one says so.
+#[test]
+fn everything_went_to_another_queue() {
+    let rig = rig!();
+    let pair = Pair::new(512);
+    let buffers = pair.workload.allocate(&rig);
+    let queue = rig.context.queue(QueueOptions::new().enable_fusion(true)).unwrap();
+    let fusion = FusionWrapper::new(&queue).unwrap();
+    fusion.start_fusion().unwrap();
+    pair.workload.submit_all(&rig, &buffers);
+    let empty = fusion.complete_fusion(&FusionProperties::default()).unwrap();
+    assert_eq!(empty.outcome(), Outcome::Refused { reason: Reason::Empty });
+    let text = empty.report().unwrap().to_string();
+    assert!(text.contains("nothing was submitted to this queue between `start_fusion`"), "{text}");
+    rig.queue.wait().unwrap();
+    assert_out(&buffers[4]);
 }
 
 /// Wrappers over one queue, and clones of them, share its state.

@@ -426,6 +426,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         assert!(text.contains(why), "{text}");
         let name = if why.contains("buffer") { "takes no `buffer " } else { "takes no `image " };
         assert!(text.contains(name), "{text}");
+        let takes = if why.contains("buffer") { "the kernel takes binding 0" } else { "; the kernel takes" };
+        assert!(text.contains(takes), "{text}");
     }
     let error = rig.queue.submit(|h| {
         h.arg(0, floats.read()).arg(1, buffer.write()).push(&N).dispatch(&line, [1, 1, 1]);

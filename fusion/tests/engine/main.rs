@@ -35,6 +35,8 @@ mod library_kernels;
 mod loop_limits;
 mod memory_models;
 mod no_groups;
+#[cfg(feature = "wgsl")]
+mod notes;
 mod numbers;
 mod order;
 mod overlaps;

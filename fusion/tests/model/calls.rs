@@ -244,7 +244,7 @@ impl World<'_> {
         }));
         inside?;
         match (result, end) {
-            (Ok(Err(Error::Fusion(FusionError::AlreadyFusing))), _) if !entered => {
+            (Ok(Err(Error::Fusion(FusionError::AlreadyFusing { .. }))), _) if !entered => {
                 if was_listing || !self.strict { Ok(()) } else { Err("the queue was not fusing".to_owned()) }
             }
             (_, _) if self.strict && was_listing => Err("the queue was fusing already".to_owned()),
@@ -403,8 +403,8 @@ impl World<'_> {
                             slot.completed = None;
                         }
                     }
-                    Err(Error::Fusion(FusionError::AlreadyFusing)) if slot.list.is_some() || !self.strict => {
-                    }
+                    Err(Error::Fusion(FusionError::AlreadyFusing { .. }))
+                        if slot.list.is_some() || !self.strict => {}
                     other => return Err(format!("start_fusion gave {other:?}")),
                 }
             }

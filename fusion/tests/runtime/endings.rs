@@ -298,7 +298,8 @@ fn protocol_errors_are_typed() {
     wrapper.start_fusion().unwrap();
     let second = FusionWrapper::new(&rig.queue).unwrap();
     assert!(second.is_in_fusion_mode(), "wrappers of a queue share its state");
-    assert_eq!(fusion(second.start_fusion().unwrap_err()), FusionError::AlreadyFusing);
+    let open = "nothing was submitted to its list yet".into();
+    assert_eq!(fusion(second.start_fusion().unwrap_err()), FusionError::AlreadyFusing { open });
     let empty = second.complete_fusion(&default).unwrap();
     assert!(matches!(empty.outcome(), Outcome::Refused { .. }));
     empty.wait().unwrap();

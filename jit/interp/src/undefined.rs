@@ -5,9 +5,7 @@
 
 use std::fmt;
 
-use super::arith::{
-    Binary, Num, Ternary, float_value, is_open_binary, is_open_unary, mask, sign_extend,
-};
+use super::arith::{Binary, Num, Ternary, float_value, is_open_binary, is_open_unary, mask, sign_extend};
 use super::program::Inst;
 
 /// What a run makes of undefined results.
@@ -124,10 +122,7 @@ fn bit_field(offset: u64, count: u64, bits: u32) -> Option<Undefined> {
 }
 
 fn is_range(op: Ternary) -> bool {
-    matches!(
-        op,
-        Ternary::FClamp | Ternary::NClamp | Ternary::UClamp | Ternary::SClamp | Ternary::SmoothStep
-    )
+    matches!(op, Ternary::FClamp | Ternary::NClamp | Ternary::UClamp | Ternary::SClamp | Ternary::SmoothStep)
 }
 
 fn empty_range(op: Ternary, num: Num, [a, b, c]: [u64; 3]) -> Option<Undefined> {

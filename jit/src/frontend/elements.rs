@@ -167,6 +167,13 @@ impl Declared {
         !self.views.is_empty() && self.views.iter().all(is_mixed)
     }
 
+    /// Bytes from one element to the next, of a block that is one array, however the kernel sees it.
+    #[must_use]
+    pub fn stride(&self) -> Option<u32> {
+        let first = self.views.first()?.stride?;
+        self.views.iter().all(|view| view.stride == Some(first)).then_some(first)
+    }
+
     /// Bytes from one element to the next where the block is an array of scalars with padding between them, as `std140` has it, for a
     /// buffer that has such scalars without.
     #[must_use]

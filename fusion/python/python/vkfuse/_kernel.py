@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -85,11 +86,13 @@ class Kernel:
             found = [one for one in known if key in (one[0], one[1])]
             if not found and isinstance(key, (int, np.integer)) and 0 <= key < 1 << 32:
                 given.append((int(key), _bits(_scalar(value, np.asarray(value).dtype))))
-                text = f"kernel `{self.name}` has no specialization constant {key}: its value is ignored"
+                text = f"kernel `{self.name}` has no specialization constant {key}: its value is ignored{_nearest(key, known)}"
                 warnings.warn(text, stacklevel=3)
                 continue
             if len(found) != 1:
-                raise _native.KernelError(f"kernel `{self.name}` has no specialization constant {key!r}")
+                raise _native.KernelError(
+                    f"kernel `{self.name}` has no specialization constant {key!r}{_nearest(key, known)}"
+                )
             number, _, ty, _ = found[0]
             given.append((number, _bits(_scalar(value, np.dtype(ty)))))
         return given
@@ -165,6 +168,20 @@ class Kernel:
 def _place(place: tuple[int, int], name: str | None) -> str:
     where = f"binding {place[1]}" if place[0] == 0 else f"binding {place[1]} of set {place[0]}"
     return f"{where} (`{name}`)" if name else where
+
+
+def _nearest(key: object, known: Sequence[tuple[int, str | None, str, Any]]) -> str:
+    """The constants that a kernel has, as the end of a sentence: the nearest first, by name or by number."""
+    if not known:
+        return "; it has none"
+
+    def distance(one: tuple[int, str | None, str, Any]) -> float:
+        if isinstance(key, (int, np.integer)):
+            return abs(one[0] - int(key))
+        return -difflib.SequenceMatcher(None, str(key), one[1] or "").ratio()
+
+    words = [f"{number} (`{name}`)" if name else str(number) for number, name, _, _ in sorted(known, key=distance)]
+    return f"; it has {', '.join(words)}"
 
 
 def _overlap_in_part(one: _Bound, other: _Bound) -> bool:

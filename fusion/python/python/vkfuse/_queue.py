@@ -313,6 +313,12 @@ class Queue:
         return f"<vkfuse.Queue{'' if self._listed is None else ', in fusion mode'}>"
 
     def _start(self) -> None:
+        if self._listed is not None and self.is_fusing:
+            names = ", ".join(f"`{kernel.name}`" for kernel in self._listed[:3])
+            held = f"its list has {len(self._listed)} submissions, first of {names}" if names else "its list is empty so far"
+            raise _native.FusionError(
+                f"the queue is in fusion mode already, and {held}: leave the `with queue.fuse()` block that began it, or use another queue"
+            )
         self._native.start()
         self._listed = []
 

@@ -14,6 +14,7 @@ use crate::{
     options::fusion::FusionProperties,
     report::{
         list::{FusionReport, StepReport, SubmissionReport},
+        notes::Noted,
         outcome::Outcome,
     },
     runtime::{context::ContextInner, end::End, prepare::names},
@@ -139,7 +140,9 @@ impl FusedList {
         let named = (entries.iter().map(Entry::report).collect(), names(&entries));
         let submissions: Vec<_> = entries.into_iter().map(|entry| entry.submission).collect();
         let warm = |steps: &[Labelled]| context.programs.warm(steps);
-        Ok(PlannedList::made(&submissions, &options, &context.limits, named, warm)?.0)
+        let mut list = PlannedList::made(&submissions, &options, &context.limits, named, warm)?.0;
+        list.report.noted = Noted::of(submissions, Vec::new(), context.limits);
+        Ok(list)
     }
 
     /// Plans the list, and builds and runs nothing: which submissions would be one dispatch, and why not more of them.
