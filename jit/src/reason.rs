@@ -306,7 +306,7 @@ pub enum RewriteReason {
         /// The one on whose rows or tiles.
         partner: usize,
         /// What keeps it from that.
-        what: &'static str,
+        what: String,
     },
     /// Few rows, and long ones: the kernel alone uses more of the device.
     #[error("{rows} rows of {length} leave most of the device idle")]

@@ -86,7 +86,8 @@ pub fn race(one: &Submission) -> Option<Race> {
 pub fn write_race(one: &Submission) -> Option<WriteRace> {
     let normal = one.kernel.normal.as_ref().ok()?;
     unordered(one, |accesses| {
-        let stored = Stored::new(one, normal, accesses.atoms, accesses.forms);
+        // Most kernels write to no place twice.
+        let mut stored = None;
         let invocations = invocations(one);
         let mut written: AHashMap<(BufferId, i128, i128), (&Access, Invocation)> = AHashMap::new();
         let mut pairs = 0;
@@ -102,6 +103,8 @@ pub fn write_race(one: &Submission) -> Option<WriteRace> {
                 if pairs > PAIRS {
                     return None;
                 }
+                let stored =
+                    stored.get_or_insert_with(|| Stored::new(one, normal, accesses.atoms, accesses.forms));
                 if stored.by(first, other).differs(stored.by(access, who)) {
                     let writers = [other, who].map(|who| global(one, who));
                     return Some(WriteRace {

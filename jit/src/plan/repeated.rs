@@ -43,8 +43,8 @@ pub fn repeated(kernel: &Specialized, groups: [u32; 3]) -> Option<&'static str> 
 
 /// A dimension in which work-groups have several invocations, and on which neither depends where these write, nor whether they do.
 ///
-/// Nothing is said of kernels with shared memory, barriers or sub-group operations, whose invocations may work for each other, nor of those of
-/// which [`repeated`] says nothing; and nothing of x, in which a kernel for one element has as many invocations as any other.
+/// Nothing is said of kernels with shared memory, barriers or sub-group operations, whose invocations may work for each other, nor where
+/// [`repeated`] says nothing; and nothing of x, in which a kernel for one element has as many invocations as any other.
 #[must_use]
 pub fn repeated_inside(kernel: &Specialized) -> Option<&'static str> {
     let interface = &kernel.interface;

@@ -75,7 +75,7 @@ probes! {
         assert_eq!(checked.apart(2), Some(&RewriteReason::Places {
                 submission: 1,
                 partner: 0,
-                what: "its rows are longer than the grid is wide"
+                what: "it goes by rows of 8, and the grid there is 4 wide".to_owned()
             }));
     }
 

@@ -21,7 +21,7 @@ impl Block {
         let members = push.iter().flat_map(|push| &push.members).map(|&member| {
             let mut own = names.iter().filter(|(offset, _)| *offset == member.offset);
             let name = own.next().map(|(_, name)| name.clone());
-            // Members that overlap are not told apart.
+            // Of members that overlap, none is meant more than the others.
             (member, name.filter(|_| own.next().is_none()))
         });
         Block { members: members.collect(), size: push.map_or(0, |push| push.size as usize) }

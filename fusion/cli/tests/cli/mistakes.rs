@@ -349,3 +349,45 @@ fn reports_say_what_their_words_count() {
     let thrice = vkfuse(&["run", &file, "--no-cache", "--repeat", "3"]).stdout;
     assert!(thrice.contains("speed-up") && !thrice.contains("say little"), "{thrice}");
 }
+
+/// Why a list of three is cut names the kernels on both sides of the cut, and two numbers that differ.
+#[test]
+fn what_is_not_placed_is_named_with_its_numbers() {
+    let join = |own: &str, from: &str| {
+        format!(
+            "struct P {{ r: u32, a: u32, b: u32 }}
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<immediate> p: P;
+@compute @workgroup_size(16, 4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+    if (id.y < p.r && id.x < p.{own}) {{ y[id.y * (p.a + p.b) + {from} id.x] = x[id.y * p.{own} + id.x]; }}
+}}"
+        )
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), "a.wgsl", &join("a", ""));
+    write(folder.path(), "b.wgsl", &join("b", "p.a +"));
+    write(folder.path(), "k.wgsl", &kernel("n: u32", "y[i] = x[i] * 2.0;"));
+    let buffers = [("u", 512), ("v", 256), ("t", 768), ("z", 768)];
+    let buffers = buffers.map(|(name, len)| {
+        let init = if len < 768 { ", init = \"iota\"" } else { "" };
+        format!("buffers.{name} = {{ type = \"f32\", len = {len}{init} }}\n")
+    });
+    let part = |kernel: &str, from: &str, columns: u32| {
+        format!(
+            "[[submit]]\nkernel = \"{kernel}\"\nglobal = [{columns}, 8]\npush = [{{ u32 = 8 }}, {{ u32 = 64 }}, {{ u32 = 32 }}]\n\
+             args = {{ 0 = \"{from}\", 1 = \"t\" }}\n"
+        )
+    };
+    let text = format!(
+        "format = 1\nkernels.a.path = \"a.wgsl\"\nkernels.b.path = \"b.wgsl\"\nkernels.k.path = \"k.wgsl\"\n{}{}{}\
+         [[submit]]\nkernel = \"k\"\nglobal = [768]\npush = [{{ u32 = 768 }}]\nargs = {{ 0 = \"t\", 1 = \"z\" }}\n",
+        buffers.concat(),
+        part("a", "u", 64),
+        part("b", "v", 32),
+    );
+    let file = write(folder.path(), "list.toml", &text);
+    let planned = vkfuse(&["plan", &file, "--limits", "apple"]).stdout;
+    let wanted = "no rewrite closes it: submission 2 cannot be done at the positions of submission 0: it goes by rows of 96, and the grid there is 64 wide";
+    assert!(planned.contains(wanted), "{planned}");
+}

@@ -529,7 +529,7 @@ fn times_are_of_runs_behind_the_first() {
         assert!(report["time_us"][first].as_f64() > Some(0.0), "{first}");
     }
     let printed = |name: &str, more: &[&str]| vkfuse(&[more, &[&example(name)]].concat()).stdout;
-    let chain = printed("chain.toml", &["run", "--no-cache"]);
+    let chain = printed("chain.toml", &["run", "--no-cache", "--repeat", "3"]);
     assert!(chain.contains("x\n") && !chain.contains("same dispatches"), "{chain}");
     let split = printed("reverse_split.toml", &["run", "--no-cache"]);
     assert!(split.contains("same dispatches"), "{split}");

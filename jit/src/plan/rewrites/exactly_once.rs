@@ -62,8 +62,11 @@ pub(in crate::plan) fn exactly_once(
         // Its items stay where they are.
         Places::Padded { .. } => (items, 0),
     };
-    let wrong =
-        |what: &'static str| RewriteReason::Places { submission: at, partner: proposal.partner, what };
+    let wrong = |what: &str| RewriteReason::Places {
+        submission: at,
+        partner: proposal.partner,
+        what: what.to_owned(),
+    };
     let count = |items: u128| RewriteReason::Count {
         submission: at,
         partner: proposal.partner,
@@ -84,7 +87,7 @@ pub(in crate::plan) fn exactly_once(
     if let Places::Grid { width } = proposal.places {
         let wide = u64::from(proposal.groups[0]) * u64::from(proposal.local[0]);
         if wide < u64::from(width) && !mutant!(NarrowGridsCover) {
-            return Err(wrong("its rows are longer than the grid is wide"));
+            return Err(wrong(&format!("it goes by rows of {width}, and the grid there is {wide} wide")));
         }
     }
     // A grid leaves out what there is no item for, and so does a line.
@@ -113,7 +116,7 @@ fn by_global_ids(
     // All items with a number.
     let before = last.map_or(1, |last| counts[..last].iter().product::<u128>());
     let items = last.map_or(1, |last| before * ids[last]);
-    let wrong = |what: &'static str| RewriteReason::Places { submission: at, partner, what };
+    let wrong = |what: &str| RewriteReason::Places { submission: at, partner, what: what.to_owned() };
     let in_range = (0..3).all(|d| (1..=ids[d]).contains(&counts[d]));
     if one.base != [0; 3] {
         return Err(wrong(BASE));
