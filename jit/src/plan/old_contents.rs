@@ -94,27 +94,29 @@ pub fn may_read(one: &Submission) -> Vec<usize> {
     found.unwrap_or_else(|| (0..one.args.len()).collect())
 }
 
-/// Whether accesses through two arguments may meet in a byte that one of them writes, with the numbers of the submission.
+/// Whether one invocation may write through one of two arguments what another one accesses through the other, with the numbers of the submission.
 #[must_use]
 pub(in crate::plan) fn may_meet(one: &Submission, first: usize, second: usize) -> bool {
     let found = evaluated(one, |atoms, analysis, evaluator| {
         if !analysis.escaped.is_empty() || one.kernel.interface.uses_device_addresses {
             return None;
         }
-        let mut spans = |arg: usize| -> Vec<(bool, Span)> {
+        let mut forms = |arg: usize| -> Vec<(bool, Span, AccessForm)> {
             let all = analysis.accesses.iter().filter(|access| access.binding == arg);
-            let spans = all.filter_map(|access| {
+            let forms = all.filter_map(|access| {
                 let form = evaluator.access(atoms, access, one.args[arg].offset);
                 let span = (!form.never).then(|| may_touch(one, atoms, access, &form))?;
-                Some((access.kind.writes(), span))
+                Some((access.kind.writes(), span, form))
             });
-            spans.collect()
+            forms.collect()
         };
-        let (of_first, of_second) = (spans(first), spans(second));
-        let meets = |&(writes, (from, to)): &(bool, Span)| {
-            of_second.iter().any(|&(also, (start, end))| (writes || also) && from < end && start < to)
-        };
-        Some(of_first.iter().any(meets))
+        let (of_first, of_second) = (forms(first), forms(second));
+        let mut pairs = of_first.iter().flat_map(|a| of_second.iter().map(move |b| (a, b)));
+        Some(pairs.any(|((writes, (from, to), a), (also, (start, end), b))| {
+            let is_own_element =
+                !a.unknown && !b.unknown && a.offset == b.offset && is_own(one, atoms, a, a.size.max(b.size));
+            (*writes || *also) && from < end && start < to && !is_own_element
+        }))
     });
     found.unwrap_or(true)
 }
