@@ -199,9 +199,9 @@ pub use crate::{
     report::{
         AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CancelCause, CheckReport,
         CheckedBy, CodeChange, CodeStatistic, EpilogueReport, FusionReport, GroupReport, InlineReport,
-        Internalization, Members, NoPushBuffer, Objects, Outcome, Places, Reason, RenameReport,
-        ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport, Tier,
-        TrustedReport,
+        Internalization, Members, NoPushBuffer, Note, NoteKind, NoteReport, Objects, Outcome, Places, Reason,
+        RenameReport, ReorderReport, Report, RewriteReason, RewriteReport, SplitReport, Stats, StepReport,
+        Tier, TrustedReport,
     },
     submit::{BufferElement, HostScope, PushValue, SetBinding, SubmitResult},
 };

@@ -234,6 +234,10 @@ fn arguments_that_overlap() {
         &[Step { push: None, items: 64, ..step(&more, x.read().range(0, N), x.write().range(N / 2, N)) }],
     );
     assert!(noted(&event).iter().all(|note| !note.contains("overlap")), "{:?}", noted(&event));
+    // Each invocation has its own element of both.
+    let event =
+        run(&rig, &[Step { push: None, ..step(&more, x.read().range(0, 2 * N), x.write().range(0, N)) }]);
+    assert!(noted(&event).is_empty(), "{:?}", noted(&event));
 }
 
 #[test]
@@ -250,6 +254,26 @@ fn promoted_buffers_that_nothing_reads() {
     let wanted = "buffer `t` is promoted, and no submission of the list reads it: what is written to it is lost; read it in the list, or do not promote it";
     assert_eq!(noted(&event), if is_inside { vec![wanted.to_owned()] } else { Vec::new() });
     assert!(is_inside, "{}", event.report().unwrap());
+}
+
+/// Which buffer of an array is written is not known.
+#[test]
+fn buffers_of_arrays() {
+    let rig = rig!();
+    let n = 64_u32;
+    let rows: Vec<Buffer<f32>> = (0..5).map(|_| rig.context.buffer::<f32>(n as usize).unwrap()).collect();
+    let (pushed, line) = (rig.kernel("arrays/pushed"), rig.kernel("library/line"));
+    let event = rig.queue.fuse(|q| {
+        q.submit(|h| {
+            h.args((1, 2), rows.iter().map(Buffer::read_write)).push(&[n, 0, 1]);
+            h.dispatch_items(&pushed, [n, 1, 1]);
+        })?;
+        q.submit(|h| {
+            h.arg(0, rows[1].read()).arg(1, rows[2].write()).push(&n).dispatch_items(&line, [n, 1, 1]);
+        })?;
+        Ok(())
+    });
+    assert!(noted(&event.unwrap()).is_empty());
 }
 
 /// A scratch buffer is for what one kernel writes and later ones read.

@@ -7,6 +7,7 @@
 //!
 //! # Refuses
 //! - to say anything that follows from accesses where a kernel of the list follows device addresses: these reach memory without an argument
+//! - to say of buffers in arrays of descriptors what is read or written: which of them it is need not be known
 
 mod words;
 
@@ -157,9 +158,10 @@ pub fn notes(list: &[Submission], known: &Known<'_>) -> Vec<Note> {
         notes.extend(list.overwritten());
         notes.extend(list.each(idle));
         notes.extend(list.each(one_by_one));
-        notes.extend(
-            list.each(|one| lost_updates(one).map(|(arg, byte)| NoteKind::LostUpdates { arg, byte })),
-        );
+        notes.extend(list.each(|one| {
+            let (arg, byte) = lost_updates(one).filter(|_| !has_arrays(one))?;
+            Some(NoteKind::LostUpdates { arg, byte })
+        }));
         notes.extend(list.each(unordered));
         notes.extend(list.never_written());
         notes.extend(list.each(again));
@@ -193,6 +195,11 @@ impl Use<'_> {
         Note { submission: self.submission, kind }
     }
 
+    /// Whether it is in an array of descriptors.
+    fn is_in_array(&self) -> bool {
+        is_in_array(self.binding)
+    }
+
     /// Whether it is an image, and no buffer seen through a format.
     fn is_image(&self) -> bool {
         self.binding.kind.texture().is_some_and(|kind| !kind.is_texels())
@@ -220,9 +227,15 @@ impl<'a> List<'a> {
         all.filter_map(|(submission, one)| Some(Note { submission, kind: note(one)? })).collect()
     }
 
+    /// Whether nothing is known of what is read or written of a buffer, or it has contents.
+    fn has_contents(&self, buffer: BufferId) -> bool {
+        let uses = self.uses.get(&buffer);
+        (self.known.has_contents)(buffer) || uses.is_some_and(|uses| uses.iter().any(Use::is_in_array))
+    }
+
     /// The uses of buffers without contents by submissions that do something.
     fn blank(&self) -> impl Iterator<Item = Vec<Use<'a>>> {
-        let blank = self.uses.iter().filter(|(buffer, _)| !(self.known.has_contents)(**buffer));
+        let blank = self.uses.iter().filter(|(buffer, _)| !self.has_contents(**buffer));
         blank.map(|(_, uses)| uses.iter().filter(|one| one.runs).copied().collect())
     }
 
@@ -252,7 +265,7 @@ impl<'a> List<'a> {
                 _ => false,
             })
         };
-        let found = old_reads(self.list, |buffer| (self.known.has_contents)(buffer) || is_early(buffer));
+        let found = old_reads(self.list, |buffer| self.has_contents(buffer) || is_early(buffer));
         let note = |OldRead { submission, arg, bytes, writers, written }| Note {
             submission,
             kind: NoteKind::ReadInPart { arg, bytes, writers, written },
@@ -262,7 +275,7 @@ impl<'a> List<'a> {
 
     fn written_in_part(&self) -> Vec<Note> {
         let part = |&(buffer, bytes): &(BufferId, u64)| {
-            if (self.known.has_contents)(buffer) {
+            if self.has_contents(buffer) {
                 return None;
             }
             let uses: Vec<_> = self.uses.get(&buffer)?.iter().filter(|one| one.binding.writes).collect();
@@ -291,11 +304,12 @@ impl<'a> List<'a> {
                 && range.offset <= a.offset
                 && end(a) <= end(range)
                 && uses.iter().filter(|one| one.submission == second.submission).count() == 1
+                && may_write(&self.list[first.submission]).iter().any(|(arg, _)| *arg == first.arg)
                 && overwrites(&self.list[second.submission], second.arg, self.known.limits)
         };
         let of_buffer = |uses: &Vec<Use<'a>>| {
             let uses: Vec<Use<'a>> = uses.iter().filter(|one| one.runs).copied().collect();
-            if uses.iter().any(Use::is_image) {
+            if uses.iter().any(|one| one.is_image() || one.is_in_array()) {
                 return None;
             }
             let pair = uses.windows(2).find(|pair| is_lost(&uses, &pair[0], &pair[1]))?;
@@ -314,6 +328,14 @@ impl<'a> List<'a> {
     }
 }
 
+fn is_in_array(binding: &Binding) -> bool {
+    binding.array.is_some_and(|array| array.len > 1)
+}
+
+fn has_arrays(one: &Submission) -> bool {
+    one.kernel.interface.bindings.iter().any(is_in_array)
+}
+
 fn overlapping(one: &Submission) -> Option<NoteKind> {
     let found = touching(one)?;
     let [first, second] = found.args;
@@ -322,7 +344,7 @@ fn overlapping(one: &Submission) -> Option<NoteKind> {
 
 /// A race that lost updates do not explain: one note is enough for one mistake.
 fn unordered(one: &Submission) -> Option<NoteKind> {
-    if lost_updates(one).is_some() {
+    if has_arrays(one) || lost_updates(one).is_some() {
         return None;
     }
     race(one).map(NoteKind::Race).or_else(|| write_race(one).map(NoteKind::WriteRace))
