@@ -118,6 +118,7 @@ mutants! {
     ExtremumIsTheSum: "the greater of two numbers is at least as much as both together",
     // Pairs.
     UnknownIsDisjoint: "an index that cannot be followed meets no one",
+    HeaviestDivides: "all larger weights are multiples of the largest one",
     AnyDigitIsZero: "a digit is zero whatever the smaller ones make up: no range condition on injectivity",
     DigitsByOwnWeight: "the smaller digits are those of smaller weight in each offset, whatever they make up in the difference",
     RangesHoldEverywhere: "what one access knows of a quotient counts for the other",
