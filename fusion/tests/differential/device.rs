@@ -10,8 +10,8 @@ use vkfuse::{
     module::ElementType,
 };
 use vkfuse_fuzz::wgsl::{
-    Case, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, is_as_given, open_words,
-    run_unfused,
+    Case, Epilogues, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, is_as_given,
+    open_words, run_unfused,
 };
 use vkfuse_jit::plan;
 
@@ -32,6 +32,7 @@ pub(crate) enum Source {
     Seams(Seams),
     /// Kernels over a grid.
     Grids(Grids),
+    Epilogues(Epilogues),
     /// Forms that real programs submit.
     Forms(Forms),
 }
@@ -44,6 +45,7 @@ impl Source {
             Self::Pools(generator) => generator.of_pool(list),
             Self::Seams(seams) => Some(seams.case(list)),
             Self::Grids(grids) => Some(grids.case(list)),
+            Self::Epilogues(epilogues) => Some(epilogues.case(list)),
             Self::Forms(forms) => Some(forms.case(list)),
         }
     }
@@ -125,6 +127,8 @@ impl Device {
         let source = match kind {
             "seams" => Source::Seams(Seams::new(seed).sizes(sizes)),
             "grids" => Source::Grids(Grids::new(seed).sizes(sizes)),
+            "epilogues" => Source::Epilogues(Epilogues::new(seed)),
+            "parts" => Source::Epilogues(Epilogues::of_parts(seed)),
             "forms" => Source::Forms(Forms::new(seed).sizes(sizes)),
             "turns" => Source::Turns(generator()),
             "pools" => Source::Pools(generator()),

@@ -40,13 +40,48 @@ impl List {
         push: &[u32],
         (host, real): (Vec<f32>, Real),
     ) -> Tensor {
-        let buffer = self.work.poisoned("made", real.len(host.len()));
+        let buffer = self.room(host.len(), real);
+        self.run_into(buffer, kernel, groups, buffers, push);
+        let made = Tensor { buffer, host: real.rounded(host), real };
+        self.last = Some(made.clone());
+        made
+    }
+
+    /// A buffer for a result of this many numbers.
+    fn room(&mut self, count: usize, real: Real) -> Buf {
+        let buffer = self.work.poisoned("made", real.len(count));
         self.work.promote(buffer, Promote::Auto);
+        buffer
+    }
+
+    /// Submits a kernel with these buffers from binding 0 on that stores to another one at binding 2.
+    fn run_into(&mut self, buffer: Buf, kernel: &str, groups: [u32; 3], buffers: &[Buf], push: &[u32]) {
         let submit = Submit::new(&format!("pairs/{kernel}"), Size::Groups(groups));
         let submit = buffers.iter().zip(0..).fold(submit, |submit, (&from, at)| submit.read(at, from));
         let submit = push.iter().fold(submit.write(2, buffer), |submit, &word| submit.push(word));
         self.work.submit(submit);
-        let made = Tensor { buffer, host: real.rounded(host), real };
+    }
+
+    /// Matrices with these numbers of columns, next to each other, each by a kernel of its own: by elements (`line`) or on a `grid`.
+    pub(crate) fn parts(&mut self, hows: &[&str], rows: usize, columns: &[usize]) -> Tensor {
+        let length: usize = columns.iter().sum();
+        let buffer = self.room(rows * length, Real::Single);
+        let mut host = vec![0.0; rows * length];
+        let mut first = 0;
+        for (&columns, how) in columns.iter().zip(hows.iter().cycle()) {
+            let own = self.given(rows * columns, Real::Single);
+            for (row, own) in host.chunks_mut(length).zip(own.host.chunks(columns)) {
+                row[first..first + columns].copy_from_slice(own);
+            }
+            let push = [rows, columns, length, first].map(|n| n as u32);
+            let groups = match *how {
+                "grid" => [columns.div_ceil(16) as u32, rows.div_ceil(16) as u32, 1],
+                _ => [(rows * columns).div_ceil(256) as u32, 1, 1],
+            };
+            self.run_into(buffer, &format!("part.{how}"), groups, &[own.buffer], &push);
+            first += columns;
+        }
+        let made = Tensor { buffer, host, real: Real::Single };
         self.last = Some(made.clone());
         made
     }

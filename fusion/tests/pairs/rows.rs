@@ -74,6 +74,27 @@ pub(crate) fn all(table: &mut Table) {
             list.check(table, &format!("{rotation}: product.{how}"));
         }
     }
+    // Columns of several matrices, next to each other in one.
+    for (hows, what) in [
+        (&["line"][..], "by elements"),
+        (&["grid"], "on a grid"),
+        (&["line", "grid"], "by elements and on a grid"),
+    ] {
+        for columns in [&[64, 64][..], &[60, 40], &[12, 60, 28]] {
+            for followers in [&["gelu"][..], &["bias"], &["weight", "gelu"], &["weight", "rope"]] {
+                let mut list = List::default();
+                let length = columns.iter().sum();
+                let mut last = list.parts(hows, 40, columns);
+                for &follower in followers {
+                    last = match follower {
+                        "rope" => list.row(follower, &last, length),
+                        _ => list.element(follower, &last, length),
+                    };
+                }
+                list.check(table, &format!("{columns:?} columns {what}: {}", followers.join(", ")));
+            }
+        }
+    }
     let top = |list: &mut List| {
         // No two of a row are equal.
         let of = |i: usize| ((i % 60 * 37) % 61) as f32 / 16.0 + (i / 60) as f32 / 4.0;

@@ -4,7 +4,7 @@
 //! belongs to, comes from the planner (`again::Behind`): wrong evidence proves nothing, since the claims are about the bytes that are stored and loaded.
 
 use super::body::{At, Body};
-use super::element::{Side, is_same, is_there, item, number, somebody};
+use super::element::{Side, is_same, is_there, item, number, somebody, touching};
 use super::group::{Access, accesses, what_is_not_free};
 use super::inlined::overlap;
 use super::pair::{Instance, ask, in_frames, instances, touch};
@@ -14,7 +14,7 @@ use super::term::{Compare, Origin, Term, Word};
 use super::text::Question;
 use super::trace::{FrameId, Ids, Kind, Member, ROOT, Trace, World};
 use crate::analysis::AccessKind;
-use crate::plan::output::again::{Behind, Left, Of, Site};
+use crate::plan::output::again::{Behind, Beside, Left, Of, Site};
 use crate::plan::{Arg, Submission};
 
 /// Words of a round's number.
@@ -26,7 +26,17 @@ pub(super) struct Epilogue<'a> {
     consumer: Member<'a>,
     produced: Vec<Access>,
     consumed: Vec<Access>,
+    /// Those that store other parts of the elements.
+    others: Vec<Other<'a>>,
     behind: &'a Behind,
+}
+
+/// A producer of other elements of the consumer.
+struct Other<'a> {
+    member: Member<'a>,
+    accesses: Vec<Access>,
+    into: usize,
+    sites: &'a [Site],
 }
 
 /// One time that an element is stored.
@@ -41,20 +51,26 @@ struct Storing {
 impl<'a> Epilogue<'a> {
     /// `None` if the kernels cannot be read.
     pub(super) fn new(behind: &'a Behind) -> Option<Self> {
-        let [producer, consumer] = [behind.producer, behind.next].map(|at| {
+        let member = |at: usize| {
             let submission = &behind.list[at];
             let body = Body::new(&submission.kernel.normal.as_ref().ok()?.module)?;
             Some(Member { position: at, submission, body })
-        });
-        let (producer, consumer) = (producer?, consumer?);
+        };
+        let (producer, consumer) = (member(behind.producer)?, member(behind.next)?);
         let (produced, consumed) = (accesses(&producer).ok()?, accesses(&consumer).ok()?);
-        Some(Self { producer, consumer, produced, consumed, behind })
+        let other = |beside: &'a Beside| {
+            let member = member(beside.producer)?;
+            let accesses = accesses(&member).ok()?;
+            Some(Other { member, accesses, into: beside.into, sites: &beside.sites })
+        };
+        let others = behind.others.iter().map(other).collect::<Option<Vec<_>>>()?;
+        Some(Self { producer, consumer, produced, consumed, others, behind })
     }
 
     /// What of the list does not allow it, whatever the instructions compute.
     pub(super) fn mismatch(&self) -> Option<String> {
         let &Behind { ref list, producer, next, left, below, above, .. } = self.behind;
-        if producer >= next {
+        if producer >= next || self.others.iter().any(|other| other.member.position >= next) {
             return Some("what it reads is stored later".to_owned());
         }
         if let Some(what) = what_is_not_free(&self.consumer) {
@@ -74,8 +90,9 @@ impl<'a> Epilogue<'a> {
             {
                 let (arg, own_arg) = (&one.args[theirs.0], &list[next].args[own.argument]);
                 let is_read = theirs.1 == AccessKind::Read && own.kind == AccessKind::Read;
-                // What is handed on is looked at by the bytes.
-                let is_handed = at == producer && self.is_handed(own_arg);
+                // What is handed on is looked at by the bytes, of each that stores a part by itself.
+                let stores = at == producer || self.others.iter().any(|other| other.member.position == at);
+                let is_handed = stores && self.is_handed(own_arg);
                 if overlap(arg, own_arg) && !is_read && !is_handed {
                     return Some(format!("submission {at} has bytes in common with it"));
                 }
@@ -128,12 +145,15 @@ impl<'a> Epilogue<'a> {
     fn is_missed(&self) -> bool {
         let Behind { list, producer, next, into, .. } = self.behind;
         let buffer = list[*producer].args[*into].buffer;
-        let others = list.iter().enumerate().filter(|(at, one)| one.runs() && at != producer && at != next);
+        let is_part = |at: &usize| self.others.iter().any(|other| other.member.position == *at);
+        let others = list.iter().enumerate();
+        let others = others.filter(|(at, one)| one.runs() && at != producer && at != next && !is_part(at));
         let by_others = { others }.any(|(_, one)| one.args.iter().any(|arg| arg.buffer == buffer));
         let of = |member: &Member<'_>, access: &Access| member.submission.args[access.argument].buffer;
         let by_producer = self.produced.iter().any(|access| {
             of(&self.producer, access) == buffer && self.sites().all(|(_, site)| site.at != access.at)
         });
+        // Of other parts, their own claims say the same.
         let by_consumer = self.consumed.iter().any(|access| {
             let is_handed = self.is_handed(&self.consumer.submission.args[access.argument]);
             of(&self.consumer, access) == buffer && !(is_handed && access.kind == AccessKind::Read)
@@ -143,18 +163,25 @@ impl<'a> Epilogue<'a> {
 
     /// The stores that the consumer is done behind.
     fn sites(&self) -> impl Iterator<Item = (&Access, &'a Site)> {
-        let of = |access: &Access| self.behind.sites.iter().find(|site| site.at == access.at);
-        let stores = self.produced.iter().filter(|access| access.argument == self.behind.into);
-        stores
-            .filter(|access| access.kind == AccessKind::Write)
-            .filter_map(move |access| Some((access, of(access)?)))
+        sites(&self.produced, self.behind.into, &self.behind.sites)
+    }
+
+    /// All stores of elements, by the members that do them.
+    fn all_sites(&self) -> impl Iterator<Item = (&Member<'a>, &Access, &'a Site)> {
+        let own = self.sites().map(|(access, site)| (&self.producer, access, site));
+        let others = self.others.iter().flat_map(|other| {
+            let sites = sites(&other.accesses, other.into, other.sites);
+            sites.map(|(access, site)| (&other.member, access, site))
+        });
+        own.chain(others)
     }
 
     pub(super) fn world(&self) -> World {
-        let members = [&self.producer, &self.consumer];
-        let args = members.iter().flat_map(|member| &member.submission.args);
         let both = [(&self.producer, &self.produced), (&self.consumer, &self.consumed)];
-        let written = both.iter().flat_map(|(member, accesses)| {
+        let others = self.others.iter().map(|other| (&other.member, &other.accesses));
+        let all: Vec<_> = both.into_iter().chain(others).collect();
+        let args = all.iter().flat_map(|(member, _)| &member.submission.args);
+        let written = all.iter().flat_map(|(member, accesses)| {
             let writes = accesses.iter().filter(|access| access.kind != AccessKind::Read);
             writes.map(|access| member.submission.args[access.argument].buffer.0)
         });
@@ -216,6 +243,33 @@ impl<'a> Epilogue<'a> {
         }
         assertions.push(w.terms.not(same));
         Some(ask(w, assertions, &facts))
+    }
+
+    /// Asks for an element that this producer stores and another one as well.
+    pub(super) fn apart_from(&self, w: &mut World, other: usize, exact: bool) -> Option<Question> {
+        let other = self.others.get(other)?;
+        let own = sites(&self.produced, self.behind.into, &self.behind.sites);
+        let theirs = sites(&other.accesses, other.into, other.sites);
+        let who = somebody(w, &self.producer, "t");
+        let mut trace = Trace::new(&self.producer, who, "t", exact);
+        let ours = own.map(|(access, _)| instances(w, &mut trace, access)).collect::<Option<Vec<Side>>>()?;
+        let mut facts = trace.facts().to_vec();
+        let who = somebody(w, &other.member, "u");
+        let mut trace = Trace::new(&other.member, who, "u", exact);
+        let theirs =
+            theirs.map(|(access, _)| instances(w, &mut trace, access)).collect::<Option<Vec<Side>>>()?;
+        facts.extend_from_slice(trace.facts());
+        let mut ways = Vec::new();
+        for (a, b) in ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b))) {
+            ways.push(touching(w, a, b));
+        }
+        let both = w.terms.any(ways);
+        Some(ask(w, vec![both], &facts))
+    }
+
+    /// The positions of those that store other parts.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + '_ {
+        self.others.iter().map(|other| other.member.position)
     }
 
     /// Asks for another access of the producer to the bytes, or for a store to an element that does not exist, if no comparison excludes
@@ -329,9 +383,9 @@ impl<'a> Epilogue<'a> {
         let mut facts = trace.facts().to_vec();
         let byte = self.byte_of(w, element);
         let mut ways = Vec::new();
-        for (number, (access, site)) in self.sites().enumerate() {
-            let (ids, rounds, there) = self.who_stores(w, site, byte)?;
-            let mut trace = Trace::new(&self.producer, ids, format!("store {number}"), true);
+        for (number, (producer, access, site)) in self.all_sites().enumerate() {
+            let (ids, rounds, there) = who_stores(w, producer, site, byte)?;
+            let mut trace = Trace::new(producer, ids, format!("store {number}"), true);
             let frames = in_rounds(w, &mut trace, access.at.0, &rounds);
             let only: Vec<FrameId> = frames.iter().map(|one| one.0).collect();
             let (stores, _) = in_frames(w, &mut trace, access, &only)?;
@@ -350,47 +404,6 @@ impl<'a> Epilogue<'a> {
         Some(ask(w, vec![writes, missing], &facts))
     }
 
-    /// The invocation and the rounds in which a store goes to a byte, as guessed, and whether they are there.
-    fn who_stores(&self, w: &mut World, site: &Site, byte: Term) -> Option<(Ids, Vec<Term>, Term)> {
-        let start = w.terms.constant(site.first as u64, w.address);
-        let zero = w.terms.constant(0, w.address);
-        let (mut group, mut local) = ([zero; 3], [zero; 3]);
-        let (mut rounds, mut number) = (Vec::new(), zero);
-        let mut rest = w.terms.word(Word::Sub, byte, start);
-        for (parts, is_last) in [(site.digits.as_ref()?, false), (&site.number, true)] {
-            if is_last {
-                rest = number;
-            }
-            for part in parts {
-                let weight = w.terms.constant(part.weight.unsigned_abs() as u64, w.address);
-                let most = w.terms.constant(part.most as u64, w.address);
-                let value = w.terms.word(Word::UDiv, rest, weight);
-                let is_less = w.terms.compare(Compare::ULess, value, most);
-                let value = w.terms.choose(is_less, value, most);
-                let taken = w.terms.word(Word::Mul, value, weight);
-                rest = w.terms.word(Word::Sub, rest, taken);
-                let value = if part.weight < 0 { w.terms.word(Word::Sub, most, value) } else { value };
-                let low = w.terms.constant(part.low as u64, w.address);
-                let value = w.terms.word(Word::Mul, value, low);
-                let id = match part.of {
-                    Of::Group(d) => &mut group[d],
-                    Of::Local(d) => &mut local[d],
-                    Of::Round(n) => {
-                        rounds.resize(rounds.len().max(n + 1), zero);
-                        &mut rounds[n]
-                    }
-                    Of::Number => &mut number,
-                };
-                *id = w.terms.word(Word::Add, *id, value);
-            }
-        }
-        let [group, local] = [group, local].map(|ids| ids.map(|id| w.terms.low(id, 32)));
-        let all = (0..3).map(|d| is_there(w, &self.producer, d, (group[d], local[d])));
-        let all: Vec<Term> = all.collect();
-        let there = w.terms.all(all);
-        Some((ids(w, self.producer.submission, group, local), rounds, there))
-    }
-
     /// Asks for an element that is not stored back.
     pub(super) fn stored_back(&self, w: &mut World) -> Option<Question> {
         let (element, ids, _) = self.element(w);
@@ -407,6 +420,65 @@ impl<'a> Epilogue<'a> {
         let missing = w.terms.not(found);
         Some(ask(w, vec![missing], trace.facts()))
     }
+}
+
+/// The stores through an argument that elements are stored by.
+fn sites<'b, 'a: 'b>(
+    accesses: &'b [Access],
+    into: usize,
+    known: &'a [Site],
+) -> impl Iterator<Item = (&'b Access, &'a Site)> {
+    let of = move |access: &Access| known.iter().find(|site| site.at == access.at);
+    let stores = accesses.iter().filter(move |access| access.argument == into);
+    stores
+        .filter(|access| access.kind == AccessKind::Write)
+        .filter_map(move |access| Some((access, of(access)?)))
+}
+
+/// The invocation and the rounds in which a store goes to a byte, as guessed, and whether they are there.
+fn who_stores(
+    w: &mut World,
+    producer: &Member<'_>,
+    site: &Site,
+    byte: Term,
+) -> Option<(Ids, Vec<Term>, Term)> {
+    let start = w.terms.constant(site.first as u64, w.address);
+    let zero = w.terms.constant(0, w.address);
+    let (mut group, mut local) = ([zero; 3], [zero; 3]);
+    let (mut rounds, mut number) = (Vec::new(), zero);
+    let mut rest = w.terms.word(Word::Sub, byte, start);
+    for (parts, is_last) in [(site.digits.as_ref()?, false), (&site.number, true)] {
+        if is_last {
+            rest = number;
+        }
+        for part in parts {
+            let weight = w.terms.constant(part.weight.unsigned_abs() as u64, w.address);
+            let most = w.terms.constant(part.most as u64, w.address);
+            let value = w.terms.word(Word::UDiv, rest, weight);
+            let is_less = w.terms.compare(Compare::ULess, value, most);
+            let value = w.terms.choose(is_less, value, most);
+            let taken = w.terms.word(Word::Mul, value, weight);
+            rest = w.terms.word(Word::Sub, rest, taken);
+            let value = if part.weight < 0 { w.terms.word(Word::Sub, most, value) } else { value };
+            let low = w.terms.constant(part.low as u64, w.address);
+            let value = w.terms.word(Word::Mul, value, low);
+            let id = match part.of {
+                Of::Group(d) => &mut group[d],
+                Of::Local(d) => &mut local[d],
+                Of::Round(n) => {
+                    rounds.resize(rounds.len().max(n + 1), zero);
+                    &mut rounds[n]
+                }
+                Of::Number => &mut number,
+            };
+            *id = w.terms.word(Word::Add, *id, value);
+        }
+    }
+    let [group, local] = [group, local].map(|ids| ids.map(|id| w.terms.low(id, 32)));
+    let all = (0..3).map(|d| is_there(w, producer, d, (group[d], local[d])));
+    let all: Vec<Term> = all.collect();
+    let there = w.terms.all(all);
+    Some((ids(w, producer.submission, group, local), rounds, there))
 }
 
 /// What a submission accesses, by its instructions; `None` if it is not read.

@@ -112,6 +112,10 @@ impl Checker<'_, '_> {
         self.ask(claim, subject("no element is stored twice"), &mut |attempt| {
             pair.once(&mut pair.world(), attempt > 0)
         });
+        for (number, other) in pair.others().enumerate().filter(|&(_, other)| other > behind.producer) {
+            let what = subject(&format!("submission {other} stores none of its elements"));
+            self.ask(claim, what, &mut |attempt| pair.apart_from(&mut pair.world(), number, attempt > 0));
+        }
         self.ask(claim, subject("nothing else is stored"), &mut |attempt| {
             pair.apart(&mut pair.world(), attempt > 0)
         });

@@ -360,9 +360,9 @@ impl Planner<'_> {
         };
         let tried = match epilogue::across(self.asked, self.problem(), group, why) {
             Ok(appended) => {
-                self.plan.report.epilogues.push(appended.report);
+                self.plan.report.epilogues.extend(appended.reports);
                 #[cfg(feature = "certify")]
-                self.plan.behind.push(appended.behind);
+                self.plan.behind.extend(appended.behind);
                 (self.list, self.uses) = (Cow::Owned(appended.list), appended.uses);
                 *group = appended.group;
                 return Ok(());

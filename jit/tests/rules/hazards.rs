@@ -125,4 +125,23 @@ probes! {
             .check()
             .split(2, Write, Read);
     }
+
+    /// Six times a number and four times another, and two: even numbers, not multiples of six.
+    fn weights_that_do_not_divide_each_other() {
+        let store = kernel("a z", "8", "if (lid.x == 0u) { z[6u * wid.x] = a[wid.x]; }");
+        let load = kernel("a z", "8", "if (lid.x < 2u) { z[wid.x * 8u + lid.x] = a[4u * wid.x + lid.x + 2u]; }");
+        Lab::new(64)
+            .submit(&store, [5, 1, 1], &[0, 1], &[])
+            .submit(&load, [5, 1, 1], &[1, 2], &[])
+            .check()
+            .split(2, Write, Read);
+        // All places of the one are multiples of eight; those of the other are not, whatever they are made of.
+        let store = kernel("a z", "8", "if (lid.x == 0u) { z[24u * wid.x] = a[wid.x]; }");
+        let load = kernel("a z", "8", "if (lid.x < 5u) { z[wid.x * 8u + lid.x] = a[16u * wid.x + lid.x + 3u]; }");
+        Lab::new(128)
+            .submit(&store, [5, 1, 1], &[0, 1], &[])
+            .submit(&load, [5, 1, 1], &[1, 2], &[])
+            .check()
+            .fused(0);
+    }
 }

@@ -12,6 +12,7 @@ mod arms;
 mod arms_random;
 mod blocks;
 mod certain;
+mod concatenations;
 mod dimensions;
 mod epilogue_rows;
 mod epilogues;

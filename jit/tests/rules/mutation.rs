@@ -32,6 +32,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("arms", super::arms::ALL),
     ("arms_random", super::arms_random::ALL),
     ("images", super::images::ALL),
+    ("concatenations", super::concatenations::ALL),
     ("dimensions", super::dimensions::ALL),
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),

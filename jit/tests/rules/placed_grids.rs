@@ -180,7 +180,7 @@ probes! {
             two((other, line), (&folded, [1, 6, 1]), 16).fused(0);
             two((&folded, [1, 6, 1]), (other, line), 16).fused(0);
         }
-        two((&twice, line), (&norm(), [3, 1, 1]), 32).fused(1).on_rows(16, &[0]);
+        two((&twice, line), (&norm(), [3, 1, 1]), 32).fused(0).on_rows(16, &[0]);
         two((&pairs, line), (&quarters, line), 16).fused(0).on_rows(8, &[0]);
         two((&quarters, line), (&pairs, line), 16).fused(0).on_rows(8, &[1]);
         // Half a work-group for each row: by rounds, if there are any.

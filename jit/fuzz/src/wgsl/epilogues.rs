@@ -2,6 +2,11 @@
 //!
 //! Whether the latter may be done where the elements are stored is not known: half of the kernels store an element less, or under a condition of
 //! the data, or read an element more.
+//!
+//! In lists [of parts](Epilogues::of_parts) several kernels store columns of each row, as a concatenation does, half of them with a hole, an overlap
+//! or another fault.
+
+mod parts;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,6 +26,7 @@ const WORDS: usize = 2048;
 /// Makes such lists.
 pub struct Epilogues {
     seed: u64,
+    is_of_parts: bool,
     kernels: Written,
 }
 
@@ -37,7 +43,12 @@ struct Draft {
 impl Epilogues {
     /// Lists of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, kernels: Written::default() }
+        Self { seed, is_of_parts: false, kernels: Written::default() }
+    }
+
+    /// Lists of kernels that store parts of rows.
+    pub fn of_parts(seed: u64) -> Self {
+        Self { is_of_parts: true, ..Self::new(seed) }
     }
 
     /// The list of that number.
@@ -48,7 +59,10 @@ impl Epilogues {
         let wishes = wishes(&mut random, 6);
         let (submissions, kernels) = (Vec::new(), Vec::new());
         let mut draft = Draft { random, width, height, wishes, submissions, kernels };
-        let mut from = self.producer(&mut draft);
+        let mut from = match self.is_of_parts {
+            true => self.parts(&mut draft),
+            false => self.producer(&mut draft),
+        };
         for _ in 0..1 + draft.random.below(3) {
             let to = self.consumer(&mut draft, from);
             from = if draft.random.one_in(4) { from } else { to };

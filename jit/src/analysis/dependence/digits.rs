@@ -153,8 +153,26 @@ impl Digits {
             return Solution::Never;
         }
         let mut zero = SmallVec::new();
+        let window = (low, high);
+        // Common divisor of the coefficients so far, and what the digits from here on reach.
+        let (mut step, mut here) = (0, all);
         for (n, digit) in self.digits.iter().enumerate() {
+            if step > 0 {
+                // Up to a multiple of that, these digits lie in the window: which one, if only one is in their reach?
+                let first = div_up(here.0.saturating_sub(window.1), step);
+                let last = here.1.saturating_sub(window.0).div_euclid(step);
+                if first > last {
+                    return Solution::Never;
+                }
+                if first == last {
+                    let moved = step.saturating_mul(first);
+                    low = low.max(window.0.saturating_add(moved));
+                    high = high.min(window.1.saturating_add(moved));
+                }
+            }
+            step = if mutant!(HeaviestDivides) && step > 0 { step } else { gcd(step, digit.coefficient) };
             let (least, most) = self.reach(atoms, a, b, n + 1, digit.coefficient);
+            here = (least, most);
             // coefficient * digit = sum - rest, so it lies in low - most ..= high - least.
             let first = div_up(low.saturating_sub(most), digit.coefficient).max(digit.low);
             let last = high.saturating_sub(least).div_euclid(digit.coefficient).min(digit.high);

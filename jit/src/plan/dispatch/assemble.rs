@@ -201,7 +201,10 @@ pub(crate) fn report_gone(asked: &[Submission], members: std::ops::Range<usize>,
     let inlined = plan.report.inlined.iter().map(|one| (one.gone, one.submission, one.buffer));
     let epilogues = plan.report.epilogues.iter().map(|one| (one.gone, one.submission, one.buffer));
     let all = inlined.chain(epilogues).filter(|(gone, submission, _)| *gone && members.contains(submission));
-    let gone: Vec<BufferId> = all.map(|(.., buffer)| buffer).collect();
+    let mut gone: Vec<BufferId> = all.map(|(.., buffer)| buffer).collect();
+    // Several submissions may have stored parts of one.
+    let mut seen = AHashSet::new();
+    gone.retain(|buffer| seen.insert(*buffer));
     for buffer in gone {
         let wish = wish(asked, &uses, buffer).unwrap_or_default();
         let got = match wish {

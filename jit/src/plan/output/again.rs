@@ -65,6 +65,8 @@ pub(crate) struct Behind {
     /// The argument of the producer that is stored through, and where.
     pub(crate) into: usize,
     pub(crate) sites: Vec<Site>,
+    /// Other submissions that store parts of the elements.
+    pub(crate) others: Vec<Beside>,
     /// Digits of an element's number that make up the ids of its item, lightest first.
     pub(crate) digits: Vec<Weight>,
     /// First byte of the first element in the memory object, bytes of an element, and how many elements there are.
@@ -76,6 +78,16 @@ pub(crate) struct Behind {
     pub(crate) above: bool,
     /// What is left in memory of what the producer stores.
     pub(crate) left: Left,
+}
+
+/// A submission that stores some of the elements, besides another one.
+#[cfg(feature = "certify")]
+#[derive(Clone, Debug)]
+pub(crate) struct Beside {
+    pub(crate) producer: usize,
+    /// The argument that is stored through, and where.
+    pub(crate) into: usize,
+    pub(crate) sites: Vec<Site>,
 }
 
 /// What is left in memory of elements that are handed on.

@@ -3,14 +3,15 @@
 //! Where the next submission makes something of each element that a member of the group stores, each of its items can be done right behind the
 //! store of its element, by the invocation that stores it: however the producer's invocations are numbered, however many elements one of them
 //! stores, and whatever an element costs to make. The result is an ordinary list: the producer's kernel does both ([`rewrite::append`]), and the
-//! consumer's submission does nothing. Theorems 1 to 3 decide about it as about any other list.
+//! consumer's submission does nothing. Where several members store the elements, as those of a concatenation, each does the items of its own.
+//! Theorems 1 to 3 decide about it as about any other list.
 //!
 //! # Requires
 //! - a group, and a submission that does not join it
 //!
 //! # Guarantees
 //! - each item that stores anything reads one element, and no two items the same one ([`Pair::items`])
-//! - each of these elements is stored exactly once ([`Pair::stored_once`])
+//! - each of these elements is stored exactly once ([`Pair::stored_once`]), by one submission or, in parts, by several ([`parts`])
 //! - no other access conflicts with those of the items, so that these may be done earlier ([`Pair::undisturbed`])
 //!
 //! # Refuses
@@ -21,6 +22,7 @@
 mod evidence;
 mod items;
 mod pair;
+mod parts;
 mod rows;
 
 use smallvec::SmallVec;
@@ -31,6 +33,7 @@ use crate::analysis::dependence::{Relation, relate};
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::group::{Group, Rejection};
 use crate::plan::grouping::in_range::{FACTS, most, stays};
+use crate::plan::grouping::mapping::Layout;
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::problem::Problem;
@@ -40,11 +43,12 @@ use crate::plan::input::wish::wish;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::Behind;
 use crate::plan::output::report::EpilogueReport;
-use crate::plan::rewrites::{idle, inline, must_write, place, rounds};
+use crate::plan::rewrites::{idle, inline, place, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Handed, Ids, Slots};
 use items::Items;
-use pair::Pair;
+use pair::{Pair, Part};
+use parts::Stored;
 
 pub(in crate::plan) use pair::overlap;
 
@@ -57,9 +61,10 @@ pub(crate) struct Appended {
     pub(crate) uses: Uses,
     /// The group with the submission, which does nothing any more.
     pub(crate) group: Group,
-    pub(crate) report: EpilogueReport,
+    /// One for each submission that stores some of what it reads.
+    pub(crate) reports: SmallVec<[EpilogueReport; 1]>,
     #[cfg(feature = "certify")]
-    pub(crate) behind: Behind,
+    pub(crate) behind: Vec<Behind>,
 }
 
 /// What is made of a producer and a consumer.
@@ -85,9 +90,15 @@ pub(crate) fn across(
     {
         return Err(None);
     }
-    let Some((producer, into)) = producer_of(list, group.start, next) else { return Err(None) };
-    let made = at_stores(asked, problem, (producer, next), into)?;
-    let (list, report) = (made.list, made.report);
+    let parts = parts_of(list, group.start, next);
+    let Some(last) = parts.last() else { return Err(None) };
+    let made = at_stores(asked, problem, next, std::slice::from_ref(last)).or_else(|why| match why {
+        Some(RewriteReason::NotStored { .. }) if parts.len() > 1 => {
+            at_stores_of_parts(asked, problem, next, (&parts, Some(group.layout)))
+        }
+        why => Err(why),
+    })?;
+    let (list, reports) = (made.list, made.reports);
     let uses = Uses::of(&list).under(options.policy, &list);
     let proven = problem.proven();
     let problem = Problem { list: &list, uses: &uses, ..problem.with_options(&proven) };
@@ -97,87 +108,148 @@ pub(crate) fn across(
         list,
         uses,
         group,
-        report,
+        reports,
         #[cfg(feature = "certify")]
         behind: made.behind,
     })
 }
 
-/// A list with a submission done where another stores what it reads.
+/// A list with a submission done where others store what it reads.
 pub(in crate::plan) struct AtStores {
     pub(in crate::plan) list: Vec<Submission>,
-    pub(in crate::plan) report: EpilogueReport,
+    pub(in crate::plan) reports: SmallVec<[EpilogueReport; 1]>,
     #[cfg(feature = "certify")]
-    pub(in crate::plan) behind: Behind,
+    pub(in crate::plan) behind: Vec<Behind>,
 }
 
-/// The list in which submission `next` is done where `producer` stores through its binding `into`, and has nothing left to do itself.
+/// The list in which submission `next` is done where others store, and has nothing left to do itself.
 pub(in crate::plan) fn at_stores(
     asked: &[Submission],
     problem: Problem<'_>,
-    (producer, next): (usize, usize),
-    into: usize,
+    next: usize,
+    parts: &[Part],
+) -> Result<AtStores, Option<RewriteReason>> {
+    at_stores_of_parts(asked, problem, next, (parts, None))
+}
+
+/// The same of several that store parts of what it reads, in a group with this layout.
+fn at_stores_of_parts(
+    asked: &[Submission],
+    problem: Problem<'_>,
+    next: usize,
+    (parts, layout): (&[Part], Option<Layout>),
 ) -> Result<AtStores, Option<RewriteReason>> {
     let Problem { list, uses, limits, .. } = problem;
-    let append = |list: &[Submission]| Pair { asked, list, uses, producer, next, into, limits }.append();
+    let append = |list: &[Submission]| {
+        let pair = |&(producer, into)| Pair { asked, list, uses, producer, next, into, limits, parts };
+        let pairs: SmallVec<[Pair<'_>; 1]> = parts.iter().map(pair).collect();
+        append(&pairs, layout)
+    };
     // A kernel whose invocations do several elements may have each of them as an item.
-    let made = append(list).or_else(|why| -> Result<Made, Option<RewriteReason>> {
+    let made = append(list).or_else(|why| -> Result<SmallVec<[Made; 1]>, Option<RewriteReason>> {
         let (each, _counted) = rounds::of(&list[next], uses, next).ok_or(why)?;
         let mut by_rounds = list.to_vec();
         by_rounds[next] = each;
         let made = append(&by_rounds)?;
         #[cfg(feature = "certify")]
-        let made = made.by_rounds(&list[next], _counted);
+        let made = made.into_iter().map(|one| one.by_rounds(&list[next], _counted)).collect();
         Ok(made)
     })?;
-    let idle =
-        idle::idle(&list[next].kernel, made.submission.groups, made.submission.kernel.interface.local_size);
     let mut list = list.to_vec();
-    list[producer] = made.submission;
-    list[next] = idle.ok_or(None)?;
+    let first = made.first().ok_or(None)?;
+    let (groups, local) = (first.submission.groups, first.submission.kernel.interface.local_size);
+    list[next] = idle::idle(&list[next].kernel, groups, local).ok_or(None)?;
+    let mut reports = SmallVec::new();
+    #[cfg(feature = "certify")]
+    let mut behind = Vec::new();
+    for one in made {
+        list[one.report.producer] = one.submission;
+        reports.push(one.report);
+        #[cfg(feature = "certify")]
+        behind.push(one.behind);
+    }
     Ok(AtStores {
         list,
-        report: made.report,
+        reports,
         #[cfg(feature = "certify")]
-        behind: made.behind,
+        behind,
     })
 }
 
-/// The last submission before `next` that writes what `next` reads, and the binding that it writes it through.
-fn producer_of(list: &[Submission], start: usize, next: usize) -> Option<(usize, usize)> {
+/// The producers' submissions with the consumer behind their stores: each does the items of the elements that it stores.
+fn append(pairs: &[Pair<'_>], layout: Option<Layout>) -> Result<SmallVec<[Made; 1]>, Option<RewriteReason>> {
+    let mut all: SmallVec<[(Items, Stored); 1]> = SmallVec::new();
+    for pair in pairs {
+        pair.has_place()?;
+        pair.undisturbed()?;
+        let items = pair.items()?;
+        let stored = pair.stored_once(&items)?;
+        all.push((items, stored));
+    }
+    parts::cover(pairs, &all, layout)?;
+    let is_needed =
+        pairs.iter().zip(&all).any(|(pair, (items, stored))| pair.is_needed(&stored.handed, items));
+    let each = pairs.iter().zip(&all).map(|(pair, (items, stored))| pair.append(items, stored, is_needed));
+    let made = each.collect::<Result<SmallVec<[Made; 1]>, _>>();
+    #[cfg(feature = "certify")]
+    let made = made.map(|mut made| {
+        Made::tell_of_others(&mut made);
+        made
+    });
+    made
+}
+
+/// The submissions before `next` that write what `next` reads, each with the binding that it writes it through: the last one, and those before it
+/// that write through what `next` reads of that one.
+fn parts_of(list: &[Submission], start: usize, next: usize) -> SmallVec<[Part; 2]> {
     let one = &list[next];
     let read: SmallVec<[&Arg; 4]> = { one.args.iter().zip(&one.kernel.interface.bindings) }
         .filter(|(_, binding)| binding.reads)
         .map(|(arg, _)| arg)
         .collect();
-    (start..next).rev().find_map(|at| {
+    let writes = |at: usize, into: &[&Arg]| {
         let accesses = analysis_of(&list[at]).map_or(&[][..], |analysis| &analysis.accesses);
         let written = accesses.iter().filter(|access| access.kind.writes()).map(|access| access.binding);
         let mut written =
-            written.filter(|&number| read.iter().any(|own| overlap(own, &list[at].args[number])));
-        written.next().map(|number| (at, number))
-    })
+            written.filter(|&number| into.iter().any(|own| overlap(own, &list[at].args[number])));
+        written.next()
+    };
+    let mut parts: SmallVec<[Part; 2]> = SmallVec::new();
+    let mut into = read;
+    for at in (start..next).rev() {
+        let Some(number) = writes(at, &into) else { continue };
+        if parts.is_empty() {
+            // From here on, of what this one writes.
+            into.retain(|own| overlap(own, &list[at].args[number]));
+        }
+        parts.push((at, number));
+    }
+    parts.reverse();
+    parts
 }
 
 impl Pair<'_> {
-    /// The producer's submission with the consumer behind its stores.
-    fn append(&self) -> Result<Made, Option<RewriteReason>> {
+    /// Whether the consumer may have a place in the producer at all.
+    fn has_place(&self) -> Result<(), RewriteReason> {
         let &Self { list, producer, next, .. } = self;
         let (source, consumer) = (&list[producer], &list[next]);
         if source.base != [0; 3] || consumer.base != [0; 3] {
-            return Err(Some(self.wrong("work-group ids that start elsewhere")));
+            return Err(self.wrong("work-group ids that start elsewhere"));
         }
         // Where few invocations store, its loops would run on a part of the device: a dispatch of its own is faster (`docs/journal.md`).
         let sizes = source.groups.iter().chain(&source.kernel.interface.local_size);
         let invocations = sizes.map(|&n| u64::from(n)).product::<u64>();
         let has_loops = analysis_of(consumer).is_ok_and(|analysis| !analysis.loops.is_empty());
         if has_loops && invocations < self.limits.overlapping_invocations {
-            return Err(Some(self.wrong("loops, for which too few invocations store")));
+            return Err(self.wrong("loops, for which too few invocations store"));
         }
-        self.undisturbed()?;
-        let items = self.items()?;
-        let stored = self.stored_once(&items)?;
-        let is_needed = self.is_needed(&stored.handed, &items);
+        Ok(())
+    }
+
+    /// The producer's submission with the consumer behind its stores.
+    fn append(&self, items: &Items, stored: &Stored, is_needed: bool) -> Result<Made, Option<RewriteReason>> {
+        let &Self { list, producer, next, .. } = self;
+        let (source, consumer) = (&list[producer], &list[next]);
         let mut handed = stored.handed.clone();
         // What is stored back may be left in memory whatever was wished, and then all of it has to be there.
         let is_left = is_needed || !items.stored_back.is_empty() && !mutant!(StoredBackIsInside);
@@ -186,7 +258,7 @@ impl Pair<'_> {
         (handed.loads, handed.stored_back) = (items.loads.clone(), items.stored_back.clone());
         let number = |bytes: i128| (bytes - stored.origin) / items.stride;
         let first = number(items.first);
-        handed.rows = self.rows(&handed.stores, &items, (stored.origin, first != 0));
+        handed.rows = self.rows(&handed.stores, items, (stored.origin, first != 0));
         let ids = Ids {
             based: first != 0,
             by_row: handed.rows.digits,
@@ -214,20 +286,21 @@ impl Pair<'_> {
         }
         let args = inline::args(&kernel, source, consumer, slots);
         let unknown = || RewriteReason::NotAppended { what: "an unknown binding".to_owned() };
+        let elements = if self.parts.len() > 1 { stored.certain } else { items.count };
         let report = EpilogueReport {
             submission: next,
             producer,
             buffer: source.args[self.into].buffer,
             stores: handed.stores.len() as u32,
-            elements: items.count as u64,
-            saved: (items.stride * items.count) as u64 * if handed.keeps { 1 } else { 2 },
+            elements: elements as u64,
+            saved: (items.stride * elements) as u64 * if handed.keeps { 1 } else { 2 },
             gone,
         };
         let args = args.ok_or_else(unknown)?;
         let submission = Submission { kernel, base: [0; 3], groups: source.groups, args, push };
         Ok(Made {
             #[cfg(feature = "certify")]
-            behind: self.evidence(&handed, &stored, &items, &submission),
+            behind: self.evidence(&handed, stored, items, &submission),
             submission,
             report,
         })
@@ -236,7 +309,7 @@ impl Pair<'_> {
     /// Whether the consumer may be done where the producer is: no access from there up to the consumer conflicts with its own, except for
     /// those to the elements.
     fn undisturbed(&self) -> Result<(), RewriteReason> {
-        let &Self { list, producer, next, into, .. } = self;
+        let &Self { list, producer, next, .. } = self;
         let consumer = &list[next];
         let used = |one: &'_ Submission| -> Vec<(usize, bool, bool)> {
             let bindings = one.kernel.interface.bindings.iter().enumerate();
@@ -251,12 +324,14 @@ impl Pair<'_> {
                 break;
             }
             for (theirs, reads, writes) in used(one) {
-                let is_handed = at == producer && theirs == into;
+                // Each of those that store parts is looked at by itself.
+                let into = self.parts.iter().find(|part| part.0 == at).map(|part| part.1);
+                let is_handed = into == Some(theirs);
                 for &(number, own_reads, own_writes) in &own {
                     let meet = overlap(&one.args[theirs], &consumer.args[number]);
                     let conflict = writes && (own_reads || own_writes) || reads && own_writes;
                     // Those are looked at one by one.
-                    let is_handed = is_handed || at == producer && self.is_handed(number);
+                    let is_handed = is_handed || self.stores(at) && self.is_handed(number);
                     if meet && conflict && !is_handed && !mutant!(ItemsMayBeEarly) {
                         let writer = if writes { at } else { next };
                         return Err(RewriteReason::Overwritten { producer, writer });
@@ -267,7 +342,8 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// Shows that the producer stores each of the elements exactly once, and accesses them in no other way.
+    /// Shows that the producer stores each of the elements at most once, and accesses them in no other way. That all of them are stored is shown
+    /// of all producers together ([`parts::cover`]).
     fn stored_once(&self, items: &Items) -> Result<Stored, RewriteReason> {
         let &Self { list, uses, producer, into, limits, .. } = self;
         let wrong = |what| self.wrong(what);
@@ -276,7 +352,8 @@ impl Pair<'_> {
             View::of(list, uses, producer).ok_or_else(|| wrong("too many items"))?;
         let analysis = analysis_of(source).map_err(|_| wrong("a pointer"))?;
         let end = items.first + items.stride * items.count;
-        let mut stored = Stored { handed: Handed::default(), origin: 0, below: false, above: false };
+        let mut stored =
+            Stored { handed: Handed::default(), origin: 0, below: false, above: false, certain: 0 };
         let mut all: Vec<(&Access, &AccessForm)> = Vec::new();
         for (number, (access, form)) in analysis.accesses.iter().zip(&forms).enumerate() {
             let arg = &source.args[access.binding];
@@ -333,9 +410,7 @@ impl Pair<'_> {
                 return Err(wrong("elements that may be stored twice"));
             }
         }
-        if !must_write::covers(source, into, (items.first, end), limits) && !mutant!(AllItemsAreDone) {
-            return Err(RewriteReason::NotStored { producer });
-        }
+        stored.certain = all.iter().map(|(_, form)| parts::certain(&atoms, shape, form)).sum();
         Ok(stored)
     }
 
@@ -360,7 +435,7 @@ impl Pair<'_> {
             source.args[access.binding].buffer != buffer || handed.stores.contains(&number)
         });
         let mut users = uses.of_buffer(buffer).iter();
-        let others = users.any(|&(at, _)| at != producer && at != next);
+        let others = users.any(|&(at, _)| !self.stores(at) && at != next);
         let is_inside = is_promoted && all && !others;
         let consumer = &list[next];
         let accesses = analysis_of(consumer).map_or(&[][..], |analysis| &analysis.accesses);
@@ -371,16 +446,6 @@ impl Pair<'_> {
             .any(|(number, access)| consumer.args[access.binding].buffer == buffer && !is_handed(number));
         !is_inside || reads_else
     }
-}
-
-/// What is stored for a consumer.
-struct Stored {
-    handed: Handed,
-    /// Place of the element of index 0 in the memory object.
-    origin: i128,
-    /// Whether elements before the first or after the last that an item reads are stored as well.
-    below: bool,
-    above: bool,
 }
 
 /// Whether no two rounds of the loops around a store are at one place, in one invocation.

@@ -12,7 +12,7 @@
 
 mod beside;
 pub(in crate::plan::rewrites) mod digits;
-mod flat;
+pub(in crate::plan::rewrites) mod flat;
 
 use crate::analysis::KernelAnalysis;
 use crate::analysis::access::{Access, AccessKind};

@@ -1,18 +1,32 @@
 //! Evidence for the certificate of an epilogue: which invocation stores an element, and which item it belongs to. `certify` proves it or not.
 
+use super::Made;
 use super::items::Items;
 use super::pair::Pair;
-use super::{Made, Stored};
+use super::parts::Stored;
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::view::View;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::submission::Submission;
-use crate::plan::output::again::{Behind, Counted, Left, Of, Part, Site};
+use crate::plan::output::again::{Behind, Beside, Counted, Left, Of, Part, Site};
 use crate::plan::rewrites::must_write::digits::digit;
 use crate::rewrite::Handed;
 
 impl Made {
+    /// Tells those that store parts of the elements of each other.
+    pub(super) fn tell_of_others(made: &mut [Made]) {
+        let of = |one: &Made| {
+            let Behind { producer, into, ref sites, .. } = one.behind;
+            Beside { producer, into, sites: sites.clone() }
+        };
+        let all: Vec<Beside> = made.iter().map(of).collect();
+        for (n, one) in made.iter_mut().enumerate() {
+            let others = all.iter().enumerate().filter(|&(other, _)| other != n);
+            one.behind.others = others.map(|(_, beside)| beside.clone()).collect();
+        }
+    }
+
     /// The same of a consumer that goes by rounds.
     pub(super) fn by_rounds(mut self, own: &Submission, counted: Counted) -> Self {
         self.behind.by_rounds = Some((own.clone(), counted));
@@ -43,6 +57,7 @@ impl Pair<'_> {
             made: made.clone(),
             into,
             sites: self.sites(handed),
+            others: Vec::new(),
             digits: items.digits.iter().map(|digit| digit.of_elements(items.stride)).collect(),
             first: items.first,
             stride: items.stride,

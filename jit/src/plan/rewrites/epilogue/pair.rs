@@ -20,9 +20,19 @@ pub(super) struct Pair<'a> {
     /// The binding that elements are stored through.
     pub(super) into: usize,
     pub(super) limits: &'a Limits,
+    /// All submissions that store some of the elements, this producer among them, each with the binding that it stores them through.
+    pub(super) parts: &'a [Part],
 }
 
+/// A submission that stores elements, and the binding that it stores them through.
+pub(in crate::plan) type Part = (usize, usize);
+
 impl Pair<'_> {
+    /// Whether a submission stores some of the elements.
+    pub(super) fn stores(&self, at: usize) -> bool {
+        self.parts.iter().any(|part| part.0 == at)
+    }
+
     /// A reason that the one has no place behind the stores of the other.
     pub(super) fn wrong(&self, what: &'static str) -> RewriteReason {
         RewriteReason::NoEpilogue { producer: self.producer, what }

@@ -170,11 +170,11 @@ impl Recomputed {
         let into = bindings.position(|(arg, binding)| arg.buffer == buffer && binding.writes)?;
         let uses = Uses::of(&self.list).under(options.policy, &self.list);
         let problem = Problem { list: &self.list, uses: &uses, options, limits };
-        let made = epilogue::at_stores(asked, problem, (producer, next), into).ok()?;
+        let made = epilogue::at_stores(asked, problem, next, &[(producer, into)]).ok()?;
         self.list = made.list;
-        self.epilogues.push(made.report);
+        self.epilogues.extend(made.reports);
         #[cfg(feature = "certify")]
-        self.behind.push(made.behind);
+        self.behind.extend(made.behind);
         Some(())
     }
 

@@ -11,10 +11,10 @@ struct Part {
 }
 
 /// What forms are made of here: work-group and local ids, and numbers of rounds.
-pub(super) struct Flat<'a> {
-    pub(super) atoms: &'a Atoms,
-    pub(super) local: [u32; 3],
-    pub(super) counters: &'a [AtomId],
+pub(in crate::plan::rewrites) struct Flat<'a> {
+    pub(in crate::plan::rewrites) atoms: &'a Atoms,
+    pub(in crate::plan::rewrites) local: [u32; 3],
+    pub(in crate::plan::rewrites) counters: &'a [AtomId],
 }
 
 /// The greatest sum of numbers with weights, if the sums leave no gap from zero on.
@@ -26,7 +26,7 @@ pub(super) fn dense(mut numbers: Vec<(i128, i128)>) -> Option<i128> {
 impl Flat<'_> {
     /// A store without those of its conditions that follow from the others, as what another kernel asks of an element's row and column does from what
     /// is asked where the element is stored.
-    pub(super) fn asked(&self, form: &AccessForm) -> AccessForm {
+    pub(in crate::plan::rewrites) fn asked(&self, form: &AccessForm) -> AccessForm {
         let (known, open): (Vec<Affine>, Vec<Affine>) =
             form.conditions.iter().cloned().partition(|condition| self.form(condition).is_some());
         let mut ranges = Ranges::default();
@@ -76,7 +76,7 @@ impl Flat<'_> {
     }
 
     /// The form over these alone.
-    pub(super) fn form(&self, form: &Affine) -> Option<Affine> {
+    pub(in crate::plan::rewrites) fn form(&self, form: &Affine) -> Option<Affine> {
         let mut out = Affine::constant(form.constant);
         for &(id, c) in &form.terms {
             match self.atoms.get(id) {
