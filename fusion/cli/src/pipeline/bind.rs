@@ -115,6 +115,18 @@ fn misfit(pipeline: &Pipeline, arg: &Argument, kind: BindingKind) -> Option<Stri
     }
 }
 
+/// Refuses a kernel that follows addresses: a pipeline file has none to give it, and what it reads at another number ends the process.
+pub(super) fn addresses(pipeline: &Pipeline, submit: &Submit, kernel: &Specialized) -> Result<(), Problem> {
+    if !kernel.interface.uses_device_addresses {
+        return Ok(());
+    }
+    let name = &pipeline.kernels[submit.kernel].name;
+    let message = format!(
+        "kernel {name} follows addresses of buffers (`buffer_reference`), which a pipeline file cannot give: it can be planned, and not run"
+    );
+    Err(pipeline.problem(&submit.kernel_place, message))
+}
+
 /// The push constants to pass: as many bytes as the kernel takes.
 pub(super) fn push_constants(
     pipeline: &Pipeline,
@@ -126,7 +138,19 @@ pub(super) fn push_constants(
     // More are a part of the block that the kernel does not use.
     if given < needed {
         let name = &pipeline.kernels[submit.kernel].name;
-        let message = format!("kernel {name} takes {needed} bytes of push constants, {given} are given");
+        let members = kernel.interface.push.iter().flat_map(|push| &push.members);
+        let mut places: Vec<String> = members.map(|one| one.offset.to_string()).collect();
+        let more = if places.len() > 16 { ", …" } else { "" };
+        places.truncate(16);
+        let places = match &*places {
+            [] => String::new(),
+            places => format!(
+                "; its members are at bytes {}{more}, and padding is written as {{ hex = \"00000000\" }}",
+                places.join(", ")
+            ),
+        };
+        let message =
+            format!("kernel {name} takes {needed} bytes of push constants, {given} are given{places}");
         return Err(pipeline.problem(&submit.push_place, message));
     }
     Ok(SmallVec::from_slice(&submit.push.bytes[..needed]))

@@ -102,7 +102,7 @@ impl<'a> List<'a> {
 
     /// Buffers that are to stay inside of a fused kernel, and that none of the submissions reads.
     fn lost(&self) -> Vec<Problem> {
-        let is_asked = |promote: Promotion| matches!(promote, Promotion::Private | Promotion::Local);
+        let is_asked = |promote: Promotion| promote != Promotion::None;
         let is_lost = |index: usize| {
             let mut all = self.uses_of(index).peekable();
             all.peek().is_some()

@@ -2,7 +2,7 @@
 //! work-groups without work, updates that are lost.
 
 use super::{List, Submitted, Use};
-use crate::pipeline::model::Extent;
+use crate::pipeline::model::{Argument, Extent, Promotion};
 use crate::pipeline::problem::Problem;
 use vkfuse_jit::plan::{
     Limits, OldRead, Span, groups_in_use, lost_updates, may_write, old_reads, overwrites, race,
@@ -21,18 +21,24 @@ impl<'a> List<'a> {
 
     /// Buffers without contents of their own that are read beyond what was written before.
     fn read_in_part(&self) -> Vec<Problem> {
+        self.old_reads().iter().map(|one| self.in_part(one)).collect()
+    }
+
+    fn argument_of(&self, one: &OldRead) -> &Argument {
+        &self.pipeline.submits[one.submission].args[self.submits[one.submission].args[one.arg]]
+    }
+
+    fn old_reads(&self) -> Vec<OldRead> {
         let is_known = |index: usize| {
             let declared = &self.pipeline.buffers[index];
             declared.initialised || declared.image.is_some() || self.early(index).is_some()
         };
         let known: Vec<bool> = (0..self.pipeline.buffers.len()).map(is_known).collect();
-        let found = old_reads(&self.submissions, |buffer| known[buffer.0 as usize]);
-        found.iter().map(|one| self.in_part(one)).collect()
+        old_reads(&self.submissions, |buffer| known[buffer.0 as usize])
     }
 
     fn in_part(&self, one: &OldRead) -> Problem {
-        let submit = &self.pipeline.submits[one.submission];
-        let arg = &submit.args[self.submits[one.submission].args[one.arg]];
+        let arg = self.argument_of(one);
         let buffer = &self.pipeline.buffers[arg.buffer];
         let (name, size) = (&buffer.name, buffer.ty.size() as u64);
         let message = format!(
@@ -45,13 +51,22 @@ impl<'a> List<'a> {
         self.pipeline.problem(&arg.place, message)
     }
 
-    /// Outputs without contents of their own that are written in part: those that the file names, or else what nothing reads.
+    /// Outputs without contents of their own that are written in part: those that the file names, or else all that have memory, if
+    /// nothing reads more of them than is written.
     fn written_in_part(&self) -> Vec<Problem> {
-        let unread = || {
-            let is_read = |index: usize| self.uses_of(index).any(|one| one.binding.reads);
-            (0..self.pipeline.buffers.len()).filter(|&index| !is_read(index)).collect()
+        let kept = || {
+            let noted: Vec<usize> = self.old_reads().iter().map(|one| self.argument_of(one).buffer).collect();
+            let is_kept = |&index: &usize| {
+                let is_read = self.uses_of(index).any(|one| one.binding.reads);
+                let buffer = &self.pipeline.buffers[index];
+                let is_inside = buffer.promote != Promotion::None;
+                // A slice is chosen.
+                let is_slice = self.uses_of(index).all(|one| !one.binding.writes || one.arg.len < buffer.len);
+                !(is_read && (is_inside || is_slice || noted.contains(&index) || self.early(index).is_some()))
+            };
+            (0..self.pipeline.buffers.len()).filter(is_kept).collect()
         };
-        let outputs: Vec<usize> = self.pipeline.fusion.outputs.clone().unwrap_or_else(unread);
+        let outputs: Vec<usize> = self.pipeline.fusion.outputs.clone().unwrap_or_else(kept);
         let part = |&index: &usize| {
             let buffer = &self.pipeline.buffers[index];
             if buffer.initialised || buffer.image.is_some() {
