@@ -326,6 +326,7 @@ impl CacheOptions {
         store.max_size = size(self.max_size, "VKFUSE_CACHE_MAX_SIZE").unwrap_or(store.max_size);
         store.min_item_size = size(self.min_item_size, "VKFUSE_CACHE_MIN_ITEM_SIZE").unwrap_or(0);
         store.max_item_size = size(self.max_item_size, "VKFUSE_CACHE_MAX_ITEM_SIZE").unwrap_or(0);
+        let is_least_over = (1..store.min_item_size).contains(&store.max_item_size);
         let queue = size(self.queue_size, "VKFUSE_CACHE_QUEUE_SIZE").unwrap_or(store.queue_bytes);
         (store.background, store.queue_bytes) = (queue > 0, queue);
         let mut memory = MemoryLimits::default();
@@ -358,6 +359,18 @@ impl CacheOptions {
             let found = CREDENTIALS.iter().filter_map(|name| Some((*name, env(name)?.into_string().ok()?)));
             remote.credentials = found.collect();
             store.remote = Some(remote);
+        }
+        if is_least_over && self.min_item_size.is_none() {
+            store.min_item_size = 0;
+            reader.leave_out(
+                "VKFUSE_CACHE_MIN_ITEM_SIZE",
+                "more than the most of a file, which would keep none",
+            );
+        }
+        if persistent && store.remote.is_none() {
+            for name in ["VKFUSE_CACHE_TRUST", "VKFUSE_CACHE_SIGN_KEY"] {
+                reader.leave_out(name, "there is no VKFUSE_CACHE_REMOTE");
+            }
         }
         let mut switch = |explicit: Option<bool>, variable| explicit.or_else(|| reader.switch(variable));
         store.allow_network = switch(self.allow_network, "VKFUSE_CACHE_ALLOW_NETWORK").unwrap_or(false);

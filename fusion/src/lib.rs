@@ -67,7 +67,7 @@ pub mod cache {
 
     pub use crate::code::{
         ahead::{Difference, Explanation},
-        carried::is_valid_entry,
+        carried::{is_approval, is_valid_entry},
         keep::{Artifact, NotCacheable},
         log::{RecordedList, Recording, RecordingError},
         programs::{CacheStats, kernel_store},

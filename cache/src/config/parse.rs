@@ -35,6 +35,13 @@ impl Reader<'_> {
         self.warnings.push(ConfigWarning { variable, value, problem });
     }
 
+    /// Warns of a variable that has no effect, if it is set.
+    pub(crate) fn leave_out(&mut self, variable: &'static str, problem: &'static str) {
+        if let Some(value) = (self.env)(variable).filter(|value| !value.is_empty()) {
+            self.warn(variable, value, problem);
+        }
+    }
+
     pub(crate) fn switch(&mut self, variable: &'static str) -> Option<bool> {
         self.read(variable, switch)
     }

@@ -107,7 +107,7 @@ pub(crate) struct PlanArgs {
     pub(crate) device: DeviceArgs,
     /// Plan for a device that is elsewhere, without a driver: a file that `vkfuse devices --json` wrote there, a profile of
     /// vulkan.gpuinfo.org, or `apple`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "device")]
     pub(crate) limits: Option<PathBuf>,
     /// Write the SPIR-V of each dispatch into this folder.
     #[arg(long, value_name = "DIR")]
@@ -115,6 +115,20 @@ pub(crate) struct PlanArgs {
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number from 1 on: `1000`, `1k`, `1M`, `1G`.
+fn count(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(unit));
+    count
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "expected a number from 1 on, such as 1000000 or 1M".to_owned())
 }
 
 /// What `check` takes of a file's buffers together, unless it is asked for more.
@@ -129,7 +143,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "64M", value_parser = CacheOptions::parse_size)]
     pub(crate) max_bytes: u64,
     /// Give up after this many instructions of all invocations together.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1 << 32, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "4294967296", value_parser = count)]
     pub(crate) max_steps: u64,
     /// Accesses outside of what is bound are defined, as with the feature robustBufferAccess2: they are notes and no findings.
     #[arg(long)]
@@ -144,7 +158,8 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args)]
 pub(crate) struct BenchArgs {
-    /// The pipeline files, one after the other. NAME.hand.toml beside NAME.toml is the same by hand, to compare with.
+    /// The pipeline files, one after the other. Where NAME.hand.toml is given as well as NAME.toml, it is the same list by hand, and the
+    /// page compares the two.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

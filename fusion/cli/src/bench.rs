@@ -15,6 +15,7 @@ use crate::report::{
     print_times,
 };
 use crate::run::{labels, medians, micros};
+use crate::save::write_whole;
 use crate::session::{self, Session};
 use crate::stop::{Status, Stop};
 use predicted::{Model, Predicted, Summary};
@@ -118,6 +119,7 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
         let pipeline = pipeline::load(file)?;
         contents::check_files(&pipeline)?;
         let checked = check::check(&pipeline, &session::known(&args.device)?)?;
+        checked.runs(&pipeline)?;
         lists.push((pipeline, checked));
     }
     interrupt::listen();
@@ -153,9 +155,15 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut dyn Write) -> Result<Status, Sto
             if slower.is_empty() { "none".to_owned() } else { slower.join(", ") },
         )?;
     }
+    let names: Vec<&Path> = args.files[..benches.len()].iter().map(|file| file.as_path()).collect();
+    for problem in bench_page::not_beside(&names, &benches) {
+        tracing::warn!("{problem}");
+    }
+    if !args.json && !benches.is_empty() {
+        writeln!(out, "outputs are not compared here: `vkfuse run` does that")?;
+    }
     if let Some(page) = &args.html {
-        let names: Vec<&Path> = args.files[..benches.len()].iter().map(|file| file.as_path()).collect();
-        std::fs::write(page, bench_page::page(&names, &benches))
+        write_whole(page, bench_page::page(&names, &benches).as_bytes())
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
     Ok(interrupt::unless_asked(Status::Success))

@@ -72,6 +72,27 @@ fn row<'a>(file: &Path, bench: &'a Bench) -> Row<'a> {
     }
 }
 
+/// Why lists by hand stand beside none: a sentence for each.
+pub(crate) fn not_beside(files: &[&Path], benches: &[Bench]) -> Vec<String> {
+    let rows: Vec<Row<'_>> = files.iter().zip(benches).map(|(file, bench)| row(file, bench)).collect();
+    let problem = |(hand, file): (&Row<'_>, &&Path)| {
+        let lists = || rows.iter().filter(|row| !row.by_hand && row.stem == hand.stem);
+        let file = file.display();
+        match lists().next() {
+            None => Some(format!(
+                "{file} is by hand, and {}.toml is not on the command line: it is compared with nothing",
+                hand.stem
+            )),
+            Some(list) if lists().all(|list| list.bench.elements != hand.bench.elements) => Some(format!(
+                "{file} is another list than {}.toml: its largest buffer has {} elements, and not {}: they are not compared",
+                hand.stem, hand.bench.elements, list.bench.elements
+            )),
+            Some(_) => None,
+        }
+    };
+    rows.iter().zip(files).filter(|(row, _)| row.by_hand).filter_map(problem).collect()
+}
+
 /// What is copied in the same run at the same size is what the memory can do.
 fn copy_bandwidth(rows: &[Row<'_>]) -> Option<f64> {
     let copies = rows.iter().filter(|row| row.bench.submissions == 1 && row.title().starts_with("copy"));

@@ -19,7 +19,7 @@ use crate::stop::{Status, Stop};
 use report::Report;
 use std::io::Write;
 use vkfuse_interp::{
-    Bind, Dispatch, Memory, Notice, ObjectId, Options, OracleError, Program, Progress, execute_while,
+    Bind, Dispatch, Findings, Memory, Notice, ObjectId, Options, OracleError, Program, Progress, execute_into,
 };
 use vkfuse_jit::plan::{FloatMode, Limits, Step, plan_unfused};
 
@@ -29,6 +29,7 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
     contents::check_files(&pipeline)?;
     keep_limit(&pipeline, args.max_bytes)?;
     let checked = check::check(&pipeline, &None)?;
+    checked.runs(&pipeline)?;
     let steps = steps(&pipeline, &checked)?;
     let programs = programs(&pipeline, &steps)?;
     let (mut memory, objects) = memory(&pipeline)?;
@@ -48,20 +49,34 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
         bar.at(before[at.dispatch].saturating_add(at.done as usize), all);
         !interrupt::is_asked()
     };
-    let findings = execute_while(&dispatches, &mut memory, &options, &goes_on)
-        .map_err(|error| given_up(&pipeline, &error, args.max_steps))?;
+    let mut findings = Findings::default();
+    let failed = execute_into(&dispatches, &mut memory, &options, &goes_on, &mut findings).err();
     drop(bar);
-    let again = || self::memory(&pipeline).map(|(memory, _)| memory);
-    let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
-    let reaching = undefined::reaching(&dispatches, &options, &ran, again)?;
+    let reaching = match &failed {
+        None => {
+            let again = || self::memory(&pipeline).map(|(memory, _)| memory);
+            let ran = undefined::Ran { memory: &memory, objects: &objects, findings: &findings };
+            undefined::reaching(&dispatches, &options, &ran, again)?
+        }
+        // Running on with other results would not end either.
+        Some(error) => {
+            findings.stopped = dispatch_of(error);
+            undefined::Reaching { list: Vec::new(), unfollowed: findings.undefined.count }
+        }
+    };
     let mut report = Report::new(&pipeline, &steps, &findings, &reaching);
     report.file_notes.clone_from(&checked.notes);
+    let failed = failed.map(|error| given_up(&pipeline, &error, args.max_steps));
+    report.given_up = failed.as_ref().map(|stop| stop.message.clone());
     if args.json {
         print_json(out, &report)?;
     } else {
         report::print(out, &report, &labels(&pipeline))?;
     }
-    Ok(interrupt::unless_asked(if report.clean { Status::Success } else { Status::Different }))
+    match failed {
+        Some(stop) => Err(stop),
+        None => Ok(interrupt::unless_asked(if report.clean { Status::Success } else { Status::Different })),
+    }
 }
 
 /// How many work-groups there are before each dispatch, and in all.
@@ -167,17 +182,21 @@ fn given_up(pipeline: &Pipeline, error: &OracleError, most: u64) -> Stop {
         }
         other => other.to_string(),
     };
-    let at = match error {
+    match dispatch_of(error).and_then(|dispatch| pipeline.submits.get(dispatch)) {
+        Some(submit) => pipeline.problem(&submit.place, message).into(),
+        None => Stop::wrong(format!("{}: {message}", pipeline.file.display())),
+    }
+}
+
+/// The submission that the interpreter was at.
+fn dispatch_of(error: &OracleError) -> Option<usize> {
+    match error {
         OracleError::StepLimit { dispatch, .. }
         | OracleError::MissingBinding { dispatch, .. }
         | OracleError::BadRange { dispatch, .. }
         | OracleError::Unreachable { dispatch, .. }
         | OracleError::UnknownFormat { dispatch, .. }
-        | OracleError::DivergentSubgroup { dispatch, .. } => pipeline.submits.get(*dispatch),
+        | OracleError::DivergentSubgroup { dispatch, .. } => Some(*dispatch),
         _ => None,
-    };
-    match at {
-        Some(submit) => pipeline.problem(&submit.place, message).into(),
-        None => Stop::wrong(format!("{}: {message}", pipeline.file.display())),
     }
 }

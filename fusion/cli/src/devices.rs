@@ -8,7 +8,7 @@ use crate::stop::{Status, Stop};
 use serde::Serialize;
 use std::io::Write;
 use vkfuse::module::validator;
-use vkfuse::{Context, DeviceInfo, DeviceKind};
+use vkfuse::{Context, DeviceError, DeviceInfo, DeviceKind};
 
 #[derive(Serialize)]
 struct Devices {
@@ -83,10 +83,7 @@ pub(crate) fn devices(args: &DevicesArgs, out: &mut dyn Write) -> Result<Status,
     };
     print(&found, args.json, out)?;
     if found.is_empty() {
-        return Err(Stop {
-            status: Status::NoDevice,
-            message: "the Vulkan loader reports no device".to_owned(),
-        });
+        return Err(Stop::opening(&DeviceError::NoDevice.into()));
     }
     Ok(Status::Success)
 }

@@ -30,6 +30,12 @@ pub(crate) fn inspect(args: &InspectArgs, out: &mut dyn Write) -> Result<Status,
         Some(entry) => vec![entry],
         None => module.entry_points().iter().map(String::as_str).collect(),
     };
+    if names.is_empty() {
+        let file = args.file.display();
+        return Err(Stop::wrong(format!(
+            "{file}: it has no compute entry point, and others are not looked at"
+        )));
+    }
     let wrong = |error: KernelError| Stop::wrong(format!("{}: {error}", args.file.display()));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {

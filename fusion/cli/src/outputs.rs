@@ -85,6 +85,14 @@ impl<'p> Outputs<'p> {
         differences.any(|difference| !difference.is_equal())
     }
 
+    /// Whether all outputs that differ are of floats.
+    pub(crate) fn differ_in_floats(&self) -> bool {
+        let is_equal = |found: &Found| found.difference.as_ref().is_none_or(Difference::is_equal);
+        let ty = |index: &usize| self.pipeline.buffers[*index].ty;
+        let mut differing = self.chosen.iter().zip(&self.found).filter(|(_, found)| !is_equal(found));
+        self.differ() && differing.all(|(index, _)| ty(index).is_float())
+    }
+
     /// The outputs for the report, by name. Buffers that were internalized are left out unless the
     /// file lists them.
     pub(crate) fn finish(self, internalized: &[bool]) -> Vec<(String, Output)> {

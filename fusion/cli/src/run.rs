@@ -3,12 +3,12 @@
 use crate::args::{MOST_CHECKED, Mode, RunArgs};
 use crate::gather::{self, Gathered};
 use crate::outputs::Outputs;
-use crate::pipeline::check;
+use crate::pipeline::check::{self, Checked};
 use crate::pipeline::{self, Pipeline, contents};
 use crate::report::json::{Cache, FORMAT, Named, Report, Run, Times};
 use crate::report::{print_json, print_run};
 use crate::run_page::{self, DispatchTimes};
-use crate::save::Saves;
+use crate::save::{Saves, write_whole};
 use crate::session::{self, Session, Timed};
 use crate::stop::{Status, Stop};
 use std::io::{IsTerminal, Write};
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
     let pipeline = pipeline::load(&args.file)?;
     contents::check_files(&pipeline)?;
     let checked = check::check(&pipeline, &session::known(&args.device)?)?;
+    checked.runs(&pipeline)?;
     if let Some(folder) = &args.dump_spirv {
         std::fs::create_dir_all(folder)
             .map_err(|error| Stop::wrong(format!("cannot make the folder {}: {error}", folder.display())))?;
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         runs.push(once(&session, &pipeline, args.mode, &mut gathered, &mut outputs, &mut shown, None)?);
     }
     let differ = outputs.differ();
+    let outputs_by_atomics = outputs.differ_in_floats();
     let mut report = report(&session, &pipeline, args.mode, gathered, (first, runs), outputs);
     // What the engine found to be said of kernels: the log has it as well.
     let kernels = shown.fusion.iter().flat_map(|fusion| &fusion.kernels);
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         let times = shown.times(&session, labels.len())?;
         let whole = (report.time_us.unfused_gpu, report.time_us.fused_gpu);
         let picture = shown.picture(&labels, &times, whole);
-        std::fs::write(page, run_page::page(&report, &labels, picture.as_deref(), &times))
+        write_whole(page, run_page::page(&report, &labels, picture.as_deref(), &times).as_bytes())
             .map_err(|error| Stop::wrong(format!("cannot write the page {}: {error}", page.display())))?;
     }
     for note in uncompared(&pipeline, args.mode, &shown.internalized) {
@@ -65,17 +67,18 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         print_json(out, &report)?;
     } else {
         print_run(out, &report, &labels(&pipeline))?;
+        let adding = outputs_by_atomics.then(|| adding(&pipeline, &checked)).flatten();
+        if let Some(adding) = adding {
+            writeln!(out, "  {adding}")?;
+        }
         if let Some(hint) = hint(&pipeline, differ, std::io::stdout().is_terminal()) {
             writeln!(out, "  {hint}\n")?;
         }
     }
-    if differ {
-        return Ok(Status::Different);
-    }
     if args.mode.fused() && pipeline.fusion.force && report.groups.len() != 1 {
-        return Err(not_fused(&report));
+        return Err(not_fused(&report, differ));
     }
-    Ok(Status::Success)
+    Ok(if differ { Status::Different } else { Status::Success })
 }
 
 /// What `vkfuse check` is for, where somebody reads it and it would do it.
@@ -83,13 +86,28 @@ fn hint(pipeline: &Pipeline, differ: bool, is_read: bool) -> Option<String> {
     let file = pipeline.file.display();
     if differ {
         return Some(format!(
-            "kernels that race, read what nothing has written or leave their buffers give other results each time: `vkfuse check {file}` looks for that"
+            "`vkfuse check {file}` may find why: it looks for races, for reads of what nothing has written and for accesses outside of buffers"
         ));
     }
     let bytes = pipeline.buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes()));
     let is_small = bytes <= MOST_CHECKED;
     (is_read && is_small).then(|| {
         format!("`vkfuse check {file}` runs the kernels in an interpreter, and looks for races and uninitialised reads")
+    })
+}
+
+/// What is known of differing floats where kernels update them by atomic operations.
+fn adding(pipeline: &Pipeline, checked: &Checked) -> Option<String> {
+    let submits = pipeline.submits.iter().zip(&checked.submits);
+    let atomic = submits.filter(|(_, checked)| checked.kernel.interface.has_atomics);
+    let mut names: Vec<&str> = atomic.map(|(submit, _)| &*pipeline.kernels[submit.kernel].name).collect();
+    names.dedup();
+    let (is_one, names) = (names.len() == 1, names.join(", "));
+    let (kernel, has) = if is_one { ("kernel", "has") } else { ("kernels", "have") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{kernel} {names} {has} atomic operations: floats that these add come in no fixed order, and their last bits differ from run to run"
+        )
     })
 }
 
@@ -296,17 +314,18 @@ pub(crate) fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-fn not_fused(report: &Report) -> Stop {
+fn not_fused(report: &Report, differ: bool) -> Stop {
     let why = match report.splits.first() {
         Some(split) => format!(": split after submission {}, {}", split.after, split.reason),
         None => String::new(),
     };
     // A list that did not become one runs as it is: the report has these dispatches.
     let dispatches = report.groups.len();
+    let differ = if differ { "; outputs differ as well" } else { "" };
     Stop {
         status: Status::NotFused,
         message: format!(
-            "fusion was forced, and the list did not become one group{why}; it ran unfused, as {dispatches} dispatches"
+            "fusion was forced, and the list did not become one group{why}; it ran unfused, as {dispatches} dispatches{differ}"
         ),
     }
 }

@@ -46,14 +46,23 @@ struct Save {
 impl<'p> Saves<'p> {
     pub(crate) fn new(pipeline: &'p Pipeline, args: &[SaveArg]) -> Result<Saves<'p>, Stop> {
         let save = |arg: &SaveArg| match pipeline.buffers.iter().position(|buffer| buffer.name == arg.name) {
-            Some(index) => Ok(Save { index, file: arg.file.clone(), bytes: None }),
+            Some(index) => {
+                check_file(pipeline, &arg.file)?;
+                Ok(Save { index, file: arg.file.clone(), bytes: None })
+            }
             None => {
                 let names: Vec<&str> = pipeline.buffers.iter().map(|buffer| &*buffer.name).collect();
                 let (name, names) = (&arg.name, names.join(", "));
                 Err(Stop::wrong(format!("--save: the file has no buffer {name}, but {names}")))
             }
         };
-        Ok(Saves { pipeline, wanted: args.iter().map(save).collect::<Result<_, Stop>>()? })
+        let wanted: Vec<Save> = args.iter().map(save).collect::<Result<_, Stop>>()?;
+        for (number, save) in wanted.iter().enumerate() {
+            if wanted[..number].iter().any(|other| is_same(&other.file, &save.file)) {
+                return Err(Stop::wrong(format!("--save: {} is given for two buffers", save.file.display())));
+            }
+        }
+        Ok(Saves { pipeline, wanted })
     }
 
     /// Reads what is to be saved, as far as it is `readable`: later runs replace what earlier ones left.
@@ -75,11 +84,52 @@ impl<'p> Saves<'p> {
                 )));
             };
             let text = if is_npy(file) { [&npy(buffer)?, &bytes[..]].concat() } else { bytes.clone() };
-            std::fs::write(file, text)
+            write_whole(file, &text)
                 .map_err(|error| Stop::wrong(format!("cannot write {}: {error}", file.display())))?;
         }
         Ok(())
     }
+}
+
+/// Formats that somebody may expect, and that nothing is written in.
+const OTHERS: [&str; 14] =
+    ["bmp", "csv", "exr", "gif", "hdr", "jpeg", "jpg", "json", "npz", "pgm", "png", "ppm", "tif", "tiff"];
+
+/// Refuses a file that the list is made of, and one of a format that is not written.
+fn check_file(pipeline: &Pipeline, file: &Path) -> Result<(), Stop> {
+    let name = file.display();
+    let modules = pipeline.kernels.iter().filter(|kernel| kernel.step.is_none()).map(|kernel| &kernel.path);
+    if std::iter::once(&pipeline.file).chain(modules).any(|own| is_same(own, file)) {
+        return Err(Stop::wrong(format!("--save: {name} is a file of the list, and would be overwritten")));
+    }
+    let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    if OTHERS.contains(&&*extension) {
+        return Err(Stop::wrong(format!(
+            "--save: {name} would hold raw bytes, and no .{extension}: name it .bin, or .npy for numpy's format"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether two names are of one file, which need not be there yet.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        let path = folder.join(path.file_name()?);
+        Some(path.canonicalize().unwrap_or(path))
+    };
+    one == other || whole(one).is_some_and(|one| whole(other) == Some(one))
+}
+
+/// Writes a file. Where that fails, no part of it is left, unless it was there before.
+pub(crate) fn write_whole(file: &Path, text: &[u8]) -> std::io::Result<()> {
+    let is_new = !file.exists();
+    std::fs::write(file, text).inspect_err(|_| {
+        if is_new {
+            let _ = std::fs::remove_file(file);
+        }
+    })
 }
 
 fn is_npy(file: &Path) -> bool {

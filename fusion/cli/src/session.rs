@@ -447,6 +447,14 @@ fn trusts(pipeline: &Pipeline, policy: Option<PolicyArg>) -> bool {
 
 fn properties(pipeline: &Pipeline, policy: Option<PolicyArg>) -> FusionProperties {
     let trust = trusts(pipeline, policy);
+    if let Some(place) =
+        pipeline.fusion.no_barriers_place.as_ref().filter(|_| pipeline.fusion.no_barriers && !trust)
+    {
+        tracing::warn!(
+            "{}",
+            pipeline.problem(place, "`no_barriers` has no effect without the policy `trust`")
+        );
+    }
     let properties = FusionProperties::default()
         .policy(if trust { Policy::Trust } else { Policy::Prove })
         .float(float(pipeline));

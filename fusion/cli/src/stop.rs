@@ -67,7 +67,7 @@ impl Stop {
             Error::Device(error) => device_status(error, Status::NoDevice),
             _ => status(error),
         };
-        Stop { status, message: chain(error) }
+        Stop { status, message: chain(error) + &drivers(error) }
     }
 
     /// An error of anything after that.
@@ -129,6 +129,27 @@ fn device_status(error: &DeviceError, otherwise: Status) -> Status {
         DeviceError::Lost | DeviceError::OutOfMemory { .. } => Status::DeviceFailed,
         _ => otherwise,
     }
+}
+
+/// Variables with which the loader asks other drivers than those that are installed.
+const DRIVERS: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
+
+/// What else may be why there is no device.
+fn drivers(error: &Error) -> String {
+    let Error::Device(DeviceError::NoLoader { .. } | DeviceError::NoDevice | DeviceError::Call { .. }) =
+        error
+    else {
+        return String::new();
+    };
+    let set = DRIVERS.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    let mut said = String::new();
+    for (name, value) in set.filter(|(_, value)| !value.is_empty()) {
+        let missing = std::env::split_paths(&value).find(|path| !path.exists());
+        let missing = missing.map(|path| format!(", and {} is not there", path.display()));
+        let (value, missing) = (value.display(), missing.unwrap_or_default());
+        said.push_str(&format!("; {name}={value} is set: only drivers that it names are used{missing}"));
+    }
+    said + "; VK_LOADER_DEBUG=all says more"
 }
 
 /// The error and its causes in one line, leaving out a cause that its effect already spells out.

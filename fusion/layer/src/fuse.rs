@@ -23,7 +23,7 @@
 use crate::chain::{self, Device};
 use crate::objects::Objects;
 use crate::recording::{CommandBuffer, Recording};
-use crate::sink::{is_stopped, lock};
+use crate::sink::{self, is_stopped, lock};
 use crate::submission::Given;
 use ash::vk::{self, Handle};
 pub(crate) use attention::passes;
@@ -67,7 +67,11 @@ struct Settings {
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
     let said = std::env::var(crate::FUSE).unwrap_or_default();
-    let has = |word: &str| said.split(',').any(|one| one.trim() == word);
+    let words = || said.split(',').map(str::trim);
+    for word in words().filter(|word| !matches!(*word, "" | "report" | "wait")) {
+        sink::warn(&format!("{}: there is no word {word}, but report and wait", crate::FUSE));
+    }
+    let has = |word: &str| words().any(|one| one == word);
     Settings { reports: has("report"), waits: has("wait") }
 });
 

@@ -46,6 +46,8 @@ pub const FUSE_MANIFEST: &str = include_str!("../VkLayer_vkfuse_fuse.json");
 /// The variable with words for the layer that fuses: `report` says at the end of the process what was done; `wait` has submissions wait
 /// until their lists are planned.
 pub const FUSE: &str = "VKFUSE_LAYER";
+/// The variable with a file that the layer that fuses makes when it is loaded: `vkfuse fuse` sees by it whether there was an instance.
+pub const LOADED: &str = "VKFUSE_LAYER_LOADED";
 /// The layer's name.
 pub const NAME: &str = "VK_LAYER_VKFUSE_capture";
 /// The layer's manifest, whose library lies beside it.

@@ -51,6 +51,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Says on the standard error what is wrong with a variable.
+pub(crate) fn warn(problem: &str) {
+    let _ = writeln!(std::io::stderr(), "vkfuse: {problem}");
+}
+
 struct Settings {
     folder: PathBuf,
     contents: Contents,
@@ -62,9 +67,20 @@ static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
     let contents = match said(crate::CONTENTS).as_deref() {
         Some("before") => Contents::Before,
         Some("both") => Contents::Both,
-        _ => Contents::None,
+        None | Some("none") => Contents::None,
+        Some(other) => {
+            warn(&format!("{}={other} is left out: it is none, before or both", crate::CONTENTS));
+            Contents::None
+        }
     };
-    let limit = said(crate::LIMIT).and_then(|limit| limit.parse().ok()).unwrap_or(LIMIT);
+    let limit = said(crate::LIMIT).map(|limit| (limit.parse().ok(), limit));
+    if let Some((None, text)) = &limit {
+        warn(&format!(
+            "{}={text} is left out: it is a number of bytes, and {LIMIT} without it",
+            crate::LIMIT
+        ));
+    }
+    let limit = limit.and_then(|(limit, _)| limit).unwrap_or(LIMIT);
     let folder = said(crate::FOLDER).unwrap_or_else(|| "vkfuse-capture".to_owned());
     // The program may change its folder.
     let folder = std::path::absolute(&folder).unwrap_or_else(|_| PathBuf::from(folder));

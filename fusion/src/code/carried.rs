@@ -8,6 +8,16 @@ use super::{
 };
 use crate::jit::{artifact_is_valid, module_is_valid};
 
+/// Whether an entry of the persistent cache says that a module is valid, and nothing else. Its maker says so: where it comes from
+/// elsewhere, the module is validated again.
+pub fn is_approval(entry: &Entry) -> bool {
+    entry.section(kernels::ACCEPTED).is_some() && !is_code(entry)
+}
+
+fn is_code(entry: &Entry) -> bool {
+    entry.section(SPIRV).is_some() || entry.section(kernels::SECTION).is_some()
+}
+
 /// Whether an entry of the persistent cache holds code or normal forms of kernels, and nothing but modules that spirv-val accepts.
 /// Takes about half a millisecond for each of them. It says that a driver can read them, not that they are what the
 /// key asks for.

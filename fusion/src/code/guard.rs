@@ -114,7 +114,9 @@ impl Guard {
 }
 
 fn not_asked(problem: &str) -> Guarded {
-    warn_once(&format!("code is compiled without the compile guard: {problem}"));
+    warn_once(&format!(
+        "code is compiled without the compile guard: {problem}; it has to be the `vkfuse` command, see VKFUSE_COMPILE_GUARD"
+    ));
     Guarded::NotAsked
 }
 

@@ -82,6 +82,13 @@ pub(crate) fn warn_of_stores(store: &Store) {
     }
     for (folder, reason) in store.lower() {
         if let Some(reason) = reason {
+            if !folder.exists() {
+                let folder = folder.display();
+                warn_once(&format!(
+                    "the lower cache {folder} is not asked: there is no such folder; see VKFUSE_CACHE_LOWER"
+                ));
+                continue;
+            }
             let folder = folder.display();
             warn_once(&format!("the lower cache {folder} is not asked: {reason}; see VKFUSE_CACHE_LOWER"));
         }

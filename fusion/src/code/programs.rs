@@ -487,7 +487,8 @@ pub(crate) fn micros(since: Instant) -> f64 {
 fn dump(folder: &Path, name: &str, words: &[u32]) -> PathBuf {
     let path = folder.join(format!("{name}.spv"));
     if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes(words))) {
-        tracing::warn!(path = %path.display(), %error, "cannot write SPIR-V");
+        let what = if folder.is_file() { "is a file, and has to be a folder" } else { "cannot be written" };
+        environment::warn_once(&format!("the SPIR-V of kernels: {} {what}: {error}", folder.display()));
     }
     path
 }

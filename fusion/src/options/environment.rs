@@ -94,10 +94,14 @@ pub(crate) fn profiling() -> bool {
 /// `VKFUSE_SCHEDULE`; what cannot be read counts as unset, with a warning.
 pub(crate) fn tuning() -> Tuning {
     let Some(value) = variable("VKFUSE_SCHEDULE") else { return Tuning::new() };
-    value.to_string_lossy().parse().unwrap_or_else(|error| {
+    let tuning: Tuning = value.to_string_lossy().parse().unwrap_or_else(|error| {
         warn_once(&format!("VKFUSE_SCHEDULE is ignored: {error}"));
         Tuning::new()
-    })
+    });
+    for problem in tuning.out_of_range() {
+        warn_once(&format!("VKFUSE_SCHEDULE: {problem}"));
+    }
+    tuning
 }
 
 /// `VKFUSE_DUMP_SPIRV`.

@@ -140,7 +140,7 @@ impl FusionProperties {
         }
         if self.no_barriers && self.policy != Policy::Trust {
             static SAID: Once = Once::new();
-            SAID.call_once(|| tracing::warn!("`no_barriers` has no effect without the policy `trust`"));
+            SAID.call_once(|| tracing::warn!(target: "vkfuse::request", "`no_barriers` has no effect without the policy `trust`"));
         }
         FuseOptions {
             policy: self.policy,

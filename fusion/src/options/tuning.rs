@@ -1,6 +1,6 @@
 //! Schedule parameters that a program chooses itself, as a value and as text.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
 use crate::jit::{BlockCoarseningLimits, ShapeLimits, ThreadCoarseningLimits, UnrollLimits};
 use crate::vk::{NARROW_BYTES, PRIVATE_BYTES};
@@ -48,6 +48,13 @@ macro_rules! parameters {
             #[must_use]
             pub fn or(self, other: Tuning) -> Tuning {
                 Tuning { $( $field: self.$field.or(other.$field), )+ }
+            }
+
+            /// The numbers, by their names.
+            fn numbers(&self) -> impl Iterator<Item = (&'static str, u32)> {
+                [$( ($name, self.$field.and_then(Value::number)) ),+]
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name, value?)))
             }
 
             /// Sets a parameter by its name; `None` if there is no parameter of this name, or the value is not valid for it.
@@ -128,6 +135,16 @@ impl Tuning {
         Tuning::default()
     }
 
+    /// A sentence for each number that cannot be meant: no schedule has it.
+    pub(crate) fn out_of_range(&self) -> Vec<String> {
+        let problem = |(name, value): (&'static str, u32)| {
+            let (_, range) = RANGES.iter().find(|(names, _)| names.contains(&name))?;
+            let (low, high) = (range.start(), range.end());
+            (!range.contains(&value)).then(|| format!("{name}={value} is out of range, {low} to {high}"))
+        };
+        self.numbers().filter_map(problem).collect()
+    }
+
     /// The shape of dispatches of data-parallel kernels, given the device's.
     pub(crate) fn shape(&self, known: ShapeLimits) -> ShapeLimits {
         let items = [self.work_group, self.items, self.serial_vectors, self.superword];
@@ -188,13 +205,26 @@ impl Tuning {
     }
 }
 
+/// Values that parameters can have; what a device has less of ends at that. No device of today has work-groups of more than 2048
+/// invocations.
+const RANGES: &[(&[&str], RangeInclusive<u32>)] = &[
+    (&["work-group", "thread-coarsening"], 0..=2048),
+    (&["items", "superword", "block-coarsening", "packed", "serial-vectors", "unroll-by"], 1..=1024),
+];
+
 /// What a parameter holds.
 trait Value: Sized {
+    /// It, if it is a number.
+    fn number(self) -> Option<u32>;
     fn parse(text: &str) -> Option<Self>;
     fn text(self) -> String;
 }
 
 impl Value for u32 {
+    fn number(self) -> Option<u32> {
+        Some(self)
+    }
+
     fn parse(text: &str) -> Option<u32> {
         text.parse().ok()
     }
@@ -205,6 +235,10 @@ impl Value for u32 {
 }
 
 impl Value for bool {
+    fn number(self) -> Option<u32> {
+        None
+    }
+
     fn parse(text: &str) -> Option<bool> {
         match text {
             "on" | "1" => Some(true),
@@ -274,6 +308,16 @@ mod tests {
         assert_eq!(text.parse::<Tuning>().expect("a tuning").to_string(), text);
         assert_eq!("".parse(), Ok(Tuning::new()));
         assert_eq!(" items=4,\tvectors=1 ".parse(), Ok(Tuning::new().items(4).vectors(true)));
+    }
+
+    #[test]
+    fn numbers_that_no_schedule_has_are_named_with_their_range() {
+        let said = Tuning::new().items(0).work_group(100_000).packed(2).vectors(true).out_of_range();
+        assert_eq!(
+            said,
+            ["work-group=100000 is out of range, 0 to 2048", "items=0 is out of range, 1 to 1024"]
+        );
+        assert!(Tuning::new().work_group(0).items(4).out_of_range().is_empty());
     }
 
     #[test]

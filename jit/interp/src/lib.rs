@@ -167,7 +167,9 @@ pub fn execute(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Findings, OracleError> {
-    run(dispatches, memory, options, None, None)
+    let mut findings = Findings::default();
+    run(dispatches, memory, options, None, None, &mut findings)?;
+    Ok(findings)
 }
 
 /// How far a run is, before each work-group.
@@ -181,15 +183,28 @@ pub struct Progress {
     pub groups: u32,
 }
 
-/// As [`execute`], asking before each work-group whether to go on. If not, the run ends there, and what it found so far says where:
-/// [`Findings::stopped`].
+/// As [`execute`], asking before each work-group, and every million instructions, whether to go on. If not, the run ends there, and
+/// what it found so far says where: [`Findings::stopped`].
 pub fn execute_while(
     dispatches: &[Dispatch<'_>],
     memory: &mut Memory,
     options: &Options,
     goes_on: &dyn Fn(Progress) -> bool,
 ) -> Result<Findings, OracleError> {
-    run(dispatches, memory, options, None, Some(goes_on))
+    let mut findings = Findings::default();
+    execute_into(dispatches, memory, options, goes_on, &mut findings)?;
+    Ok(findings)
+}
+
+/// As [`execute_while`], with the findings in `findings`: those until then where the run fails.
+pub fn execute_into(
+    dispatches: &[Dispatch<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    goes_on: &dyn Fn(Progress) -> bool,
+    findings: &mut Findings,
+) -> Result<(), OracleError> {
+    run(dispatches, memory, options, None, Some(goes_on), findings)
 }
 
 /// Does what [`execute`] does, and adds every access to a buffer to a trace.
@@ -199,7 +214,9 @@ pub fn execute_traced(
     options: &Options,
     trace: &mut Trace,
 ) -> Result<Findings, OracleError> {
-    run(dispatches, memory, options, Some(trace), None)
+    let mut findings = Findings::default();
+    run(dispatches, memory, options, Some(trace), None, &mut findings)?;
+    Ok(findings)
 }
 
 fn run(
@@ -208,8 +225,8 @@ fn run(
     options: &Options,
     mut trace: Option<&mut Trace>,
     goes_on: Option<&dyn Fn(Progress) -> bool>,
-) -> Result<Findings, OracleError> {
-    let mut findings = Findings::default();
+    findings: &mut Findings,
+) -> Result<(), OracleError> {
     for (index, dispatch) in dispatches.iter().enumerate() {
         let subgroup_size = dispatch.program.subgroup_size.unwrap_or(options.subgroup_size);
         if !subgroup_size.is_power_of_two() || subgroup_size > 128 {
@@ -221,12 +238,12 @@ fn run(
         }
         let options = &Options { subgroup_size, ..*options };
         let trace = trace.as_deref_mut();
-        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, &mut findings, trace)?
+        if let Some(mut machine) = Machine::new(index, dispatch, memory, options, findings, trace)?
             && !machine.run(goes_on)?
         {
             findings.stopped = Some(index);
             break;
         }
     }
-    Ok(findings)
+    Ok(())
 }

@@ -24,6 +24,25 @@ use world::World;
 /// Most work-groups in a dispatch; their order is a list.
 const GROUP_LIMIT: u128 = 1 << 24;
 
+/// Instructions after which it is asked whether to go on.
+const ASKED_AFTER: u64 = 1 << 20;
+
+/// What ends a run early.
+enum Ended {
+    Failed(OracleError),
+    /// It was not to go on.
+    Stopped,
+}
+
+impl From<OracleError> for Ended {
+    fn from(error: OracleError) -> Ended {
+        Ended::Failed(error)
+    }
+}
+
+/// Asks whether to go on.
+type GoesOn<'a> = Option<&'a dyn Fn(Progress) -> bool>;
+
 /// What an invocation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -52,6 +71,9 @@ pub(super) struct Machine<'a> {
     turn: u32,
     /// Values on their way through phis.
     scratch: Vec<u64>,
+    /// How far it is, and the number of instructions at which it looks whether to go on.
+    progress: Progress,
+    pause: u64,
 }
 
 impl<'a> Machine<'a> {
@@ -100,19 +122,25 @@ impl<'a> Machine<'a> {
             states: vec![State::Ready; size as usize],
             turn: 0,
             scratch: Vec::new(),
+            progress: Progress { dispatch: index, done: 0, groups: groups as u32 },
+            pause: 0,
         }))
     }
 
-    /// Runs all work-groups, or those before which it may go on; whether it ran them all.
-    pub(super) fn run(&mut self, goes_on: Option<&dyn Fn(Progress) -> bool>) -> Result<bool, OracleError> {
-        let groups = self.groups.iter().product();
-        let dispatch = self.world.dispatch;
+    /// Runs all work-groups, unless it is not to go on; whether it ran them all.
+    pub(super) fn run(&mut self, goes_on: GoesOn<'_>) -> Result<bool, OracleError> {
+        let groups = self.progress.groups;
         for (done, group) in (0..).zip(self.options.order.groups(groups, &mut self.random)) {
-            if goes_on.is_some_and(|goes_on| !goes_on(Progress { dispatch, done, groups })) {
+            self.progress.done = done;
+            if goes_on.is_some_and(|goes_on| !goes_on(self.progress)) {
                 return Ok(false);
             }
             self.begin_group(group);
-            self.group()?;
+            match self.group(goes_on) {
+                Ok(()) => {}
+                Err(Ended::Stopped) => return Ok(false),
+                Err(Ended::Failed(error)) => return Err(error),
+            }
         }
         Ok(true)
     }
@@ -137,7 +165,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs one work-group to its end.
-    fn group(&mut self) -> Result<(), OracleError> {
+    fn group(&mut self, goes_on: GoesOn<'_>) -> Result<(), Ended> {
         let mut ready: Vec<u32> = Vec::new();
         loop {
             ready.clear();
@@ -148,21 +176,21 @@ impl<'a> Machine<'a> {
             self.options.order.arrange(&mut ready, self.turn, &mut self.random);
             self.turn += 1;
             if self.options.order == Order::Interleaved {
-                self.interleave(&mut ready)?;
+                self.interleave(&mut ready, goes_on)?;
             } else {
                 for local in &ready {
-                    self.invocation(*local, u32::MAX)?;
+                    self.invocation(*local, u32::MAX, goes_on)?;
                 }
             }
             self.release()?;
         }
     }
 
-    fn interleave(&mut self, ready: &mut Vec<u32>) -> Result<(), OracleError> {
+    fn interleave(&mut self, ready: &mut Vec<u32>, goes_on: GoesOn<'_>) -> Result<(), Ended> {
         while !ready.is_empty() {
             let index = self.random.below(ready.len());
             let accesses = 1 + self.random.below(3) as u32;
-            self.invocation(ready[index], accesses)?;
+            self.invocation(ready[index], accesses, goes_on)?;
             if self.states[ready[index] as usize] != State::Ready {
                 ready.swap_remove(index);
             }
@@ -171,7 +199,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs one invocation until it waits, ends, or is about to make one more than this many accesses to memory that it shares.
-    fn invocation(&mut self, local: u32, accesses: u32) -> Result<(), OracleError> {
+    fn invocation(&mut self, local: u32, accesses: u32, goes_on: GoesOn<'_>) -> Result<(), Ended> {
         let index = local as usize;
         let program = self.program;
         let r = &mut self.registers[index * self.stride..(index + 1) * self.stride];
@@ -181,9 +209,15 @@ impl<'a> Machine<'a> {
         let mut at = self.counters[index];
         world.enter(local);
         let state = loop {
-            if steps >= self.options.max_steps {
+            if steps >= self.pause {
                 world.findings.steps = steps;
-                return Err(OracleError::StepLimit { dispatch: world.dispatch, steps });
+                if steps >= self.options.max_steps {
+                    return Err(OracleError::StepLimit { dispatch: world.dispatch, steps }.into());
+                }
+                if goes_on.is_some_and(|goes_on| !goes_on(self.progress)) {
+                    return Err(Ended::Stopped);
+                }
+                self.pause = steps.saturating_add(ASKED_AFTER).min(self.options.max_steps);
             }
             steps += 1;
             let inst = &program.code[at as usize];
@@ -307,7 +341,9 @@ impl<'a> Machine<'a> {
                 Inst::Unreachable => {
                     let word = program.words[at as usize] as usize;
                     let invocation = world.global_id(world.now().invocation);
-                    return Err(OracleError::Unreachable { dispatch: world.dispatch, invocation, word });
+                    return Err(
+                        OracleError::Unreachable { dispatch: world.dispatch, invocation, word }.into()
+                    );
                 }
                 Inst::Barrier { subgroup: false, .. } => break State::Barrier,
                 Inst::Barrier { subgroup: true, .. } => break State::SubgroupBarrier,

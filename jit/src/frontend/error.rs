@@ -257,7 +257,7 @@ pub enum KernelError {
         message: String,
     },
     /// The installed SPIRV-Tools cannot be run.
-    #[error("module `{module}` cannot be validated, install SPIRV-Tools: {detail}")]
+    #[error("module `{module}` cannot be validated: {detail}")]
     Tool {
         /// Name the module was loaded under.
         module: String,

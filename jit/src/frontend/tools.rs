@@ -93,7 +93,7 @@ pub(crate) struct Complaint {
     pub(crate) index: usize,
     /// Its words.
     pub(crate) detail: String,
-    /// Whether it could not be run at all, which only happens to installed ones.
+    /// Whether it could not be run, or said nothing, which only happens to installed ones.
     pub(crate) not_run: bool,
 }
 

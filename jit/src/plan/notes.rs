@@ -38,7 +38,7 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoteKind {
-    /// The buffer of an argument is to stay inside of a fused kernel, and no submission reads it: then what is written to it is lost.
+    /// The buffer of an argument may stay inside of a fused kernel, and no submission reads it: then what is written to it is lost.
     PromotedUnread {
         /// The argument.
         arg: usize,
@@ -240,9 +240,7 @@ impl<'a> List<'a> {
     }
 
     fn promoted_unread(&self) -> Vec<Note> {
-        let is_lost = |one: &Use<'_>| {
-            !one.binding.reads && matches!(one.bound.promote, Promote::Private | Promote::Local)
-        };
+        let is_lost = |one: &Use<'_>| !one.binding.reads && one.bound.promote != Promote::None;
         let lost = self.uses.values().filter(|uses| uses.iter().all(is_lost));
         lost.map(|uses| uses[0].note(NoteKind::PromotedUnread { arg: uses[0].arg })).collect()
     }

@@ -277,6 +277,10 @@ fn lists_of(file: &Path) -> Result<Vec<List>, Stop> {
         let recording = Recording::read(file).map_err(|error| Stop::wrong(error.to_string()))?;
         return Ok(recording.lists.into_iter().map(List::Recorded).collect());
     }
+    if std::fs::read(file).is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err()) {
+        let file = file.display();
+        return Err(Stop::wrong(format!("{file}: neither a pipeline file nor a recording, which are text")));
+    }
     pipeline::load(file)?;
     Ok(vec![List::Pipeline(file.to_owned())])
 }

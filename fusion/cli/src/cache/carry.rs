@@ -66,7 +66,13 @@ pub(super) fn import(
     }
     let mut from = BufReader::new(File::open(file).map_err(|error| failed(&error))?);
     let bar = Bar::new("entries", 0);
-    let result = store.import(&mut from, driver_blobs, &mut vkfuse::cache::is_valid_entry, &mut |entries| {
+    let mut approvals = 0;
+    let mut is_taken = |entry: &vkfuse_cache::Entry| {
+        let is_approval = vkfuse::cache::is_approval(entry);
+        approvals += u64::from(is_approval);
+        !is_approval && vkfuse::cache::is_valid_entry(entry)
+    };
+    let result = store.import(&mut from, driver_blobs, &mut is_taken, &mut |entries| {
         let entries = usize::try_from(entries).unwrap_or(usize::MAX);
         bar.at(entries, entries);
     });
@@ -79,12 +85,13 @@ pub(super) fn import(
     let Imported {
         entries, blobs, blobs_left_out, damaged, refused: invalid, skipped, problem: refused, ..
     } = done;
+    let invalid = invalid - approvals;
     let is_complete = problem.is_none() && damaged == 0 && invalid == 0 && skipped == 0;
     let status = if is_complete { Status::Success } else { Status::Different };
     if as_json {
         let report = json!({
             "format": FORMAT, "file": file.display().to_string(), "entries": entries, "driver_blobs": blobs,
-            "driver_blobs_left_out": blobs_left_out, "damaged": damaged, "invalid": invalid, "not_written": skipped,
+            "driver_blobs_left_out": blobs_left_out, "damaged": damaged, "invalid": invalid, "approvals_left_out": approvals, "not_written": skipped,
             "reason": refused.map(|refused| refused.to_string()), "problem": problem, "complete": is_complete,
         });
         print_json(out, &report)?;
@@ -95,6 +102,12 @@ pub(super) fn import(
         writeln!(
             out,
             "{blobs_left_out} driver blobs left out: --driver-blobs takes them, from whom you trust"
+        )?;
+    }
+    if approvals > 0 {
+        writeln!(
+            out,
+            "{approvals} approvals of modules left out: modules are validated where they are used"
         )?;
     }
     if damaged > 0 {

@@ -76,7 +76,11 @@ fn library() -> Result<PathBuf, Stop> {
     let mut places = PLACES.iter().map(|place| folder.join(place).join(LIBRARY));
     let found = places.find(|place| place.exists());
     found.and_then(|found| found.canonicalize().ok()).ok_or_else(|| {
-        Stop::wrong(format!("{LIBRARY} is neither in {} nor in ../lib beside it", folder.display()))
+        Stop::wrong(format!(
+            "{LIBRARY} is neither in {} nor in ../lib beside it: `cargo build --release -p vkfuse-layer` makes it in target/release, from where \
+             it is to be copied",
+            folder.display()
+        ))
     })
 }
 

@@ -135,7 +135,9 @@ pub(super) fn report(args: &CaptureReportArgs, out: &mut dyn Write) -> Result<St
     } else {
         print(&report, out)?;
     }
-    Ok(Status::Success)
+    // Nothing is known of a program none of whose lists could be looked at.
+    let is_lost = report.lists.is_empty() && !(report.failed.is_empty() && report.capture.skipped.is_empty());
+    Ok(if is_lost { Status::Different } else { Status::Success })
 }
 
 impl Report {
@@ -171,6 +173,7 @@ fn judged(
 ) -> Result<Judged, Stop> {
     let pipeline = pipeline::load(&list.file)?;
     let checked = check::check(&pipeline, &session::known(&args.device)?)?;
+    checked.runs(&pipeline)?;
     let session = Session::open(&pipeline, &checked, &args.device, None)?;
     (report.device, report.driver) = session.device();
     let model = *model.get_or_init(|| Model::of(session.context()));

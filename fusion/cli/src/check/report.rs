@@ -28,8 +28,10 @@ pub(super) struct Report {
     undefined: Found<Undefined>,
     /// Instructions with undefined results, where it could not be determined whether anything depends on these.
     unfollowed: u64,
-    /// The submission in which Ctrl-C stopped it; nothing is known of what comes after.
+    /// The submission in which it stopped, by Ctrl-C or since it was given up; nothing is known of what comes after.
     stopped: Option<usize>,
+    /// Why it was given up, if it was.
+    pub(super) given_up: Option<String>,
     /// What may be mistaken in the file: the `notes` of `run`.
     pub(super) file_notes: Vec<String>,
 }
@@ -115,6 +117,20 @@ impl Who {
     }
 }
 
+impl Who {
+    /// What all accesses of one instruction have in common.
+    fn instruction(&self) -> (&str, &str, usize) {
+        (&self.kind, &self.binding, self.word)
+    }
+}
+
+impl Race {
+    /// What all races of the same two instructions have in common.
+    fn instructions(&self) -> [(&str, &str, usize); 2] {
+        [self.first.instruction(), self.second.instruction()]
+    }
+}
+
 impl Report {
     pub(super) fn new(
         pipeline: &Pipeline,
@@ -176,6 +192,7 @@ impl Report {
             undefined: Found { count: undefined.len() as u64, list: undefined },
             unfollowed: reaching.unfollowed,
             stopped: findings.stopped,
+            given_up: None,
             file_notes: Vec::new(),
         }
     }
@@ -230,7 +247,8 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
     let title = report.name.as_deref().unwrap_or("fusion list");
     writeln!(out, "{title}, {} submissions, {} instructions\n", labels.len(), report.steps)?;
     if let Some(submission) = report.stopped {
-        writeln!(out, "  stopped in submission {submission}; what follows was found until then\n")?;
+        let how = if report.given_up.is_some() { "given up" } else { "stopped" };
+        writeln!(out, "  {how} in submission {submission}; what follows was found until then\n")?;
     }
     if report.unfollowed > 0 {
         let more = report.unfollowed;
@@ -252,14 +270,14 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         let place = format!("{} {}", one.submission, one.kernel);
         undefined.row([place, one.what.clone(), one.reaches.to_owned(), id(one.invocation)]);
     }
-    print_counted(out, &undefined, report.undefined.count, report.undefined.list.len())?;
+    print_counted(out, &undefined, "undefined results", report.undefined.count, report.undefined.list.len())?;
     let mut races = Table::new(&["race", "buffer", "element", "first", "second", "note"]);
-    for race in &report.races.list {
-        let [place, buffer, index] = cells(&race.spot);
+    for (race, spots) in rows(&report.races.list, Race::instructions, |race| &race.spot) {
+        let [place, buffer, index] = cells(&race.spot, &spots);
         let note = race.note.unwrap_or_default().to_owned();
         races.row([place, buffer, index, who(&race.first), who(&race.second), note]);
     }
-    print_counted(out, &races, report.races.count, report.races.list.len())?;
+    print_counted(out, &races, "races", report.races.count, report.races.list.len())?;
     let touches = [
         ("out of bounds", &report.out_of_bounds),
         (NOTES, &report.notes),
@@ -274,7 +292,8 @@ pub(super) fn print(out: &mut dyn Write, report: &Report, labels: &[String]) -> 
         let place = format!("{} {}", barrier.submission, barrier.kernel);
         barriers.row([place, id(barrier.group), id(barrier.waiting), id(barrier.missing)]);
     }
-    print_counted(out, &barriers, report.divergent_barriers.count, report.divergent_barriers.list.len())
+    let count = report.divergent_barriers.count;
+    print_counted(out, &barriers, "barriers", count, report.divergent_barriers.list.len())
 }
 
 /// The title of accesses outside that are no fault by themselves.
@@ -282,26 +301,65 @@ const NOTES: &str = "note: outside, as is defined";
 
 fn print_touches(out: &mut dyn Write, title: &str, found: &Found<Touch>) -> io::Result<()> {
     let mut table = Table::new(&[title, "buffer", "element", "access"]);
-    for touch in &found.list {
-        let [place, buffer, index] = cells(&touch.spot);
+    for (touch, spots) in rows(&found.list, |touch| touch.access.instruction(), |touch| &touch.spot) {
+        let [place, buffer, index] = cells(&touch.spot, &spots);
         table.row([place, buffer, index, who(&touch.access)]);
     }
-    print_counted(out, &table, found.count, found.list.len())
+    print_counted(out, &table, "accesses", found.count, found.list.len())
 }
 
-fn print_counted(out: &mut dyn Write, table: &Table, count: u64, listed: usize) -> io::Result<()> {
+fn print_counted(
+    out: &mut dyn Write,
+    table: &Table,
+    what: &str,
+    count: u64,
+    listed: usize,
+) -> io::Result<()> {
     table.print(out)?;
     match count - listed as u64 {
         0 => Ok(()),
-        more => writeln!(out, "  and {more} more\n"),
+        all if listed == 0 => writeln!(out, "  {all} {what}\n"),
+        more => writeln!(out, "  and {more} more {what}\n"),
     }
 }
 
-fn cells(spot: &Spot) -> [String; 3] {
+/// What is found, the same instructions at different elements of a buffer together: the first of them, and the elements in order.
+fn rows<'a, T, K: PartialEq>(
+    list: &'a [T],
+    alike: impl Fn(&'a T) -> K,
+    spot: impl Fn(&'a T) -> &'a Spot,
+) -> Vec<(&'a T, Vec<i64>)> {
+    let mut rows: Vec<(&T, Vec<i64>)> = Vec::new();
+    for one in list {
+        let at = spot(one);
+        let same = |(other, _): &&mut (&'a T, Vec<i64>)| {
+            let there = spot(other);
+            let is_same =
+                (at.submission, &at.buffer, at.texel) == (there.submission, &there.buffer, there.texel);
+            is_same && at.index.is_some() && alike(one) == alike(other)
+        };
+        match rows.iter_mut().find(same) {
+            Some((_, elements)) => elements.extend(at.index),
+            None => rows.push((one, at.index.into_iter().collect())),
+        }
+    }
+    for (_, elements) in &mut rows {
+        elements.sort_unstable();
+        elements.dedup();
+    }
+    rows
+}
+
+fn cells(spot: &Spot, elements: &[i64]) -> [String; 3] {
     let place = format!("{} {}", spot.submission, spot.kernel);
-    let index = match (spot.texel, spot.index) {
+    let index = match (spot.texel, elements) {
         (Some([x, y, z]), _) => format!("texel ({x}, {y}, {z})"),
-        (None, index) => index.map_or_else(String::new, |index| index.to_string()),
+        (None, []) => String::new(),
+        (None, [one]) => one.to_string(),
+        (None, [first, .., last]) if last.abs_diff(*first) + 1 == elements.len() as u64 => {
+            format!("{first} to {last}")
+        }
+        (None, [first, .., last]) => format!("{} of {first} to {last}", elements.len()),
     };
     [place, spot.buffer.clone().unwrap_or_else(|| "(kernel)".to_owned()), index]
 }

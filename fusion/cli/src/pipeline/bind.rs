@@ -131,6 +131,18 @@ fn misfit(pipeline: &Pipeline, arg: &Argument, kind: BindingKind) -> Option<Stri
     }
 }
 
+/// Refuses a kernel that follows addresses: a pipeline file has none to give it, and what it reads at another number ends the process.
+pub(super) fn addresses(pipeline: &Pipeline, submit: &Submit, kernel: &Specialized) -> Result<(), Problem> {
+    if !kernel.interface.uses_device_addresses {
+        return Ok(());
+    }
+    let name = &pipeline.kernels[submit.kernel].name;
+    let message = format!(
+        "kernel {name} follows addresses of buffers (`buffer_reference`), which a pipeline file cannot give: it can be planned, and not run"
+    );
+    Err(pipeline.problem(&submit.kernel_place, message))
+}
+
 /// The push constants to pass: as many bytes as the kernel takes.
 pub(super) fn push_constants(
     pipeline: &Pipeline,

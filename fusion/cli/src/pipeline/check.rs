@@ -8,7 +8,7 @@ use super::bind;
 use super::contents;
 use super::element::{ElementType, Scalar};
 use super::local_size;
-use super::model::{Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
+use super::model::{Argument, Extent, KernelDecl, Pipeline, SpecValue as Given, Submit};
 use super::notes;
 use super::problem::Problem;
 use super::push;
@@ -107,6 +107,43 @@ fn odd_push(
     Some(pipeline.problem(&submit.push_place, message))
 }
 
+/// More invocations in a dimension than its ids have numbers.
+fn too_many(pipeline: &Pipeline, submit: &Submit, checked: &CheckedSubmit) -> Option<Problem> {
+    let size = checked.kernel.interface.local_size;
+    let count = |dim: usize| u64::from(checked.groups[dim]) * u64::from(size[dim]);
+    let dim = (0..3).find(|&dim| count(dim) > 1 << 32)?;
+    let (name, x, count) = (&pipeline.kernels[submit.kernel].name, ["x", "y", "z"][dim], count(dim));
+    let message = format!(
+        "kernel {name} has {count} invocations in {x}, and ids have 32 bits: several invocations have one id, and it may run for long"
+    );
+    Some(pipeline.problem(&submit.place, message))
+}
+
+/// Arguments that are said to be constant, and that the list writes: it is not fused.
+fn not_constant(pipeline: &Pipeline, submits: &[CheckedSubmit]) -> Vec<Problem> {
+    let mut notes = Vec::new();
+    let constants = pipeline.submits.iter().flat_map(|submit| &submit.args).filter(|arg| arg.constant);
+    for arg in constants {
+        let writer = pipeline.submits.iter().zip(submits).position(|(submit, checked)| {
+            let mut bound = checked.args.iter().zip(&checked.kernel.interface.bindings);
+            let meets = |other: &Argument| {
+                other.buffer == arg.buffer
+                    && other.offset < arg.offset + arg.len
+                    && arg.offset < other.offset + other.len
+            };
+            bound.any(|(&index, binding)| binding.writes && meets(&submit.args[index]))
+        });
+        notes.extend(writer.map(|writer| {
+            let name = &pipeline.buffers[arg.buffer].name;
+            let message = format!(
+                "{name} is said to be constant, and submission {writer} writes it: the list is not fused"
+            );
+            pipeline.problem(&arg.place, message)
+        }));
+    }
+    notes
+}
+
 /// Where it is kept what kernels become, if anywhere.
 pub(crate) type Known = Option<Arc<dyn ArtifactStore>>;
 
@@ -138,7 +175,8 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
             );
             pipeline.problem(&submit.place, message)
         });
-        for note in unused(pipeline, submit, kernel, &checked).into_iter().chain(idle) {
+        let odd = idle.or_else(|| too_many(pipeline, submit, &checked));
+        for note in unused(pipeline, submit, kernel, &checked).into_iter().chain(odd) {
             // Where it is given first. A file may do the same in every submission.
             if problems.iter().all(|known| known.message != note.message) {
                 problems.push(note);
@@ -157,6 +195,7 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
         }
         submits.push(checked);
     }
+    problems.extend(not_constant(pipeline, &submits));
     problems.extend(notes::on_list(pipeline, &submits));
     let notes: Vec<String> = problems.iter().map(ToString::to_string).collect();
     for note in &notes {
@@ -166,6 +205,12 @@ pub(crate) fn check(pipeline: &Pipeline, known: &Known) -> Result<Checked, Probl
 }
 
 impl Checked {
+    /// Refuses what can be planned and not run.
+    pub(crate) fn runs(&self, pipeline: &Pipeline) -> Result<(), Problem> {
+        let mut submits = pipeline.submits.iter().zip(&self.submits);
+        submits.try_for_each(|(submit, checked)| bind::addresses(pipeline, submit, &checked.kernel))
+    }
+
     /// The notes on the file, and those of the engine that do not say the same without the place.
     pub(crate) fn notes_and<'a>(&self, engine: impl Iterator<Item = &'a String>) -> Vec<String> {
         let mut notes = self.notes.clone();
@@ -187,12 +232,23 @@ pub(crate) fn load_module(path: &Path, name: &str, known: &Known) -> Result<Modu
     if bytes.len() as u64 > MODULE_LIMIT {
         return Err(format!("{} is larger than {MODULE_LIMIT} bytes", path.display()));
     }
+    if bytes.is_empty() {
+        return Err(format!("{} is empty", path.display()));
+    }
     let wgsl = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wgsl"));
     if wgsl {
         return from_wgsl(path, name, bytes, known);
     }
     let module = Module::from_bytes_in(name, &bytes, known.as_deref());
-    module.map_err(|error| format!("{}: {}", path.display(), one_line(&error)))
+    module.map_err(|error| format!("{}: {}", path.display(), of_opengl(one_line(&error))))
+}
+
+/// A complaint, and what it comes from where a compiler took a kernel for one of OpenGL.
+fn of_opengl(mut message: String) -> String {
+    if message.contains("Location decoration must not be applied to this storage class") {
+        message.push_str("; a module for OpenGL has this: `glslangValidator -V` compiles for Vulkan");
+    }
+    message
 }
 
 /// The word that a SPIR-V module begins with.

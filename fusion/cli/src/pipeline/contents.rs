@@ -77,13 +77,17 @@ fn read(path: &Path, expected: u64) -> Result<Vec<u8>, String> {
 
 fn wrong_size(path: &Path, found: u64, expected: u64) -> String {
     let relation = if found > expected { "more" } else { "fewer" };
-    let is_npy = path.extension().is_some_and(|extension| extension == "npy");
-    let header = if is_npy {
-        "; they are taken as they are, and a .npy file has a header before its values"
-    } else {
-        ""
+    let mut start = [0; 6];
+    // A pipe has nothing to be read twice.
+    let mut open = || std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = if path.is_file() { open() } else { Err(std::io::ErrorKind::Other.into()) };
+    let numpy = match read {
+        Ok(()) if start == *b"\x93NUMPY" => {
+            "; it has numpy's head, and is to be the bytes alone, as `array.tofile` writes them"
+        }
+        _ => "",
     };
-    format!("{} has {found} bytes, {relation} than the {expected} of the buffer{header}", path.display())
+    format!("{} has {found} bytes, {relation} than the {expected} of the buffer{numpy}", path.display())
 }
 
 #[cfg(test)]

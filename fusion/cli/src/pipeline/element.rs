@@ -152,6 +152,20 @@ impl ElementType {
     }
 }
 
+/// What a type of GLSL or C is called here.
+fn of_shaders(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "float" => "f32",
+        "double" => "f64",
+        "half" | "float16_t" => "f16",
+        "int" => "i32",
+        "uint" | "unsigned" => "u32",
+        "long" | "int64_t" => "i64",
+        "ulong" | "uint64_t" => "u64",
+        _ => return None,
+    })
+}
+
 /// A number with its type, as in `{ u32 = 64 }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
@@ -168,6 +182,13 @@ impl Scalar {
         }
         if !node.is_table() {
             return Err(node.expected("a typed number such as { u32 = 64 }"));
+        }
+        let meant = node
+            .open_table()?
+            .entries()
+            .find_map(|(name, value)| Some((*name, of_shaders(name)?, value.clone())));
+        if let Some((name, own, value)) = meant {
+            return Err(value.problem(format!("unknown key \"{name}\": the type is {own} here")));
         }
         let table = node.table(&names)?;
         let mut entries = table.entries();

@@ -180,6 +180,8 @@ pub(crate) struct Fusion {
     /// `policy = "trust"`.
     pub(crate) trust: bool,
     pub(crate) no_barriers: bool,
+    /// Where `no_barriers` stands.
+    pub(crate) no_barriers_place: Option<Place>,
     pub(crate) force: bool,
     /// `float = "contract"`.
     pub(crate) contract: bool,

@@ -537,6 +537,7 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
     let mut fusion = Fusion {
         trust: false,
         no_barriers: false,
+        no_barriers_place: None,
         force: false,
         contract: false,
         robust: false,
@@ -552,6 +553,7 @@ fn fusion(node: Option<&Node<'_>>, buffers: &[BufferDecl]) -> Result<Fusion, Pro
     }
     if let Some(no_barriers) = table.get("no_barriers") {
         fusion.no_barriers = no_barriers.boolean()?;
+        fusion.no_barriers_place = Some(no_barriers.place());
     }
     if let Some(force) = table.get("force") {
         fusion.force = force.boolean()?;

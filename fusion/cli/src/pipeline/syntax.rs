@@ -51,10 +51,22 @@ pub(super) fn problem(
         if rest.is_empty() || rest.starts_with(['\n', '\r', '#']) {
             return at(span.start, "expected a value, found nothing".to_owned());
         }
+        let number = match word.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
+            "nan" => Some("nan"),
+            "inf" | "infinity" => Some("inf"),
+            _ => None,
+        };
+        if let Some(number) = number {
+            return at(span.start, format!("expected a value, found {word}; TOML writes {number}"));
+        }
         if word.starts_with(char::is_alphabetic) {
             let message = format!("expected a value, found {word}; a string has quotation marks: \"{word}\"");
             return at(span.start, message);
         }
+    }
+    if message.contains("missing escaped value") {
+        let message = "a backslash begins an escape: paths are written with `/`, or in '…'";
+        return at(span.start, message.to_owned());
     }
     at(span.start, message.replace('\n', ", "))
 }
@@ -196,6 +208,8 @@ mod tests {
             ("type = many\n", quoted, "found many; a string has quotation marks: \"many\""),
             ("type = \n", quoted, "expected a value, found nothing"),
             ("type =", quoted, "expected a value, found nothing"),
+            ("fill = NaN\n", quoted, "found NaN; TOML writes nan"),
+            ("fill = -Infinity\n", quoted, "found -Infinity; TOML writes inf"),
             ("type = # later\n", quoted, "expected a value, found nothing"),
         ] {
             let start = (text.find('=').unwrap_or_default() + 2).min(text.len());

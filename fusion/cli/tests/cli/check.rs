@@ -142,7 +142,7 @@ fn a_table_for_people() {
     let finished = vkfuse(&["check", &example("defects/race.toml"), "--list", "2"]);
     assert_eq!(finished.status, 1);
     assert!(finished.stdout.contains("write of 0.0 by ("), "{}", finished.stdout);
-    assert!(finished.stdout.contains(" more\n"), "{}", finished.stdout);
+    assert!(finished.stdout.contains(" more races\n"), "{}", finished.stdout);
     // What is certain without running it is noted as well, once.
     let said = finished.stderr;
     assert!(
@@ -181,7 +181,8 @@ fn what_is_too_large_is_refused() {
     );
     assert_eq!(vkfuse(&["check", &file, "--max-bytes", "1024"]).status, 1);
     let finished = vkfuse(&["check", &file, "--max-steps", "100"]);
-    assert_eq!((finished.status, finished.stdout.as_str()), (2, ""));
+    assert_eq!(finished.status, 2);
+    assert!(finished.stdout.contains("given up in submission 0"), "{}", finished.stdout);
     assert!(finished.stderr.contains("--max-steps"), "{}", finished.stderr);
 }
 

@@ -117,3 +117,35 @@ fn warm_and_verify_say_what_they_did() {
     let said = pressed(&arguments, folder.path());
     assert!(said.contains("entries checked, 0 damaged"), "{said}");
 }
+
+/// A loop that does not end is stopped inside of its work-group, and what was found before it is printed.
+#[test]
+fn check_stops_inside_of_a_submission() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    std::fs::write(
+        folder.path().join("endless.wgsl"),
+        "@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+             x[id.x + 64u] = 1.0;
+             loop { if x[id.x] < -1.0 { break; } x[id.x] = x[id.x] + 1.0; }
+         }",
+    )
+    .expect("it is written");
+    let list = folder.path().join("endless.toml");
+    std::fs::write(
+        &list,
+        "format = 1\nkernels.k.path = \"endless.wgsl\"\nbuffers.x = { type = \"f32\", len = 64, init = \"iota\" }\n\
+         [[submit]]\nkernel = \"k\"\ngroups = [1]\nargs = { 0 = \"x\" }\n",
+    )
+    .expect("it is written");
+    let mut command = command();
+    // Without an answer to Ctrl-C it is given up, with another status.
+    command.args(["check", list.to_str().expect("UTF-8"), "--max-steps", "4G"]);
+    command.env("VKFUSE_LOG", "vkfuse=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    wait_for(child.stderr.take().expect("piped"), "Ctrl-C is listened for");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    press(&child);
+    let said = end(child);
+    assert!(said.contains("stopped in submission 0") && said.contains("out of bounds"), "{said}");
+}

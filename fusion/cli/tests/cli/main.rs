@@ -10,6 +10,7 @@ mod images;
 mod inspect;
 mod interrupt;
 mod manual;
+mod messages;
 #[cfg(feature = "wgsl")]
 mod mistakes;
 mod notes;

@@ -186,6 +186,34 @@ fn a_program_ends_as_it_does_without_the_layer() {
     assert_eq!(vkfuse(&["capture", "to-lists", "/nowhere"]).status, 2);
 }
 
+/// Where there is nothing to report, that is said.
+#[test]
+fn a_program_without_an_instance_is_said_to_be_one() {
+    let ended = vkfuse(&["fuse", "--report", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(ended.status, 7, "{}", ended.stderr);
+    assert!(ended.stderr.contains("sh made no Vulkan instance"), "{}", ended.stderr);
+}
+
+/// Settings of the layers that say nothing to them.
+#[test]
+fn settings_that_a_layer_does_not_know_are_said() {
+    if !has_device() {
+        return;
+    }
+    let (kept, folder) = folder();
+    assert_eq!(vkfuse(&["capture", "--to", &folder, "--", "true"]).status, 0);
+    let arguments = arguments();
+    let mut command = Command::new(&arguments[0]);
+    command.args(&arguments[1..]).env("VKFUSE_TEST_PROGRAM", "1");
+    command.env("VK_ADD_LAYER_PATH", Path::new(&folder).join("layer")).env("VK_INSTANCE_LAYERS", LAYER);
+    command.env("VKFUSE_CAPTURE", kept.path().join("other"));
+    command.env("VKFUSE_CAPTURE_CONTENTS", "after").env("VKFUSE_CAPTURE_LIMIT", "lots");
+    let finished = finish(&mut command);
+    for wanted in ["VKFUSE_CAPTURE_CONTENTS=after is left out", "VKFUSE_CAPTURE_LIMIT=lots is left out"] {
+        assert!(finished.stderr.contains(wanted), "{wanted}: {}", finished.stderr);
+    }
+}
+
 /// Of the tools of the Vulkan SDK, where they are installed.
 #[test]
 fn vulkaninfo_says_the_same() {

@@ -67,17 +67,24 @@ variables! {
     VKFUSE_CACHE_RECORD: "file to which every fused list is appended, for `vkfuse cache warm`", "none";
 }
 
+/// Variables that the layers read.
+const OF_LAYERS: [&str; 4] =
+    ["VKFUSE_LAYER", "VKFUSE_CAPTURE", "VKFUSE_CAPTURE_CONTENTS", "VKFUSE_CAPTURE_LIMIT"];
+
 /// A variable that `name` may be a misspelling of; nothing where it is one of them, or like none.
 pub(super) fn misspelt(name: &str) -> Option<&'static str> {
-    let is_one = VARIABLES.iter().any(|one| one.name == name);
-    let near = || VARIABLES.iter().map(|one| (edits(name, one.name), one.name)).min();
+    let names = || VARIABLES.iter().map(|one| one.name).chain(OF_LAYERS);
+    let is_one = names().any(|one| one == name);
+    // Half of the letters of a short word are too many for another.
+    let is_near = |edits: usize, one: &str| edits <= 2 && 2 * edits < one.len() - "VKFUSE_".len();
+    let near = || names().map(|one| (edits(name, one), one)).min();
     if is_one || !name.starts_with("VKFUSE_") {
         None
     } else {
         // A name that goes on where one of them ends is like it, if it is no name of several words more.
         let longer = |one: &str| name.strip_prefix(one).is_some_and(|rest| !rest.contains('_'));
         let longer = || VARIABLES.iter().map(|one| one.name).find(|one| longer(one));
-        near().filter(|(edits, _)| *edits <= 2).map(|(_, name)| name).or_else(longer)
+        near().filter(|(edits, one)| is_near(*edits, one)).map(|(_, name)| name).or_else(longer)
     }
 }
 
@@ -104,7 +111,16 @@ mod tests {
         assert_eq!(misspelt("VKFUSE_CAHCE_DIR"), Some("VKFUSE_CACHE_DIR"));
         assert_eq!(misspelt("VKFUSE_DEVCE"), Some("VKFUSE_DEVICE"));
         assert_eq!(misspelt("VKFUSE_CACHE_DIRECTORY"), Some("VKFUSE_CACHE_DIR"));
-        for name in ["VKFUSE_DEVICE", "VKFUSE_LONG_TESTS", "VKFUSE_CACHE_DIR_OF_MINE", "HOME", "VKFUSE_"] {
+        assert_eq!(misspelt("VKFUSE_CAPTUR"), Some("VKFUSE_CAPTURE"));
+        for name in [
+            "VKFUSE_DEVICE",
+            "VKFUSE_FOO",
+            "VKFUSE_LAYER",
+            "VKFUSE_LONG_TESTS",
+            "VKFUSE_CACHE_DIR_OF_MINE",
+            "HOME",
+            "VKFUSE_",
+        ] {
             assert_eq!(misspelt(name), None, "{name}");
         }
         // No two of the table are so near to each other that one could be taken for the other.

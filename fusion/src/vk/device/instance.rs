@@ -16,6 +16,7 @@ use vulkano::{
             DebugUtilsMessengerCallback, DebugUtilsMessengerCallbackData, DebugUtilsMessengerCreateInfo,
         },
     },
+    library::LoadingError,
 };
 
 use crate::vk::{DeviceError, caps::DeviceInfo};
@@ -75,7 +76,11 @@ pub(in crate::vk) fn shared(validation: bool) -> Result<(Arc<Instance>, Messages
 
 /// Loads the Vulkan loader and makes an instance.
 fn create(validation: bool) -> Result<Shared, DeviceError> {
-    let library = VulkanLibrary::new().map_err(|e| DeviceError::NoLoader { reason: e.to_string() })?;
+    let library = VulkanLibrary::new().map_err(|e| match e {
+        // There is one, and it fails: over a damaged manifest of a driver or a layer, for instance.
+        LoadingError::VulkanError(e) => DeviceError::call("vkEnumerateInstanceExtensionProperties", &e),
+        e => DeviceError::NoLoader { reason: e.to_string() },
+    })?;
     let portable = library.supported_extensions().khr_portability_enumeration;
     let mut info = InstanceCreateInfo {
         flags: if portable {

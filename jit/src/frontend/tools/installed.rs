@@ -6,9 +6,9 @@
 //! # Guarantees
 //! - a program that cannot be started, or is ended by a signal, is a complaint and never an approval
 
-use std::io::{Seek, Write};
+use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use super::{Complaint, Rules};
@@ -86,24 +86,46 @@ fn asked(program: &Path) -> Option<String> {
 
 pub(super) fn check(rules: Rules, words: &[u32]) -> Result<(), Complaint> {
     let Some(program) = program() else { return Ok(()) };
-    let not_run = |error: std::io::Error| {
-        let detail = format!("{} cannot be run: {error}", program.display());
-        Complaint { not_run: true, ..Complaint::new(0, detail) }
-    };
     let output = run(program, rules, words).map_err(not_run)?;
     if output.status.success() {
         return Ok(());
     }
-    Err(complaint(&String::from_utf8_lossy(&output.stderr)).unwrap_or_else(|| ended(output.status)))
+    let complaint = complaint(&String::from_utf8_lossy(&output.stderr));
+    // It is the program that something is wrong with, where it says nothing of the module.
+    let ended = || not_run(format!("{} ended without a word: {}", program.display(), output.status));
+    Err(complaint.unwrap_or_else(ended))
+}
+
+fn not_run(detail: String) -> Complaint {
+    Complaint { not_run: true, ..Complaint::new(0, detail) }
+}
+
+/// Why there is no file for a module.
+fn no_file(error: std::io::Error) -> String {
+    let folder = std::env::temp_dir();
+    format!(
+        "a file in the temporary folder {} cannot be written: {error}; TMPDIR names another folder",
+        folder.display()
+    )
+}
+
+/// Why the program does not start. It was there a moment ago.
+fn no_start(program: &Path, error: &std::io::Error) -> String {
+    let advice = if error.kind() == ErrorKind::NotFound { "; install SPIRV-Tools" } else { "" };
+    format!("{} cannot be run: {error}{advice}", program.display())
 }
 
 /// The module comes from a file without a name. Not through a pipe: writing into one whose reader has ended is a signal, by
 /// which programs that are not written in Rust end.
-fn run(program: &Path, rules: Rules, words: &[u32]) -> std::io::Result<Output> {
-    let mut module = tempfile::tempfile()?;
+fn run(program: &Path, rules: Rules, words: &[u32]) -> Result<Output, String> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    module.write_all(&bytes)?;
-    module.rewind()?;
+    let write = || {
+        let mut module = tempfile::tempfile()?;
+        module.write_all(&bytes)?;
+        module.rewind()?;
+        Ok(module)
+    };
+    let module = write().map_err(no_file)?;
     let env = match rules {
         Rules::Vulkan => "vulkan1.3",
         Rules::Universal => "spv1.6",
@@ -113,6 +135,7 @@ fn run(program: &Path, rules: Rules, words: &[u32]) -> std::io::Result<Output> {
         .args(["--scalar-block-layout", "-"])
         .stdin(Stdio::from(module))
         .output()
+        .map_err(|error| no_start(program, &error))
 }
 
 /// What is objected to, such as `error: line 17: Missing OpFunctionEnd at end of module.`: the last of these lines, whose number
@@ -124,9 +147,4 @@ fn complaint(said: &str) -> Option<Complaint> {
     };
     let plain = || said.lines().next().map(|line| Complaint::new(0, line.to_owned()));
     said.lines().rev().find_map(numbered).or_else(plain)
-}
-
-/// The complaint where nothing was said: a signal, perhaps.
-fn ended(status: ExitStatus) -> Complaint {
-    Complaint::new(0, format!("{NAME} ended without a word: {status}"))
 }

@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::pipeline::bind;
-use crate::pipeline::model::{Argument, BufferDecl, Extent};
+use crate::pipeline::model::{Argument, BufferDecl, Extent, Promotion};
 use crate::pipeline::problem::Problem;
 use vkfuse_jit::plan::{
     BufferId, Known, Limits, Note, NoteKind, Race, Span, WriteRace, in_words, notes, writers_in_words,
@@ -14,16 +14,36 @@ impl List<'_> {
         let limits = Limits { robust: self.pipeline.fusion.robust, ..Limits::default() };
         let has_contents = |buffer: BufferId| self.pipeline.buffers[buffer.0 as usize].initialised;
         let known = Known { has_contents: &has_contents, outputs: &self.output_buffers(), limits: &limits };
-        notes(&self.submissions, &known).iter().filter_map(|note| self.in_words(note)).collect()
+        let all = notes(&self.submissions, &known);
+        let buffer = |note: &Note, arg: usize| {
+            self.pipeline.submits[note.submission].args[self.submits[note.submission].args[arg]].buffer
+        };
+        // Where what is not written is read, that is said.
+        let is_read = |written: usize| {
+            all.iter().any(|note| match note.kind {
+                NoteKind::ReadEarly { arg, .. } | NoteKind::ReadInPart { arg, .. } => {
+                    buffer(note, arg) == written
+                }
+                _ => false,
+            })
+        };
+        let is_new = |note: &&Note| match note.kind {
+            NoteKind::WrittenInPart { arg, .. } => !is_read(buffer(note, arg)),
+            _ => true,
+        };
+        all.iter().filter(is_new).filter_map(|note| self.in_words(note)).collect()
     }
 
-    /// What the file names as outputs, or else what nothing reads.
+    /// What the file names as outputs, or else all that has memory: not what may be promoted, nor what is written by slices only to be read.
     pub(super) fn outputs(&self) -> Vec<usize> {
-        let unread = || {
-            let is_read = |index: usize| self.uses_of(index).any(|one| one.binding.reads);
-            (0..self.pipeline.buffers.len()).filter(|&index| !is_read(index)).collect()
+        let has_memory = |&index: &usize| {
+            let buffer = &self.pipeline.buffers[index];
+            let is_read = self.uses_of(index).any(|one| one.binding.reads);
+            let is_slice = self.uses_of(index).all(|one| !one.binding.writes || one.arg.len < buffer.len);
+            !is_read || buffer.image.is_none() && buffer.promote == Promotion::None && !is_slice
         };
-        self.pipeline.fusion.outputs.clone().unwrap_or_else(unread)
+        let all = || (0..self.pipeline.buffers.len()).filter(has_memory).collect();
+        self.pipeline.fusion.outputs.clone().unwrap_or_else(all)
     }
 
     /// The outputs that are buffers, with their bytes.
