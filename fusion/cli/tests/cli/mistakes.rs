@@ -226,7 +226,7 @@ fn what_may_be_meant_is_said() {
         ("groups =", "gruops =", "did you mean \"groups\"?"),
         ("kernel = \"k\"", "kernle = \"k\"", "did you mean \"kernel\"?"),
         ("\"f32\"", "\"float\"", "did you mean \"f32\"?"),
-        ("u32 = 64", "uint = 64", "did you mean \"u32\"?"),
+        ("u32 = 64", "uint = 64", "the type is u32 here"),
         ("\"random\"", "\"Zeros\"", "expected zeros, iota"),
         ("outputs = [\"y\"]", "policy = \"prov\"", "did you mean \"prove\"?"),
         ("0 = \"x\"", "0 = { image = \"x\" }", "x is a buffer, expected { buffer = \"x\" }"),
@@ -367,7 +367,7 @@ var<immediate> p: P;
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "a.wgsl", &join("a", ""));
     write(folder.path(), "b.wgsl", &join("b", "p.a +"));
-    write(folder.path(), "k.wgsl", &kernel("n: u32", "y[i] = x[i] * 2.0;"));
+    write(folder.path(), "k.wgsl", &kernel("n: u32", "y[i] = x[i] + x[(i + 1u) % p.n];"));
     let buffers = [("u", 512), ("v", 256), ("t", 768), ("z", 768)];
     let buffers = buffers.map(|(name, len)| {
         let init = if len < 768 { ", init = \"iota\"" } else { "" };
