@@ -21,9 +21,9 @@ impl Pair<'_> {
         let is_same = |begin: i128| begin == origin || mutant!(ArraysBeginTogether);
         let load = load.filter(|load| begins(load).is_some_and(is_same));
         let divisions = load.map(|load| rows::divisions(&list[next], (uses, next), load));
-        // The heaviest digit of an index.
+        // The heavier digit of an index with two. A row of more digits would hide from later placements how they follow from ids.
         let by_digits = match (items.digits.as_slice(), based) {
-            ([_, .., digit], false) => Some(digit.weight / items.stride),
+            ([_, digit], false) => Some(digit.weight / items.stride),
             _ => None,
         };
         let divisions = divisions.unwrap_or_default();
