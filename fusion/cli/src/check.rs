@@ -5,6 +5,7 @@
 //! Buffers for which the file gives no `init` count as uninitialised.
 
 mod report;
+mod source;
 mod undefined;
 
 use crate::args::CheckArgs;
@@ -64,7 +65,7 @@ pub(crate) fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<Status, Sto
             undefined::Reaching { list: Vec::new(), unfollowed: findings.undefined.count }
         }
     };
-    let mut report = Report::new(&pipeline, &steps, &findings, &reaching);
+    let mut report = Report::new(&pipeline, &checked, &steps, &findings, &reaching);
     report.file_notes.clone_from(&checked.notes);
     let failed = failed.map(|error| given_up(&pipeline, &error, args.max_steps));
     report.given_up = failed.as_ref().map(|stop| stop.message.clone());

@@ -2,6 +2,7 @@
 
 use crate::process::{changed, example, json, root, vkfuse};
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn defect(name: &str) -> Value {
     let (status, report) = json(&["check", &example(&format!("defects/{name}.toml"))]);
@@ -85,18 +86,96 @@ void main() {
 /// Runs `check` on a list whose kernel `unset.spv` is compiled from this GLSL. `None` without a compiler.
 fn of_glsl(kernel: &str, list: &str) -> Option<(i32, Value)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let [source, module, file] =
-        ["unset.comp", "unset.spv", "unset.toml"].map(|name| folder.path().join(name));
+    Some(json(&["check", &file_of_glsl(folder.path(), kernel, list, &[])?]))
+}
+
+/// That list, as a file; with options for the compiler. `None` without one.
+fn file_of_glsl(folder: &Path, kernel: &str, list: &str, options: &[&str]) -> Option<String> {
+    let [source, module, file] = ["unset.comp", "unset.spv", "unset.toml"].map(|name| folder.join(name));
     std::fs::write(&source, kernel).expect("the folder can be written");
     let mut glslang = std::process::Command::new("glslangValidator");
-    let compiled = glslang.args(["--target-env", "vulkan1.1", "-o"]).arg(&module).arg(&source).output();
-    let Ok(compiled) = compiled else {
+    let glslang = glslang.args(["--target-env", "vulkan1.1"]).args(options).arg("-o");
+    let Ok(compiled) = glslang.arg(&module).arg(&source).output() else {
         eprintln!("skipped: there is no glslangValidator");
         return None;
     };
     assert!(compiled.status.success(), "{compiled:?}");
     std::fs::write(&file, list).expect("the folder can be written");
-    Some(json(&["check", &file.display().to_string()]))
+    Some(file.display().to_string())
+}
+
+/// With the debug information of the module, which is not in what runs.
+#[test]
+fn findings_name_variables_and_lines() {
+    const SUM: &str = "#version 450
+layout(local_size_x = 256) in;
+layout(set = 0, binding = 0) writeonly buffer Z { float z[]; };
+layout(set = 0, binding = 1) readonly buffer X { float x[]; };
+shared float parts[256];
+float sum() {
+    float all = 0.0;
+    for (int i = 0; i < 256; i++)
+        all += parts[i];
+    return all;
+}
+float unused() { return z.length() > 3 ? 1.0 : 2.0; }
+void main() {
+    parts[gl_LocalInvocationID.x] = 1.0;
+    barrier();
+    if (gl_LocalInvocationID.x == 0)
+        z[0] = sum() + x[100];
+}
+";
+    let list = "format = 1\nkernels.unset = { path = \"unset.spv\", local_size = [64] }\n\
+                buffers.z = { type = \"f32\", len = 1 }\n\
+                buffers.x = { type = \"f32\", len = 8, init = \"zeros\" }\n\
+                [[submit]]\nkernel = \"unset\"\ngroups = [1]\nargs = { 0 = \"z\", 1 = \"x\" }\n";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (option, lines) in [("-g", true), ("-gVS", true), ("-g0", false)] {
+        let Some(file) = file_of_glsl(folder.path(), SUM, list, &[option]) else { return };
+        let (status, report) = json(&["check", &file]);
+        assert_eq!((status, &report["uninitialised"]["count"]), (1, &json!(192)), "{report:#}");
+        let touch = &report["uninitialised"]["list"][0];
+        let access = &touch["access"];
+        let smaller = "the module's local size is 256, `local_size` makes it 64";
+        assert_eq!(touch["note"], smaller, "{report:#}");
+        let outside = &report["out_of_bounds"]["list"][0]["access"];
+        let text = vkfuse(&["check", &file]).stdout;
+        assert!(text.contains(&format!("kernel unset: {smaller}\n")), "{text}");
+        assert!(text.contains("and 176 more accesses: these are 16 of 192, see --list\n"), "{text}");
+        if lines {
+            assert_eq!((&access["variable"], &access["line"]), (&json!("parts"), &json!(9)), "{report:#}");
+            assert_eq!(outside["line"], 17, "{report:#}");
+            assert!(text.contains("read of shared variable parts by (0, 0, 0) at unset.comp:9\n"), "{text}");
+            assert!(text.contains("read of binding 0.1 by (0, 0, 0) at unset.comp:17\n"), "{text}");
+        } else {
+            let nothing = (&access["variable"], &access["line"], &outside["line"]);
+            assert_eq!(nothing, (&json!(null), &json!(null), &json!(null)), "{report:#}");
+            assert!(text.contains("read of shared variable %"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn texels_outside_are_one_row() {
+    const MOVED: &str = "#version 450
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(set = 0, binding = 0, r32ui) uniform uimage2D a;
+layout(set = 0, binding = 1, r32ui) uniform uimage2D b;
+void main() {
+    ivec2 at = ivec2(gl_GlobalInvocationID.xy);
+    imageStore(b, at, imageLoad(a, at + ivec2(2, 0)));
+}
+";
+    let list = "format = 1\nkernels.unset.path = \"unset.spv\"\n\
+                images.a = { format = \"r32ui\", size = [16, 8], init = \"iota\" }\n\
+                images.b = { format = \"r32ui\", size = [16, 8] }\n\
+                [[submit]]\nkernel = \"unset\"\nglobal = [16, 8]\nargs = { 0 = \"a\", 1 = \"b\" }\n";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(file) = file_of_glsl(folder.path(), MOVED, list, &[]) else { return };
+    let text = vkfuse(&["check", &file]).stdout;
+    assert!(text.contains("  texels (16, 0, 0) to (17, 7, 0)  16 "), "{text}");
+    assert_eq!(text.matches("read of binding 0.0 by").count(), 1, "{text}");
 }
 
 /// Vulkan leaves remainders of negative integers open.
@@ -141,8 +220,8 @@ fn an_undefined_result_that_is_stored_is_found_and_one_that_is_dropped_is_not() 
 fn a_table_for_people() {
     let finished = vkfuse(&["check", &example("defects/race.toml"), "--list", "2"]);
     assert_eq!(finished.status, 1);
-    assert!(finished.stdout.contains("write of 0.0 by ("), "{}", finished.stdout);
-    assert!(finished.stdout.contains(" more races\n"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("write of binding 0.0 by ("), "{}", finished.stdout);
+    assert!(finished.stdout.contains(" more races: these are 2 of "), "{}", finished.stdout);
     // What is certain without running it is noted as well, once.
     let said = finished.stderr;
     assert!(
