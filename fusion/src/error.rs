@@ -32,7 +32,7 @@ pub enum Error {
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// A kernel file that cannot be read.
-    #[error("cannot read the kernel file {path}", path = path.display())]
+    #[error("cannot read the kernel file {path}: {source}", path = path.display())]
     KernelFile {
         /// The file.
         path: PathBuf,

@@ -26,5 +26,5 @@ pub use crate::jit::{
     AccessPair, AccessSite, AloneReason, BarrierReason, BarrierReport, BufferId, BufferReport, CodeChange,
     EpilogueReport, GroupReport, InlineReport, Internalization, Members, NoPushBuffer, Note, NoteKind,
     Places, Promote, Race, Reason, RenameReport, ReorderReport, Report, RewriteReason, RewriteReport,
-    SplitReport, TrustedReport, UnboundedLoop, Way,
+    SplitReport, TrustedReport, UnboundedLoop, Way, WriteRace,
 };

@@ -169,8 +169,8 @@ fn log(color: Color) {
         Some(Ok(filter)) => subscriber.with_env_filter(filter).init(),
         wrong => {
             subscriber
-                // What is odd about a request the command says itself, with its place in the file.
-                .with_env_filter(EnvFilter::new("vkfuse=warn,vkfuse::request=off"))
+                // What is odd about a request or a list the command says itself, with its place in the file.
+                .with_env_filter(EnvFilter::new("vkfuse=warn,vkfuse::request=off,vkfuse::notes=off"))
                 .without_time()
                 .with_target(false)
                 .init();

@@ -165,7 +165,7 @@ impl FusionWrapper {
     ///
     /// The list could not be run.
     pub fn cancel_fusion(&self) -> Result<(), Error> {
-        self.end(&End::Cancel(CancelCause::Explicit)).map(drop)
+        self.end(&End::Cancel(CancelCause::Explicit, None)).map(drop)
     }
 
     /// Whether the queue is in fusion mode.

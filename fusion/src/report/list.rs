@@ -216,6 +216,10 @@ pub struct FusionReport {
     pub driver_us: f64,
     pub(crate) names: Vec<(BufferId, Arc<str>)>,
     pub(crate) noted: Noted,
+    /// What cancelled it, in words.
+    pub(crate) cancelled: Option<String>,
+    /// What was submitted, failed and is not in it, in words.
+    pub(crate) rejected: Option<String>,
 }
 
 impl SubmissionReport {
@@ -253,6 +257,8 @@ impl FusionReport {
             plan_us,
             names,
             noted: Noted::default(),
+            cancelled: None,
+            rejected: None,
         }
     }
 

@@ -103,6 +103,7 @@ impl FusionReport {
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut all: Vec<String> =
             self.earlier().into_iter().chain(self.empty()).map(str::to_owned).collect();
+        all.extend(self.rejected.iter().chain(&self.cancelled).cloned());
         let given = self.kernels.iter().flat_map(|one| &one.notes).cloned();
         for sentence in given.chain(self.notes().into_iter().map(|note| note.text)) {
             if !all.contains(&sentence) {
@@ -178,7 +179,7 @@ impl FusionReport {
                 buffer(*arg),
             ),
             NoteKind::Race(Race { arg, byte, reader, writer }) => format!(
-                "invocation {reader:?} of {this} reads {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another",
+                "invocation {reader:?} of {this} reads {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another; of a sum into one element without an atomic operation, what some write is lost",
                 element(*arg, *byte),
                 buffer(*arg),
             ),

@@ -30,18 +30,27 @@ use crate::{
         context::ContextInner,
         event::{Done, EventInner, Settled},
         queues::QueueCell,
-        schedule::{List, Mode, QueueState, Schedule},
+        schedule::{List, Mode, QueueState, Rule, Schedule},
     },
     submission::{
+        dependencies::Touches,
         entry::{Effect, Entry},
         signature::{Buffers, Signature, View},
     },
 };
 
+/// An access that ends the lists which it observes.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) touches: Touches,
+    pub(crate) rule: Rule,
+}
+
 /// How a list ends.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
-    Cancel(CancelCause),
+    /// Where an access is the cause, with that.
+    Cancel(CancelCause, Option<Seen>),
     Complete(FusionProperties),
     /// As `Complete`, and the list's submissions are wanted afterwards.
     Keep(FusionProperties),
@@ -54,7 +63,7 @@ impl End {
     pub(crate) fn properties(&self) -> Option<&FusionProperties> {
         match self {
             End::Complete(properties) | End::Keep(properties) => Some(properties),
-            End::Cancel(_) | End::Unrun => None,
+            End::Cancel(..) | End::Unrun => None,
         }
     }
 
@@ -116,13 +125,23 @@ type Left = (Option<Box<Prediction>>, Buffers);
 impl ContextInner {
     /// Ends the list of a queue, if there is one, unfused.
     pub(crate) fn cancel_list(&self, queue: &QueueCell, cause: CancelCause) -> Result<(), Error> {
-        self.end(queue, &End::Cancel(cause), None).map(drop)
+        self.end(queue, &End::Cancel(cause, None), None).map(drop)
     }
 
     /// Cancels the list that an event is of, unless it has ended. What fails in it is an affair of its events, and of anyone who reads what
     /// it should have written; an error is that this thread builds that list.
     pub(crate) fn cancel_list_of(&self, event: &EventInner, cause: CancelCause) -> Result<(), Error> {
-        match self.end(&event.origin, &End::Cancel(cause), Some(event)) {
+        self.cancel_list_for(event, cause, None)
+    }
+
+    /// As [`ContextInner::cancel_list_of`], for an access.
+    pub(crate) fn cancel_list_for(
+        &self,
+        event: &EventInner,
+        cause: CancelCause,
+        seen: Option<Seen>,
+    ) -> Result<(), Error> {
+        match self.end(&event.origin, &End::Cancel(cause, seen), Some(event)) {
             Err(error) if !matches!(error, Error::OwnList) => {
                 tracing::debug!(%error, %cause, "a list that was in the way failed");
                 Ok(())
@@ -187,7 +206,7 @@ impl ContextInner {
         };
         drop(schedule);
         let keep = match end {
-            End::Complete(properties) => Keep::Cached(Some(properties)),
+            End::Complete(properties) if list.rejected.is_none() => Keep::Cached(Some(properties)),
             _ => Keep::No,
         };
         self.plan_and_launch(queue, &list, end, keep)?;
@@ -202,7 +221,8 @@ impl ContextInner {
         (queue, state): (&QueueCell, &mut QueueState),
         properties: &FusionProperties,
     ) -> Option<(Arc<EventInner>, Left)> {
-        let Mode::Recording(List { followed, .. }) = &mut state.mode else { return None };
+        // What failed is said in the report of this run, and of no other.
+        let Mode::Recording(List { followed, rejected: None, .. }) = &mut state.mode else { return None };
         let followed = followed.as_mut()?;
         let (submitted, summary) = if let Some(schedule) = schedule {
             // Of lists that begin alike it may be one that ends earlier, or in another way, or where other arguments are equal.
@@ -317,10 +337,7 @@ impl ContextInner {
             effects.iter().for_each(Effect::apply);
             Done::Gpu(submitted)
         };
-        tracing::info!(
-            queue = queue.id.0, submissions = list.entries.len(), dispatches = report.steps.len(), outcome = %report.outcome,
-            "fusion list ended"
-        );
+        self.tell_ended(queue, &report);
         list.settle_ran(&mut schedule.counts, Ok(done), report, Vec::new());
         forced.map_or(Ok(()), Err)
     }

@@ -2,7 +2,10 @@
 
 use std::{
     ops::Range,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     thread::{self, ThreadId},
     time::{Duration, Instant},
 };
@@ -91,6 +94,8 @@ pub(crate) enum Done {
 pub(crate) struct HostDone {
     result: Mutex<Option<Result<(), Arc<Error>>>>,
     changed: Condvar,
+    /// Whether anyone was given its result.
+    is_read: AtomicBool,
     /// The thread that runs it, once that does.
     thread: OnceLock<ThreadId>,
 }
@@ -124,7 +129,21 @@ impl HostDone {
         let mut result = self.result.lock();
         let timeout = timeout.unwrap_or(Duration::MAX);
         let _ = self.changed.wait_while_for(&mut result, |result| result.is_none(), timeout);
+        if result.is_some() {
+            self.is_read.store(true, Relaxed);
+        }
         result.clone()
+    }
+}
+
+impl Drop for HostDone {
+    /// An error that no one was given is said in the log.
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.result.get_mut()
+            && !*self.is_read.get_mut()
+        {
+            tracing::warn!("a host task failed, and nothing waited for its event or its queue: {error}");
+        }
     }
 }
 

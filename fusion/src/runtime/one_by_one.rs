@@ -54,11 +54,12 @@ impl ContextInner {
         };
         let outcome = match end {
             _ if result.is_err() => Outcome::Failed,
-            End::Cancel(by) => Outcome::Cancelled { by: *by },
+            End::Cancel(by, _) => Outcome::Cancelled { by: *by },
             _ => Outcome::Refused { reason: Reason::Internal { what: error.to_string() } },
         };
         let forced = end.forced(&outcome);
-        let report = list.report(outcome, Report::default(), steps, 0.0);
+        let mut report = list.report(outcome, Report::default(), steps, 0.0);
+        report.cancelled = end.cancelled(list);
         list.settle_ran(&mut self.lock().counts, result, report, failed);
         first.map(|error| (*error).clone()).or(forced).map_or(Ok(()), Err)
     }

@@ -28,6 +28,7 @@ use crate::{
         context::ContextInner,
         end::{End, Keep, error_source},
         schedule::List,
+        told,
     },
     submission::{
         buffer::BufferInner,
@@ -59,7 +60,7 @@ impl ContextInner {
     pub(crate) fn prepare(&self, list: &List, end: &End, keep: &Keep<'_>) -> Result<Prepared, Error> {
         let Some(properties) = end.properties().filter(|_| !list.entries.is_empty()) else {
             let outcome = match end {
-                End::Cancel(by) => Outcome::Cancelled { by: *by },
+                End::Cancel(by, _) => Outcome::Cancelled { by: *by },
                 _ => Outcome::Refused { reason: Reason::Empty },
             };
             // An empty list has no kernel to become, whatever was forced.
@@ -86,6 +87,7 @@ impl ContextInner {
             recorder.record(&submissions, &properties.options());
         }
         let outcome = Outcome::of(plan);
+        let is_new = told::listens() && self.told.is_new_list(&list.entries);
         let checks = if self.validate {
             self.judged.validate(&submissions, &options, (plan, &self.limits), &self.counters)
         } else {
@@ -109,6 +111,9 @@ impl ContextInner {
             {
                 *place = prepared.report.first_split();
             }
+            if is_new {
+                self.tell_notes(&prepared.report);
+            }
             return Ok(prepared);
         }
         let plan_us = micros(start);
@@ -124,6 +129,9 @@ impl ContextInner {
         prepared.report.choice = choice.map(|choice| choice.report);
         prepared.by_numbers = by_numbers;
         prepared.report.checks = checks;
+        if is_new {
+            self.tell_notes(&prepared.report);
+        }
         if properties.verify {
             let keys = self.judged.unverified(&plan.steps);
             if !keys.is_empty() {
@@ -223,7 +231,9 @@ impl ContextInner {
             steps.push(step);
         }
         let forced = end.forced(&outcome);
-        Ok(Prepared { forced, ..self.pieces(list, &steps, outcome, Report::default(), 0.0)? })
+        let mut prepared = self.pieces(list, &steps, outcome, Report::default(), 0.0)?;
+        prepared.report.cancelled = end.cancelled(list);
+        Ok(Prepared { forced, ..prepared })
     }
 
     /// How floats are compiled in the kernels of a list that run alone.
@@ -276,6 +286,16 @@ pub(crate) fn names(entries: &[Entry]) -> Vec<(BufferId, Arc<str>)> {
     list::names(buffers.map(|buffer| (buffer.shared.id.planned(), buffer.name())))
 }
 
+/// What there may be notes on. Nothing has run of it yet, or what has is taken for contents.
+pub(crate) fn noted(entries: &[Entry]) -> Noted {
+    let buffers = || entries.iter().flat_map(|entry| &entry.buffers);
+    let is_blank =
+        |buffer: &&Arc<BufferInner>| !buffer.has_memory() && buffer.unreadable(buffer.whole()).is_none();
+    let blank = buffers().filter(is_blank).map(|buffer| buffer.shared.id.planned()).collect();
+    let limits = buffers().next().map(|buffer| buffer.device.limits).unwrap_or_default();
+    Noted::of(entries.iter().map(|entry| entry.submission.clone()).collect(), blank, limits)
+}
+
 /// The names of the kernels of steps.
 fn labels(list: &List) -> impl Fn(&Step) -> Arc<str> + Sync {
     |step| label(&list.entries, step)
@@ -302,18 +322,12 @@ impl List {
     ) -> FusionReport {
         let kernels = self.entries.iter().map(Entry::report).collect();
         let mut report = FusionReport::new(outcome, plan, (kernels, names(&self.entries)), steps, plan_us);
-        report.noted = self.noted();
+        report.noted = noted(&self.entries);
+        report.rejected = self.rejected.as_deref().map(|(count, first)| match count {
+            1 => format!("1 submission failed and is not in the list: {first}"),
+            _ => format!("{count} submissions failed and are not in the list; the first: {first}"),
+        });
         report
-    }
-
-    /// What there may be notes on. Nothing has run of it yet, or what has is taken for contents.
-    fn noted(&self) -> Noted {
-        let buffers = || self.entries.iter().flat_map(|entry| &entry.buffers);
-        let is_blank =
-            |buffer: &&Arc<BufferInner>| !buffer.has_memory() && buffer.unreadable(buffer.whole()).is_none();
-        let blank = buffers().filter(is_blank).map(|buffer| buffer.shared.id.planned()).collect();
-        let limits = buffers().next().map(|buffer| buffer.device.limits).unwrap_or_default();
-        Noted::of(self.entries.iter().map(|entry| entry.submission.clone()).collect(), blank, limits)
     }
 
     /// What the writes of the list do to contents, in order: the kernel that runs one may keep the bytes to itself instead of writing

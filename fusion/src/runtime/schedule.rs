@@ -27,6 +27,7 @@ use crate::{
     report::{outcome::CancelCause, stats::Stats},
     runtime::{
         context::{ContextInner, HostHold},
+        end::Seen,
         event::{EventInner, HostDone},
         queues::QueueCell,
     },
@@ -93,6 +94,8 @@ pub(crate) struct List {
     pub(crate) completion: Arc<EventInner>,
     /// A graph that it agrees with so far. Then there are no entries.
     pub(crate) followed: Option<Box<Prediction>>,
+    /// Submissions that failed while it was recorded, and are not in it: how many, and what the first error says.
+    pub(crate) rejected: Option<Box<(usize, String)>>,
 }
 
 /// When an access observes a listed submission: where their order matters ([`Touch::conflicts`]), or wherever they have a byte in
@@ -112,7 +115,7 @@ pub(crate) struct Hold {
 impl List {
     /// An empty list.
     pub(crate) fn new(completion: Arc<EventInner>) -> List {
-        List { entries: Vec::new(), completion, followed: None }
+        List { entries: Vec::new(), completion, followed: None, rejected: None }
     }
 
     /// What it holds so far, as a part of a sentence.
@@ -284,7 +287,8 @@ impl ContextInner {
             buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                self.cancel_list_of(&event, cause)?;
+                let seen = Seen { touches: touches.into(), rule };
+                self.cancel_list_for(&event, cause, Some(seen))?;
                 schedule = self.lock();
                 continue;
             }

@@ -15,6 +15,7 @@ use crate::{
         end::Keep,
         event::{Done, Event, EventInner, Settled},
         schedule::{Mode, Tasks},
+        told,
     },
     submission::{
         dependencies::Touch,
@@ -47,6 +48,25 @@ impl Queue {
     ///
     /// Fails if the closure fails, if arguments do not fit the kernel ([`Error::Submit`]), if code cannot be built, or if the device fails.
     pub fn submit<'a, R: SubmitResult>(
+        &self,
+        describe: impl FnOnce(&mut Handler<'a>) -> R,
+    ) -> Result<Event, Error> {
+        let submitted = self.try_submit(describe);
+        if let Err(error) = &submitted {
+            self.reject(error);
+        }
+        submitted
+    }
+
+    /// Notes that a submission failed, for the report of the list that it would have been in.
+    #[cold]
+    fn reject(&self, error: &Error) {
+        if let Mode::Recording(list) = &mut self.inner.state().mode {
+            list.rejected.get_or_insert_with(|| Box::new((0, error.to_string()))).0 += 1;
+        }
+    }
+
+    fn try_submit<'a, R: SubmitResult>(
         &self,
         describe: impl FnOnce(&mut Handler<'a>) -> R,
     ) -> Result<Event, Error> {
@@ -156,6 +176,9 @@ impl Queue {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
                 let (piece, _) = context.plain_piece(&entry, context.float)?;
+                if told::listens() {
+                    context.tell_alone(&entry);
+                }
                 let flow = Arc::new(PushFlow::of_one(&entry.submission, &piece.step));
                 made = Some((piece, flow));
                 continue;

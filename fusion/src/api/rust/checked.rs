@@ -1,5 +1,7 @@
 //! The checking mode: a run that reports accesses out of range.
 
+use std::fmt::{self, Display, Formatter};
+
 use vkfuse_kernel::{
     KernelObject, LowerOptions,
     stage::{CHECK_ASSERTED, CHECK_ENTRIES, CHECK_WORDS},
@@ -41,6 +43,40 @@ pub struct Violations {
     pub first: Vec<OutOfRange>,
     /// The first assertions that were reported not to hold, likewise.
     pub failed: Vec<FailedAssertion>,
+}
+
+impl Display for OutOfRange {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let OutOfRange { capture, index, item } = self;
+        match capture {
+            Some(capture) => write!(f, "item {item:?}: index {index} is out of range of `{capture}`"),
+            None => write!(f, "item {item:?}: index {index} is out of range of an array of the kernel"),
+        }
+    }
+}
+
+impl Display for FailedAssertion {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let FailedAssertion { what, item } = self;
+        write!(f, "item {item:?}: assertion failed: {what}")
+    }
+}
+
+/// How many there are, and a line for each that was reported.
+impl Display for Violations {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.count {
+            0 => return f.write_str("no violations"),
+            1 => f.write_str("1 violation")?,
+            count => write!(f, "{count} violations")?,
+        }
+        self.first.iter().try_for_each(|one| write!(f, "\n{one}"))?;
+        self.failed.iter().try_for_each(|one| write!(f, "\n{one}"))?;
+        match self.count.saturating_sub((self.first.len() + self.failed.len()) as u64) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
 }
 
 impl Queue {
