@@ -26,6 +26,11 @@ pub(crate) struct CommandLine {
     pub(crate) color: Color,
 }
 
+/// The name of a page; `-` is no file, and what is printed goes to the standard output anyway.
+fn page(name: &str) -> Result<PathBuf, String> {
+    if name == "-" { Err("a page is a file, name it".to_owned()) } else { Ok(name.into()) }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// Where it is a terminal, and NO_COLOR is not set.
@@ -85,7 +90,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// Write a page with a picture of the list and what the report says, which needs nothing beside it.
-    #[arg(long, value_name = "PAGE")]
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     pub(crate) html: Option<PathBuf>,
     /// Write what a buffer holds after the list into a file: raw bytes, or numpy's format where it ends in `.npy`.
     #[arg(long, value_name = "NAME=FILE", value_parser = SaveArg::parse)]
@@ -165,7 +170,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Write a page with the bandwidths and tables of all results, which needs nothing beside it.
-    #[arg(long, value_name = "PAGE")]
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     pub(crate) html: Option<PathBuf>,
     /// Timed repetitions, after those that warm up.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -294,7 +299,7 @@ pub(crate) struct CaptureReportArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub(crate) measure: u32,
     /// Write a page with pictures of the lists, which needs nothing beside it.
-    #[arg(long, value_name = "PAGE")]
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     pub(crate) html: Option<PathBuf>,
     /// Print one JSON object and nothing else.
     #[arg(long)]

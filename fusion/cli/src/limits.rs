@@ -74,6 +74,10 @@ fn kernel(submit: &Submit, checked: &CheckedSubmit, limits: &DeviceLimits) -> Re
             limits.max_shared_bytes,
         ));
     }
+    let sets = interface.bindings.iter().map(|binding| binding.at.set.saturating_add(1)).max().unwrap_or(0);
+    if sets > limits.max_sets {
+        return Err(over(&format!("a binding in descriptor set {}", sets - 1), limits.max_sets) + " sets");
+    }
     let [x, y, z] = interface.local_size;
     let invocations = u64::from(x) * u64::from(y) * u64::from(z);
     if invocations > limits.max_work_group_invocations.into() {

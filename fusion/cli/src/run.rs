@@ -71,6 +71,12 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Status, Stop> {
         if let Some(adding) = adding {
             writeln!(out, "  {adding}")?;
         }
+        if differ && !report.trusted.is_empty() {
+            writeln!(
+                out,
+                "  the list was fused on trust, see *trusted* above: `policy = \"prove\"` fuses what is proven"
+            )?;
+        }
         if let Some(hint) = hint(&pipeline, differ, std::io::stdout().is_terminal()) {
             writeln!(out, "  {hint}\n")?;
         }

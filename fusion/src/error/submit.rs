@@ -179,7 +179,12 @@ pub enum SubmitError {
     /// An invocation certainly reads or writes beyond the range that is passed. With robust access (`ContextOptions::robust_buffer_access`)
     /// that is defined, and no error.
     #[error(
-        "{at}{name}: {access} of the {len} that are passed of buffer `{buffer}`; pass a longer part, run fewer invocations, or push the length that there is"
+        "{at}{name}: {access} of the {len} that are passed of buffer `{buffer}`; {}",
+        if access.bytes.0 < 0 {
+            "the index goes below zero there: guard it"
+        } else {
+            "pass a longer part, run fewer invocations, or push the length that there is"
+        }
     )]
     Overrun {
         /// The binding.

@@ -17,6 +17,10 @@ pub enum TextKind {
     Wgsl,
     /// SPIR-V as text.
     Assembly,
+    /// The words of a module as hexadecimal numbers.
+    Hexadecimal,
+    /// What Git has in place of a file that it keeps elsewhere.
+    LfsPointer,
     /// Something else.
     Other,
 }
@@ -30,6 +34,8 @@ impl fmt::Display for TextKind {
             Self::Hlsl => "it looks like HLSL; compile it, e.g. with `dxc -spirv -T cs_6_2`",
             Self::Wgsl => "it looks like WGSL; name the file `.wgsl`, or compile it, e.g. with `naga`",
             Self::Assembly => "it looks like SPIR-V assembly; assemble it with `spirv-as`",
+            Self::Hexadecimal => "it has the words of a module as text; compile it without `-x`",
+            Self::LfsPointer => "it is a pointer of Git LFS; fetch the file itself with `git lfs pull`",
             Self::Other => "a module is binary, and begins with the word 0x07230203",
         })
     }
@@ -72,6 +78,17 @@ pub enum KernelError {
          20-byte header"
     )]
     Truncated {
+        /// Name the module was loaded under.
+        module: String,
+        /// Length of the input.
+        bytes: usize,
+    },
+    /// Every line feed has a carriage return before it, and the length is wrong: the file was copied as text.
+    #[error(
+        "module `{module}` has {bytes} bytes, no whole number of words, and carriage returns before all line feeds: it was copied as text, \
+         and has to be copied as it is"
+    )]
+    CopiedAsText {
         /// Name the module was loaded under.
         module: String,
         /// Length of the input.

@@ -35,10 +35,25 @@ pub(crate) fn from_bytes(module: &str, bytes: &[u8]) -> Result<Vec<u32>, KernelE
     if let Some(looks_like) = text(bytes) {
         return Err(KernelError::Text { module: module.to_owned(), looks_like });
     }
+    if is_copied_as_text(bytes) {
+        return Err(KernelError::CopiedAsText { module: module.to_owned(), bytes: bytes.len() });
+    }
     check_length(module, bytes.len())?;
     let (chunks, _) = bytes.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|c| u32::from_le_bytes(*c)).collect();
     from_words(module, words)
+}
+
+/// Whether a module became longer because each of its line feeds got a carriage return.
+fn is_copied_as_text(bytes: &[u8]) -> bool {
+    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let pairs = bytes.windows(2).filter(|pair| *pair == b"\r\n").count();
+    let is_module = bytes.starts_with(&MAGIC_NUMBER.to_le_bytes());
+    is_module
+        && feeds > 0
+        && feeds == pairs
+        && !bytes.len().is_multiple_of(4)
+        && (bytes.len() - pairs).is_multiple_of(4)
 }
 
 /// What text is, if it is text and no module: the header of a module has a byte that no text has.
@@ -62,7 +77,11 @@ fn text(bytes: &[u8]) -> Option<TextKind> {
         return None;
     }
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    Some(if text.starts_with("; SPIR-V") || has(&["OpCapability", "OpMemoryModel"]) {
+    Some(if text.starts_with("version https://git-lfs") {
+        TextKind::LfsPointer
+    } else if has(&["0x07230203"]) {
+        TextKind::Hexadecimal
+    } else if text.starts_with("; SPIR-V") || has(&["OpCapability", "OpMemoryModel"]) {
         TextKind::Assembly
     } else if has(&["@compute", "@group(", "@workgroup_size", "var<storage"]) {
         TextKind::Wgsl

@@ -46,9 +46,19 @@ pub(super) fn arguments(
             }
         }
         let Some(index) = found else {
-            return Err(
-                pipeline.problem(place, format!("kernel {name} uses binding {slot}, which has no argument"))
-            );
+            let others = submit.args.iter().filter(|arg| {
+                let sets = kernel.interface.bindings.iter().map(|own| own.at.set);
+                !{ sets }.any(|set| set == arg.at.set)
+            });
+            let others: Vec<String> = others.map(|arg| dotted(arg.at)).collect();
+            let order = match &*others {
+                [] => String::new(),
+                others => {
+                    format!("; {} given, and none of its bindings: a key is set.binding", is_or_are(others))
+                }
+            };
+            let message = format!("kernel {name} uses binding {slot}, which has no argument{order}");
+            return Err(pipeline.problem(place, message));
         };
         if let Some(message) = misfit(pipeline, &submit.args[index], binding.kind) {
             return Err(pipeline.problem(place, format!("binding {slot} of kernel {name} {message}")));
@@ -56,8 +66,14 @@ pub(super) fn arguments(
         let bytes = bytes(pipeline, &submit.args[index]);
         if bytes.1 < binding.min_size {
             let needed = binding.min_size;
+            let declared = kernel.elements_at(binding.at);
+            let ty = pipeline.buffers[submit.args[index].buffer].ty;
+            let apart = declared.and_then(|declared| declared.padded(ty.in_memory()));
+            let apart = apart.map_or_else(String::new, |stride| {
+                format!("; its elements are {stride} bytes apart (std140)")
+            });
             let message = format!(
-                "binding {slot} of kernel {name} needs at least {needed} bytes, the argument has {}",
+                "binding {slot} of kernel {name} needs at least {needed} bytes, the argument has {}{apart}",
                 bytes.1
             );
             return Err(pipeline.problem(place, message));
@@ -200,4 +216,12 @@ pub(crate) fn dotted(at: SetBinding) -> String {
 pub(crate) fn bytes(pipeline: &Pipeline, arg: &Argument) -> (u64, u64) {
     let size = pipeline.buffers[arg.buffer].ty.size() as u64;
     (arg.offset * size, arg.len * size)
+}
+
+/// `1.0 is`, or `1.0 and 2.0 are`.
+fn is_or_are(names: &[String]) -> String {
+    match names {
+        [one] => format!("{one} is"),
+        all => format!("{} are", all.join(" and ")),
+    }
 }

@@ -64,6 +64,11 @@ pub(super) fn problem(
             return at(span.start, message);
         }
     }
+    let line = text.get(..span.start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+    let rest = text.get(span.start..).unwrap_or_default();
+    if line.trim_start().starts_with("//") || line.trim().is_empty() && rest.starts_with("//") {
+        return at(span.start, "a comment begins with #".to_owned());
+    }
     if message.contains("missing escaped value") {
         let message = "a backslash begins an escape: paths are written with `/`, or in '…'";
         return at(span.start, message.to_owned());

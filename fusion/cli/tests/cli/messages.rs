@@ -324,3 +324,61 @@ fn what_is_found_at_neighbouring_elements_is_one_row() {
     assert!(rows.len() == 1 && rows[0].contains("0 to 15"), "{}", found.stdout);
     assert!(found.stdout.contains("and 16 more races"), "{}", found.stdout);
 }
+
+/// Files that hold a module in another form, and slips of other formats.
+#[test]
+fn what_a_file_is_instead_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("the folder can be written");
+        path.display().to_string()
+    };
+    let module = std::fs::read(root().join("shaders/chain/mul.spv")).expect("the shader is there");
+    let as_text: Vec<u8> =
+        module.iter().flat_map(|&byte| if byte == b'\n' { vec![b'\r', byte] } else { vec![byte] }).collect();
+    assert!(!as_text.len().is_multiple_of(4), "a shader with line feeds in it");
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
+    let words = b"\t0x07230203,0x00010300,0x0008000a,0x00000032\n";
+    for (bytes, wanted) in [
+        (&*as_text, "it was copied as text"),
+        (pointer, "`git lfs pull`"),
+        (words, "compile it without `-x`"),
+    ] {
+        write("k.spv", bytes);
+        let file = write(
+            "list.toml",
+            b"format = 1\nkernels.k.path = \"k.spv\"\n[[submit]]\nkernel = \"k\"\ngroups = [1]\n",
+        );
+        says(&vkfuse(&["check", &file]), 2, wanted);
+    }
+    let file = write("list.toml", b"format = 1\n// the kernel\nkernels.k.path = \"k.spv\"\n");
+    says(&vkfuse(&["check", &file]), 2, "a comment begins with #");
+    let sets = list(folder.path(), DOUBLE, "").replace("list.toml", "sets.toml");
+    let text = std::fs::read_to_string(folder.path().join("list.toml")).expect("it is there");
+    std::fs::write(&sets, text.replace("0 = \"x\"", "\"1.0\" = \"x\"")).expect("the folder can be written");
+    says(&vkfuse(&["check", &sets]), 2, "1.0 is given, and none of its bindings: a key is set.binding");
+    let apart = "@group(0) @binding(0) var<uniform> w: array<vec4<f32>, 16>;
+@group(0) @binding(1) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = w[id.x].x; }";
+    let file = list(folder.path(), apart, "");
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    let text = text.replace("[[submit]]", "buffers.w = { type = \"f32\", len = 16 }\n[[submit]]");
+    std::fs::write(&file, text.replace("0 = \"x\"", "0 = \"w\", 1 = \"x\""))
+        .expect("the folder can be written");
+    says(
+        &vkfuse(&["check", &file]),
+        2,
+        "needs at least 256 bytes, the argument has 64; its elements are 16 bytes apart",
+    );
+    says(&vkfuse(&["run", &example("chain.toml"), "--html", "-"]), 2, "a page is a file");
+    if has_device() {
+        let far = list(folder.path(), &DOUBLE.replace("group(0)", "group(4000)"), "");
+        let text = std::fs::read_to_string(&far).expect("it is there");
+        std::fs::write(&far, text.replace("0 = \"x\"", "\"4000.0\" = \"x\""))
+            .expect("the folder can be written");
+        says(&vkfuse(&["run", &far]), 2, "a binding in descriptor set 4000 is over the device's limit of");
+        let trusted = vkfuse(&["run", &example("reverse_split.toml"), "--policy", "trust", "--no-cache"]);
+        assert!(trusted.stdout.contains("the list was fused on trust"), "{}", trusted.stdout);
+    }
+}
