@@ -50,7 +50,7 @@ pub(crate) struct Seen {
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     /// Where an access is the cause, with that.
-    Cancel(CancelCause, Option<Seen>),
+    Cancel(CancelCause, Option<Box<Seen>>),
     Complete(FusionProperties),
     /// As `Complete`, and the list's submissions are wanted afterwards.
     Keep(FusionProperties),
@@ -139,7 +139,7 @@ impl ContextInner {
         &self,
         event: &EventInner,
         cause: CancelCause,
-        seen: Option<Seen>,
+        seen: Option<Box<Seen>>,
     ) -> Result<(), Error> {
         match self.end(&event.origin, &End::Cancel(cause, seen), Some(event)) {
             Err(error) if !matches!(error, Error::OwnList) => {

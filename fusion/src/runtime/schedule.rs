@@ -287,7 +287,7 @@ impl ContextInner {
             buffers.clone().filter(others).for_each(|buffer| buffer.shared.owner.revoke());
             if let Some(event) = schedule.observed(touches, except, rule) {
                 drop(schedule);
-                let seen = Seen { touches: touches.into(), rule };
+                let seen = Box::new(Seen { touches: touches.into(), rule });
                 self.cancel_list_for(&event, cause, Some(seen))?;
                 schedule = self.lock();
                 continue;
