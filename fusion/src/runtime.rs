@@ -14,5 +14,5 @@ pub(crate) mod prepare;
 pub(crate) mod queues;
 pub(crate) mod rebind;
 pub(crate) mod schedule;
-pub(crate) mod told;
 pub(crate) mod verify;
+pub(crate) mod warnings;

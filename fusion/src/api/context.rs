@@ -32,7 +32,7 @@ use crate::{
         outcome::CancelCause,
         stats::{Counters, Objects, Stats},
     },
-    runtime::{context::ContextInner, queues::both, schedule::Schedule, told::Told},
+    runtime::{context::ContextInner, queues::both, schedule::Schedule, warnings::Warnings},
     submission::{buffer::BufferInner, device::Device, identity::Imports},
     vk::{DeviceInfo, DeviceProfile, Gpu, GpuOptions, RawDevice, UserBuffer},
 };
@@ -148,7 +148,7 @@ impl Context {
             validate: options.validate,
             float: options.float,
             judged: Judged::default(),
-            told: Told::default(),
+            warnings: Warnings::default(),
             autotune: Autotune::new(!options.no_autotune),
             queues: AtomicU64::new(0),
             gone: Mutex::default(),

@@ -11,7 +11,7 @@ use crate::{
     code::{autotune::Autotune, judged::Judged, lowered::RustKernels, memo::Memo, programs::Programs},
     jit::FloatMode,
     report::stats::Counters,
-    runtime::{schedule::Schedule, told::Told},
+    runtime::{schedule::Schedule, warnings::Warnings},
     submission::{
         device::{BufferGone, Device},
         identity::HandleId,
@@ -34,8 +34,8 @@ pub(crate) struct ContextInner {
     /// How floats are compiled outside of lists.
     pub(crate) float: FloatMode,
     pub(crate) judged: Judged,
-    /// What the log was told of lists and kernels.
-    pub(crate) told: Told,
+    /// The warnings about lists and kernels that were given.
+    pub(crate) warnings: Warnings,
     /// How lists are fastest that the planner does not know that of.
     pub(crate) autotune: Autotune,
     pub(crate) queues: AtomicU64,

@@ -28,7 +28,7 @@ use crate::{
         context::ContextInner,
         end::{End, Keep, error_source},
         schedule::List,
-        told,
+        warnings,
     },
     submission::{
         buffer::BufferInner,
@@ -87,7 +87,7 @@ impl ContextInner {
             recorder.record(&submissions, &properties.options());
         }
         let outcome = Outcome::of(plan);
-        let is_new = told::listens() && self.told.is_new_list(&list.entries);
+        let is_new = warnings::listens() && self.warnings.is_new_list(&list.entries);
         let checks = if self.validate {
             self.judged.validate(&submissions, &options, (plan, &self.limits), &self.counters)
         } else {

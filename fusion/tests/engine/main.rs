@@ -52,8 +52,8 @@ mod seams;
 mod shaders_load;
 mod strided;
 mod texels;
-#[cfg(feature = "wgsl")]
-mod told;
 mod verified;
 mod warm;
+#[cfg(feature = "wgsl")]
+mod warnings;
 mod weaknesses;

@@ -348,7 +348,7 @@ fn what_a_file_is_instead_is_said() {
         write("k.spv", bytes);
         let file = write(
             "list.toml",
-            b"format = 1\nkernels.k.path = \"k.spv\"\n[[submit]]\nkernel = \"k\"\ngroups = [1]\n",
+            b"format = 1\nkernels.k.path = \"k.spv\"\nbuffers.x = { type = \"f32\", len = 1 }\n[[submit]]\nkernel = \"k\"\ngroups = [1]\n",
         );
         says(&vkfuse(&["check", &file]), 2, wanted);
     }

@@ -15,7 +15,7 @@ use crate::{
         end::Keep,
         event::{Done, Event, EventInner, Settled},
         schedule::{Mode, Tasks},
-        told,
+        warnings,
     },
     submission::{
         dependencies::Touch,
@@ -176,7 +176,7 @@ impl Queue {
                 // May take long, so it is not done under the lock; then everything is looked at again.
                 drop(schedule);
                 let (piece, _) = context.plain_piece(&entry, context.float)?;
-                if told::listens() {
+                if warnings::listens() {
                     context.tell_alone(&entry);
                 }
                 let flow = Arc::new(PushFlow::of_one(&entry.submission, &piece.step));

@@ -1,4 +1,4 @@
-//! What the log is told of lists, in warnings: notes, once; what ended one early; what failed and is not in it.
+//! Warnings about lists: notes, once; what ended one early; what failed and is not in it.
 
 use std::{
     fmt::Debug,

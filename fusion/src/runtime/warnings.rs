@@ -1,4 +1,4 @@
-//! What the log is told of lists: what may be a mistake in them, and what ended them early.
+//! Warnings about lists: what may be a mistake in them, and what ended them early.
 //!
 //! Each sentence is said once in a context: programs run the same lists again and again.
 
@@ -25,7 +25,7 @@ use crate::{
 
 /// What was said.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Warnings {
     sentences: Mutex<AHashSet<String>>,
     /// Lists that were looked at, by hashes of what they are whatever their push constants and buffers.
     lists: Mutex<AHashSet<u64>>,
@@ -37,7 +37,7 @@ pub(crate) struct Told {
 const MOST_SAID: usize = 256;
 const MOST_LISTS: usize = 4096;
 
-impl Told {
+impl Warnings {
     /// Whether a sentence is to be said: for the first time.
     fn is_new(&self, sentence: &str) -> bool {
         let mut said = self.sentences.lock();
@@ -74,14 +74,14 @@ impl ContextInner {
 
     fn tell_note(&self, report: &FusionReport, sentence: String) {
         let is_said = report.kernels.iter().any(|one| one.notes.contains(&sentence));
-        if !is_said && self.told.is_new(&sentence) {
+        if !is_said && self.warnings.is_new(&sentence) {
             tracing::warn!(target: "vkfuse::notes", "{sentence}");
         }
     }
 
     /// Says what may be a mistake in a submission outside of lists, for the first of its kernel.
     pub(crate) fn tell_alone(&self, entry: &Entry) {
-        if !self.told.kernels.lock().insert(entry.submission.kernel.hash) {
+        if !self.warnings.kernels.lock().insert(entry.submission.kernel.hash) {
             return;
         }
         let entries = std::slice::from_ref(entry);
@@ -103,7 +103,7 @@ impl ContextInner {
             tracing::warn!("{rejected}");
         }
         let warns = |sentence: &&String| {
-            tracing::enabled!(tracing::Level::WARN) && self.told.is_new(sentence.as_str())
+            tracing::enabled!(tracing::Level::WARN) && self.warnings.is_new(sentence.as_str())
         };
         let (queue, dispatches) = (queue.id.0, report.steps.len());
         match cancelled.as_ref().filter(warns) {
