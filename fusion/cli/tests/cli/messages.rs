@@ -358,19 +358,13 @@ fn what_a_file_is_instead_is_said() {
     let text = std::fs::read_to_string(folder.path().join("list.toml")).expect("it is there");
     std::fs::write(&sets, text.replace("0 = \"x\"", "\"1.0\" = \"x\"")).expect("the folder can be written");
     says(&vkfuse(&["check", &sets]), 2, "1.0 is given, and none of its bindings: a key is set.binding");
-    let apart = "@group(0) @binding(0) var<uniform> w: array<vec4<f32>, 16>;
-@group(0) @binding(1) var<storage, read_write> x: array<f32>;
-@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = w[id.x].x; }";
-    let file = list(folder.path(), apart, "");
-    let text = std::fs::read_to_string(&file).expect("it is there");
-    let text = text.replace("[[submit]]", "buffers.w = { type = \"f32\", len = 16 }\n[[submit]]");
-    std::fs::write(&file, text.replace("0 = \"x\"", "0 = \"w\", 1 = \"x\""))
-        .expect("the folder can be written");
-    says(
-        &vkfuse(&["check", &file]),
-        2,
-        "needs at least 256 bytes, the argument has 64; its elements are 16 bytes apart",
+    let spread = root().join("shaders/views/spread.spv").display().to_string();
+    let text = format!(
+        "format = 1\nkernels.k.path = \"{spread}\"\nbuffers.s = {{ type = \"u32\", len = 256 }}\n[[submit]]\nkernel = \"k\"\n\
+         groups = [4]\nargs = {{ 0 = \"s\" }}\n"
     );
+    let file = write("list.toml", text.as_bytes());
+    says(&vkfuse(&["check", &file]), 2, "the argument has 1024; its elements are 16 bytes apart (std140)");
     says(&vkfuse(&["run", &example("chain.toml"), "--html", "-"]), 2, "a page is a file");
     if has_device() {
         let far = list(folder.path(), &DOUBLE.replace("group(0)", "group(4000)"), "");
