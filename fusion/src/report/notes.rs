@@ -179,7 +179,7 @@ impl FusionReport {
                 buffer(*arg),
             ),
             NoteKind::Race(Race { arg, byte, reader, writer }) => format!(
-                "invocation {reader:?} of {this} reads {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another; of a sum into one element without an atomic operation, what some write is lost",
+                "invocation {reader:?} of {this} reads {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another, or update one element by an atomic operation",
                 element(*arg, *byte),
                 buffer(*arg),
             ),

@@ -33,7 +33,7 @@ pub(crate) struct Warnings {
     kernels: Mutex<AHashSet<[u8; 32]>>,
 }
 
-/// Most sentences that are said, and most lists that are looked at.
+/// Most sentences that are said, and most lists and kernels that are looked at.
 const MOST_SAID: usize = 256;
 const MOST_LISTS: usize = 4096;
 
@@ -81,7 +81,10 @@ impl ContextInner {
 
     /// Says what may be a mistake in a submission outside of lists, for the first of its kernel.
     pub(crate) fn tell_alone(&self, entry: &Entry) {
-        if !self.warnings.kernels.lock().insert(entry.submission.kernel.hash) {
+        let mut kernels = self.warnings.kernels.lock();
+        let is_new = kernels.len() < MOST_LISTS && kernels.insert(entry.submission.kernel.hash);
+        drop(kernels);
+        if !is_new {
             return;
         }
         let entries = std::slice::from_ref(entry);
@@ -140,6 +143,9 @@ impl End {
             }
             CancelCause::ScopeLeft => {
                 "the closure of `fuse` has to return `Ok`, and a wrapper has to live until `complete_fusion` is called"
+            }
+            CancelCause::EventWait | CancelCause::QueueWait => {
+                "wait behind the list, for the event that `fuse` or `complete_fusion` returns"
             }
             _ => "call `complete_fusion` before it",
         };

@@ -191,7 +191,7 @@ fn lost_updates_and_races() {
     let is_race = |note: &Note| {
         matches!(note.kind, NoteKind::Race(Race { reader: [2, 0, 0], writer: [1, 0, 0], byte: 4, .. }))
     };
-    let wanted = "invocation [2, 0, 0] of submission 0 `kernel` reads element 1 of buffer `z`, and [1, 0, 0] writes it, in no order: read from one buffer and write to another; of a sum into one element without an atomic operation, what some write is lost";
+    let wanted = "invocation [2, 0, 0] of submission 0 `kernel` reads element 1 of buffer `z`, and [1, 0, 0] writes it, in no order: read from one buffer and write to another, or update one element by an atomic operation";
     assert_noted(&event, wanted, is_race);
 }
 

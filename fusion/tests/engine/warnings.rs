@@ -154,7 +154,7 @@ fn what_cancels_a_list_is_said_with_its_place() {
     // The same once more is no news.
     assert_eq!(run(&|_| drop(y.download().unwrap())).1, Vec::<String>::new());
     let (_, said) = run(&|event| event.wait().unwrap());
-    let why = "a wait for an event came behind submission 1 `kernel` and before the list was complete, which ran unfused: call `complete_fusion` before it";
+    let why = "a wait for an event came behind submission 1 `kernel` and before the list was complete, which ran unfused: wait behind the list, for the event that `fuse` or `complete_fusion` returns";
     assert_eq!(said, [format!("fusion list ended: {why}")]);
 }
 

@@ -66,7 +66,8 @@ pub(super) fn problem(
     }
     let line = text.get(..span.start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
     let rest = text.get(span.start..).unwrap_or_default();
-    if line.trim_start().starts_with("//") || line.trim().is_empty() && rest.starts_with("//") {
+    let is_outside = line.matches('"').count().is_multiple_of(2);
+    if line.trim_start().starts_with("//") || is_outside && rest.trim_start().starts_with("//") {
         return at(span.start, "a comment begins with #".to_owned());
     }
     if message.contains("missing escaped value") {

@@ -354,6 +354,8 @@ fn what_a_file_is_instead_is_said() {
     }
     let file = write("list.toml", b"format = 1\n// the kernel\nkernels.k.path = \"k.spv\"\n");
     says(&vkfuse(&["check", &file]), 2, "a comment begins with #");
+    let file = write("list.toml", b"format = 1 // the first\nkernels.k.path = \"k.spv\"\n");
+    says(&vkfuse(&["check", &file]), 2, "a comment begins with #");
     let sets = list(folder.path(), DOUBLE, "").replace("list.toml", "sets.toml");
     let text = std::fs::read_to_string(folder.path().join("list.toml")).expect("it is there");
     std::fs::write(&sets, text.replace("0 = \"x\"", "\"1.0\" = \"x\"")).expect("the folder can be written");

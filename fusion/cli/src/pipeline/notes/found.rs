@@ -164,7 +164,7 @@ impl List<'_> {
             NoteKind::Race(Race { arg, byte, reader, writer }) => {
                 let (arg, buffer) = argument(*arg);
                 let message = format!(
-                    "invocation {reader:?} of kernel {kernel} reads element {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another",
+                    "invocation {reader:?} of kernel {kernel} reads element {} of {}, and {writer:?} writes it, in no order: read from one buffer and write to another, or update one element by an atomic operation",
                     byte / buffer.ty.size() as u64,
                     buffer.name,
                 );
