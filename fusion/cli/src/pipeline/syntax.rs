@@ -39,6 +39,9 @@ pub(super) fn problem(
         }
         return at(span.start, format!("duplicate key {key:?}{first}"));
     }
+    if let Some(offset) = slashes(text, span.start) {
+        return at(offset, "a comment begins with #".to_owned());
+    }
     let word: String =
         text.get(span.start..).unwrap_or_default().chars().take_while(|c| is_of_word(*c)).collect();
     if message.starts_with("string values must be quoted") && word.starts_with(|c: char| c.is_ascii_digit()) {
@@ -64,17 +67,29 @@ pub(super) fn problem(
             return at(span.start, message);
         }
     }
-    let line = text.get(..span.start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
-    let rest = text.get(span.start..).unwrap_or_default();
-    let is_outside = line.matches('"').count().is_multiple_of(2);
-    if line.trim_start().starts_with("//") || is_outside && rest.trim_start().starts_with("//") {
-        return at(span.start, "a comment begins with #".to_owned());
-    }
     if message.contains("missing escaped value") {
         let message = "a backslash begins an escape: paths are written with `/`, or in '…'";
         return at(span.start, message.to_owned());
     }
     at(span.start, message.replace('\n', ", "))
+}
+
+/// Where the line around an offset has `//` outside of strings and comments.
+fn slashes(text: &str, offset: usize) -> Option<usize> {
+    let start = text.get(..offset)?.rfind('\n').map_or(0, |end| end + 1);
+    let line = text.get(start..)?.lines().next()?;
+    let (mut quote, mut before) = (None, ' ');
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (None, '#') => return None,
+            (None, '/') if before == '/' => return Some(start + at - 1),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(own), c) if own == c && before != '\\' => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    None
 }
 
 fn is_of_word(c: char) -> bool {
