@@ -11,8 +11,8 @@ use rspirv::spirv::{Decoration, Op, StorageClass};
 
 use super::words::{Inst, instructions, string};
 
-/// Most scalars that are named: a block has no more.
-const MOST: usize = 1 << 12;
+/// Most scalars, structures and arrays that are looked at: a block has no more.
+const MOST: u32 = 1 << 12;
 
 /// Deepest nesting of types.
 const DEPTH: u32 = 16;
@@ -56,10 +56,16 @@ pub(super) fn push_names(module: &[u32]) -> Vec<(u32, String)> {
         }
     }
     let &[block] = blocks.as_slice() else { return Vec::new() };
-    let mut found = Vec::new();
-    types.name(block, (0, String::new()), None, DEPTH, &mut found);
-    found.sort();
-    found
+    let mut names = Names { found: Vec::new(), left: MOST };
+    types.name(block, (0, String::new()), None, DEPTH, &mut names);
+    names.found.sort();
+    names.found
+}
+
+/// What was found, and how much more is looked at.
+struct Names {
+    found: Vec<(u32, String)>,
+    left: u32,
 }
 
 #[derive(Default)]
@@ -78,19 +84,20 @@ impl Types<'_> {
         (offset, name): (u32, String),
         member: Option<(u32, u32)>,
         depth: u32,
-        found: &mut Vec<(u32, String)>,
+        names: &mut Names,
     ) {
-        let Some(inst) = self.insts.get(&ty).filter(|_| depth > 0 && found.len() < MOST) else { return };
+        let Some(inst) = self.insts.get(&ty).filter(|_| depth > 0 && names.left > 0) else { return };
+        names.left -= 1;
         let of_member = |what: Decoration| {
             let (structure, number) = member?;
             self.layout.get(&(structure, Some(number), what as u32)).copied()
         };
         match inst.op() {
-            Some(Op::TypeInt | Op::TypeFloat | Op::TypePointer) => found.push((offset, name)),
+            Some(Op::TypeInt | Op::TypeFloat | Op::TypePointer) => names.found.push((offset, name)),
             Some(Op::TypeVector) => {
                 let step = self.bytes(inst.at(1));
                 for (part, letter) in (0..inst.at(2).min(4)).zip(["x", "y", "z", "w"]) {
-                    found.push((offset + part * step, format!("{name}.{letter}")));
+                    names.found.push((offset.wrapping_add(part * step), format!("{name}.{letter}")));
                 }
             }
             Some(Op::TypeMatrix) => {
@@ -100,18 +107,19 @@ impl Types<'_> {
                 let step = self.bytes(column.at(1));
                 for c in 0..inst.at(2).min(4) {
                     for r in 0..column.at(2).min(4) {
-                        let at = if is_row_major { r * stride + c * step } else { c * stride + r * step };
-                        found.push((offset.saturating_add(at), format!("{name}[{c}][{r}]")));
+                        let (long, short) = if is_row_major { (r, c) } else { (c, r) };
+                        let at = stride.wrapping_mul(long).wrapping_add(step * short);
+                        names.found.push((offset.wrapping_add(at), format!("{name}[{c}][{r}]")));
                     }
                 }
             }
             Some(Op::TypeArray) => {
                 let stride = self.layout.get(&(ty, None, Decoration::ArrayStride as u32));
                 let (Some(&stride), Some(&len)) = (stride, self.constants.get(&inst.at(2))) else { return };
-                for index in 0..len.min(MOST as u32) {
+                for index in 0..len.min(names.left) {
                     let at =
                         (offset.saturating_add(index.saturating_mul(stride)), format!("{name}[{index}]"));
-                    self.name(inst.at(1), at, member, depth - 1, found);
+                    self.name(inst.at(1), at, member, depth - 1, names);
                 }
             }
             Some(Op::TypeStruct) => {
@@ -128,7 +136,7 @@ impl Types<'_> {
                         true => own,
                         false => format!("{name}.{own}"),
                     };
-                    self.name(of, (offset.saturating_add(at), name), Some((ty, number)), depth - 1, found);
+                    self.name(of, (offset.saturating_add(at), name), Some((ty, number)), depth - 1, names);
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Messages that name what is wrong, and not what is near it; and what is said of settings that have no effect.
+//! Error messages name the actual cause, and settings without an effect are reported.
 
 use crate::process::{Finished, changed, command, example, finish, has_device, json, root, vkfuse};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Mistakes of newcomers, each in a small list, and what is said of them.
+//! Common mistakes, each in a small list, and the messages for them.
 
 use crate::process::{has_device, json, vkfuse};
 use std::path::Path;
