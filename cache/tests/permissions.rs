@@ -27,14 +27,22 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
+/// Copies this program to where others may run it.
+///
+/// Another process copies: what this one has open for writing, a process that another test starts at that moment
+/// inherits, and a file that is open for writing cannot be run (`ETXTBSY`).
+fn copy_program(to: &Path) {
+    let program = std::env::current_exe().unwrap();
+    let status = Command::new("install").args(["-m", "755"]).arg(program).arg(to).status().unwrap();
+    assert!(status.success(), "install: {status}");
+}
+
 /// Runs the worker with this role as an ordinary user; `None` where that is not possible.
 fn as_user(role: &str, dir: &Path, mask: &str) -> Option<bool> {
-    let program = std::env::current_exe().unwrap();
     // The build folder may not be open to others; the copy is.
     let copy = dir.parent().unwrap().join("worker");
     if !copy.exists() {
-        fs::copy(program, &copy).unwrap();
-        fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+        copy_program(&copy);
     }
     let script = format!("umask {mask}; exec \"$@\"");
     let mut words: Vec<&str> = Vec::new();
@@ -190,8 +198,7 @@ fn refuses_to_work_for_a_program_with_capabilities_of_its_own() {
     }
     let (base, root) = home();
     let copy = base.path().join("worker");
-    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+    copy_program(&copy);
     let given = Command::new("setcap").arg("cap_net_raw+ep").arg(&copy).output();
     if !given.is_ok_and(|output| output.status.success()) {
         println!("SKIPPED: no setcap, or a file system without capabilities");

@@ -93,13 +93,14 @@ fn process(folder: &Path, prepare: impl FnOnce(&mut Command)) -> String {
 /// Puts a script in the place of the `spirv-val` on `PATH`, whose folder it is given; returns the `PATH` on which it is found.
 #[cfg(all(unix, not(feature = "compiled-spirv-tools")))]
 fn replaced_tool(folder: &Path, script: impl FnOnce(&Path) -> String) -> OsString {
-    use std::os::unix::fs::PermissionsExt;
-
     let path = std::env::var_os("PATH").unwrap();
     let known = std::env::split_paths(&path).find(|at| at.join("spirv-val").is_file()).expect("spirv-val");
-    let program = folder.join("spirv-val");
-    std::fs::write(&program, script(&known)).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (text, program) = (folder.join("script"), folder.join("spirv-val"));
+    std::fs::write(&text, script(&known)).unwrap();
+    // Another process writes the program: one that a test starts meanwhile could keep it open, and then it cannot be run.
+    let installed =
+        std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status().unwrap();
+    assert!(installed.success(), "{installed}");
     std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path))).unwrap()
 }
 

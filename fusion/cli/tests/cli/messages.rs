@@ -52,12 +52,15 @@ fn a_temporary_folder_that_is_missing_is_named() {
 #[cfg(unix)]
 #[test]
 fn a_validator_that_says_nothing_is_named() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = list(folder.path(), DOUBLE, "");
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nexit 9\n").expect("the folder can be written");
+    // Another process writes the program: one that a test starts meanwhile could keep it open, and then it cannot be run.
     let broken = folder.path().join("spirv-val");
-    std::fs::write(&broken, "#!/bin/sh\nexit 9\n").expect("the folder can be written");
-    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let mut install = std::process::Command::new("install");
+    let installed = install.args(["-m", "755"]).args([&script, &broken]).status().expect("install");
+    assert!(installed.success(), "{installed}");
     let finished = run_with("PATH", &folder.path().display().to_string(), &["check", &file]);
     if finished.status == 2 {
         says(&finished, 2, "spirv-val ended without a word: exit status: 9");
