@@ -93,6 +93,36 @@ probes! {
             .appends(&[(1, 0)]);
     }
 
+    // Behind consumers over columns, lines and channels, pooling is placed on the blocks that the producer stores.
+    fn pooling_behind_channels_is_placed() {
+        let (width, height, channels) = (8u32, 16u32, 2u32);
+        let n = width * height * channels;
+        let values: String = (0..4).map(|r| computed("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
+        let stores: String = (0..4).map(|r| format!("if (x + {r}u < p.w) {{ z[i32(y) * i32(p.w) + i32(x) + {r}] = s{r}; }} ")).collect();
+        let columns = kernel("a b z", "16, 1", &format!("let x = gid.x * 4u; let y = gid.y; {values} {stores}"));
+        let guard = |size: &str| {
+            format!("let x = gid.x; let y = gid.y; let c = gid.z; if (any(gid >= vec3<u32>({size}))) {{ return; }} ")
+        };
+        let scale = guard("p.x, p.y, p.z") + "let ix = i32(x); let iy = i32(y); let ic = i32(c); z[ic * i32(p.w) + iy * i32(p.z * 4u) + ix] = a[ic * i32(p.w) + iy * i32(p.x) + ix] * b[ic] + x;";
+        let at = "c * p.w + (y * 2u + k / 2u) * p.x + x * 2u + k % 2u";
+        let pool = guard("p.x / 2u, p.y / 2u, p.z")
+            + &format!("var m = 0u; for (var k = 0u; k < 4u; k++) {{ m = max(m, a[{at}]); }} z[(c * (p.y / 2u) + y) * (p.x / 2u) + x] = m;");
+        let size = [width, height, channels, width * height];
+        for promote in [Promote::None, Promote::Auto] {
+            Lab::rewriting(u64::from(n))
+                .promote(2, promote)
+                .promote(3, promote)
+                .promote(5, promote)
+                .submit(&columns, [2, channels, 1], &[0, 1, 2], &[16, 8, 3, width * height])
+                .submit(&kernel("a b z", "4, 4, 2", &scale), [2, 4, 1], &[2, 4, 3], &size)
+                .submit(&kernel("a b z", "4, 4, 2", &scale), [2, 4, 1], &[3, 4, 5], &size)
+                .submit(&kernel("a z", "4, 4, 2", &pool), [1, 2, 1], &[5, 6], &size)
+                .check()
+                .fused(1)
+                .appends(&[(1, 0), (2, 0)]);
+        }
+    }
+
     // A kernel that only stores halves has no words of them to hide. Hiding the floats before and after their conversions is not enough: a driver was
     // seen to round a conversion differently where it stores the result.
     fn halves_that_are_only_stored_take_no_epilogue() {
