@@ -316,6 +316,14 @@ pub enum RewriteReason {
         /// Elements of a row.
         length: u64,
     },
+    /// It would have far fewer invocations than by itself, which was measured to be slower.
+    #[error("in {invocations} invocations instead of {own} it was measured to be slower")]
+    Narrow {
+        /// Invocations that would do its items.
+        invocations: u64,
+        /// Its own invocations.
+        own: u64,
+    },
     /// It cannot have larger work-groups.
     #[error("its work-groups cannot be padded: it has {what}")]
     NotPadded {

@@ -13,13 +13,11 @@ use crate::plan::input::submission::Submission;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::report::AloneReason;
 use crate::plan::output::step::Step;
-use crate::plan::rewrites::inline;
+use crate::plan::rewrites::{inline, pays};
 use crate::reason::{Reason, RewriteReason};
 
 /// Below this many bytes, what a dispatch takes to start counts for more than the order in which it goes through memory.
 const LEAST_BYTES: u64 = 4 << 20;
-/// A fused dispatch with this many times fewer invocations than one of its members had may take longer than separate dispatches.
-const NARROWER: u64 = 8;
 /// A fused work-group that goes through more bytes reads some of them again when no cache close to it has them any more.
 const LONG_BYTES: u64 = 128 << 10;
 
@@ -33,13 +31,15 @@ pub enum Way {
     Forced,
     /// Two long work-groups in one ([block coarsening](crate::plan::Limits::block_coarsening)) also where few are left of a dispatch.
     Coarser,
+    /// Fused where kernels keep most of their invocations.
+    Wide,
     /// Every kernel by itself.
     Apart,
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 4] = [Way::Usual, Way::Forced, Way::Coarser, Way::Apart];
+    pub const ALL: [Way; 5] = [Way::Usual, Way::Forced, Way::Coarser, Way::Wide, Way::Apart];
 
     /// The options that plan it.
     #[must_use]
@@ -48,6 +48,7 @@ impl Way {
             Way::Usual => *options,
             Way::Forced => FuseOptions { force: true, ..*options },
             Way::Coarser => FuseOptions { coarser: true, ..*options },
+            Way::Wide => FuseOptions { wide: true, ..*options },
             Way::Apart => FuseOptions { apart: true, ..*options },
         }
     }
@@ -59,6 +60,7 @@ impl std::fmt::Display for Way {
             Way::Usual => "usual",
             Way::Forced => "forced",
             Way::Coarser => "coarser",
+            Way::Wide => "wide",
             Way::Apart => "apart",
         })
     }
@@ -75,7 +77,7 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
-    if differs || options.force || options.coarser || options.apart {
+    if differs || options.force || options.coarser || options.wide || options.apart {
         return Vec::new();
     }
     let is_large = total >= LEAST_BYTES;
@@ -87,8 +89,11 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
         let groups = step.groups.iter().map(|&count| u64::from(count)).product::<u64>();
         is_large && bytes(step) / groups.max(1) > LONG_BYTES
     };
-    let mut fused = plan.steps.iter().filter(|step| step.is_fused());
-    let apart = fused.any(|step| is_long(step) || is_narrow(step, list, limits));
+    let fused = || plan.steps.iter().filter(|step| step.is_fused());
+    let narrow = fused().filter(|step| is_narrow(step, list, limits)).count();
+    let apart = narrow > 0 || fused().any(is_long);
+    // Where two kernels are all that is fused, the way in which they are wide is that in which they are apart.
+    let wide = narrow > 0 && (fused().count() > 1 || fused().any(|step| step.members.len() > 2));
     // Two long rows of a work-group have more loads in flight, and load once what both need; but fewer work-groups may be too few for the device.
     let least = u64::from(Way::Coarser.options(options).limits(limits).block_coarsening.least);
     let mut steps = plan.steps.iter().zip(&plan.report.groups);
@@ -96,20 +101,15 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
         Some(AloneReason::Few { work_groups, .. }) => work_groups >= 2 * least && is_long(step),
         _ => false,
     });
-    let ways = [close.then_some(Way::Forced), coarser.then_some(Way::Coarser), apart.then_some(Way::Apart)];
-    ways.into_iter().flatten().collect()
+    let ways = [(close, Way::Forced), (coarser, Way::Coarser), (wide, Way::Wide), (apart, Way::Apart)];
+    ways.into_iter().filter_map(|(is_in_doubt, way)| is_in_doubt.then_some(way)).collect()
 }
 
 /// Whether a fused dispatch has far fewer invocations than one of its members had, on a device that runs many at once.
 fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
-    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
-    let fused = product(step.groups).saturating_mul(product(step.local_size()));
     let mut members = step.members.iter().filter_map(|&at| list.get(at));
-    fused < limits.overlapping_invocations
-        && members.any(|one| {
-            let own = product(one.groups).saturating_mul(product(one.kernel.interface.local_size));
-            own >= fused.saturating_mul(NARROWER)
-        })
+    let fused = (step.groups, step.local_size());
+    members.any(|one| pays::narrower(fused, (one.groups, one.kernel.interface.local_size), limits).is_some())
 }
 
 /// Whether a rewrite was left out for its price alone, and that is not far from what it saves.

@@ -1,8 +1,8 @@
 //! Members that hand nothing on to each other stay dispatches of their own, or have work-groups of their own, where a device runs small
 //! dispatches at once.
 
-use vkfuse_jit::Reason;
 use vkfuse_jit::plan::{Internalization, Promote, Way};
+use vkfuse_jit::{Reason, RewriteReason};
 
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
@@ -156,18 +156,49 @@ probes! {
 
     fn few_invocations_in_place_of_many_are_measured() {
         let each = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
-        let ways = |overlapping_invocations| {
+        // What has a loop is not recomputed.
+        let looped = "var s = 0u; for (var k = 0u; k < 3u; k++) { s = s * 5u + a[gid.x]; } z[gid.x] = s;";
+        let looped = kernel("a z", "8", looped);
+        let lab = |overlapping_invocations, wide| {
             let mut lab = Lab::rewriting(64)
                 .submit(&reduce("own + v", "x + y"), [1, 1, 1], &[0, 1], &[64])
                 .submit(&each, [8, 1, 1], &[0, 2], &[])
-                .submit(&spread("a[at] + b[wid.x]"), [1, 1, 1], &[2, 1, 3], &[64]);
-            lab.limits.overlapping_invocations = overlapping_invocations;
+                .submit(&looped, [8, 1, 1], &[2, 4], &[])
+                .submit(&spread("a[at] + b[wid.x]"), [1, 1, 1], &[4, 1, 3], &[64]);
+            (lab.limits.overlapping_invocations, lab.options.wide) = (overlapping_invocations, wide);
             let ways = lab.doubts();
-            lab.check().fused(1);
-            ways
+            (ways, lab.check())
         };
         // Eight invocations do what 64 did.
-        assert_eq!(ways(1 << 16), [Way::Apart]);
-        assert_eq!(ways(0), []);
+        let (ways, checked) = lab(1 << 16, false);
+        assert_eq!(ways, [Way::Wide, Way::Apart]);
+        checked.fused(1);
+        // As these are placed nowhere, what is done by elements has its own invocations.
+        let (ways, checked) = lab(1 << 16, true);
+        assert_eq!(ways, []);
+        let report = &checked.plan.report;
+        assert!(report.rewrites.is_empty(), "{report:#?}");
+        let members: Vec<_> = report.groups.iter().map(|group| group.members.clone()).collect();
+        assert_eq!(members, [0..3, 3..4], "{report:#?}");
+        let narrow = RewriteReason::Narrow { invocations: 8, own: 64 };
+        assert_eq!(report.splits[0].tried, Some(narrow));
+        // A device on which few invocations are many.
+        for wide in [false, true] {
+            let (ways, checked) = lab(0, wide);
+            assert_eq!(ways, []);
+            checked.fused(1);
+        }
+    }
+
+    // Two kernels are wide where they are apart.
+    fn two_kernels_have_one_other_way() {
+        let looped = "var s = 0u; for (var k = 0u; k < 3u; k++) { s = s * 5u + a[gid.x]; } z[gid.x] = s;";
+        let mut lab = Lab::rewriting(64)
+            .submit(&kernel("a z", "8", looped), [8, 1, 1], &[0, 1], &[])
+            .submit(&spread("a[at] + b[wid.x]"), [1, 1, 1], &[1, 3, 2], &[64]);
+        lab.limits.overlapping_invocations = 1 << 16;
+        let ways = lab.doubts();
+        lab.check().fused(0);
+        assert_eq!(ways, [Way::Apart]);
     }
 }

@@ -37,6 +37,8 @@ pub struct FuseOptions {
     pub no_rewrites: bool,
     /// Work-groups are coarsened also where few are left of a dispatch, two at a time.
     pub coarser: bool,
+    /// No kernel is placed where it has far fewer invocations than by itself.
+    pub wide: bool,
     /// Nothing is fused, because it was measured to be slower: every kernel runs by itself.
     pub apart: bool,
 }

@@ -8,6 +8,7 @@
 //!
 //! # Refuses
 //! - few long rows
+//! - far fewer invocations than the kernel has by itself, where that was measured to be slower
 //! - rows whose parts do not fit into an invocation's registers, where the kernel stores what other members load: they load it from memory all the
 //!   same, and a store that another member sees has to stay in order, which holds back the loads of the rounds after it
 
@@ -23,6 +24,8 @@ use crate::reason::RewriteReason;
 
 /// Loops of up to this many rounds are no slower than work-groups of their own.
 const SHORT_ROUNDS: u64 = 8;
+/// A fused dispatch with this many times fewer invocations than one of its members had may take longer than separate dispatches.
+const NARROWER: u64 = 8;
 /// Number of work-groups that fill a device.
 const FILLING_ROWS: u64 = 512;
 
@@ -33,6 +36,12 @@ pub(in crate::plan) fn pays(
     proposal: &Proposal,
 ) -> Result<(), RewriteReason> {
     let Problem { list, uses, options, limits } = problem;
+    let own = (list[at].groups, list[at].kernel.interface.local_size);
+    if options.wide
+        && let Some((invocations, own)) = narrower((proposal.groups, proposal.local), own, limits)
+    {
+        return Err(RewriteReason::Narrow { invocations, own });
+    }
     let (Places::Rows { length } | Places::Blocks { length, .. }) = proposal.places else { return Ok(()) };
     if options.force {
         return Ok(());
@@ -96,4 +105,17 @@ fn room(list: &[Submission], uses: &Uses, buffer: BufferId, rounds: u64, limits:
 /// Whether a buffer may stay in shared memory.
 fn is_local(list: &[Submission], uses: &Uses, buffer: BufferId) -> bool {
     matches!(wish(list, uses, buffer), Ok(Promote::Local | Promote::Auto))
+}
+
+/// The invocations of work-groups of these numbers and sizes, and of others, if the first are far fewer and leave most of the device idle.
+pub(in crate::plan) fn narrower(
+    one: ([u32; 3], [u32; 3]),
+    other: ([u32; 3], [u32; 3]),
+    limits: &Limits,
+) -> Option<(u64, u64)> {
+    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
+    let invocations = |(groups, local)| product(groups).saturating_mul(product(local));
+    let (one, other) = (invocations(one), invocations(other));
+    let is_narrower = one < limits.overlapping_invocations && other >= one.saturating_mul(NARROWER);
+    is_narrower.then_some((one, other))
 }
