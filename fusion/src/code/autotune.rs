@@ -37,7 +37,7 @@ const COLD: usize = 1;
 const EARLY: usize = 2;
 const HOPELESS: f64 = 1.25;
 /// Another way has to take less than this much of the usual one's time.
-const BETTER: f64 = 0.97;
+const BETTER: f64 = 0.98;
 /// Runs after which a list is no longer measured, whatever is still missing.
 const PATIENCE: u32 = 256;
 /// A watched run that takes more than this of the usual way's time has everything measured anew.
