@@ -1,34 +1,12 @@
 //! Why something was not fused or not promoted: one enum for reports, logs and tests.
 
-use std::borrow::Cow;
-use std::fmt;
+mod access;
+mod rewrite;
 
-use crate::analysis::access::AccessKind;
 use crate::frontend::{KernelReason, SetBinding};
 
-/// A loop whose number of rounds is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnboundedLoop {
-    /// The kernel.
-    pub kernel: String,
-    /// Lines of the source text in which it may begin; none where debug information does not say.
-    pub lines: Vec<u32>,
-}
-
-impl fmt::Display for UnboundedLoop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kernel = &self.kernel;
-        match self.lines.as_slice() {
-            [] => write!(f, "the trip count of a loop in {kernel} is unknown"),
-            [line] => write!(f, "the trip count of the loop in line {line} of {kernel} is unknown"),
-            lines => {
-                let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-                let lines = lines.join(", ");
-                write!(f, "the trip count of a loop in {kernel} is unknown (lines {lines})")
-            }
-        }
-    }
-}
+pub use access::{AccessPair, AccessSite, UnboundedLoop};
+pub use rewrite::RewriteReason;
 
 /// Why something was not fused, split or not promoted. Never an error: the work runs unfused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -273,202 +251,6 @@ pub enum Reason {
     },
 }
 
-/// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or recomputed where it is
-/// read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RewriteReason {
-    /// It does something that ties its invocations to each other or to their dispatch.
-    #[error("it cannot be re-indexed: it has {what}")]
-    NotFree {
-        /// What.
-        what: &'static str,
-    },
-    /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
-    #[error(
-        "submission {submission} has {items} invocations, and submission {partner} {places} positions for them"
-    )]
-    Count {
-        /// The submission that was to be placed.
-        submission: usize,
-        /// The one on whose rows or tiles.
-        partner: usize,
-        /// Its invocations.
-        items: u64,
-        /// How many of them the partner would do.
-        places: u64,
-    },
-    /// Its invocations are not those of its partner's rows or tiles, each once, however many there are.
-    #[error("submission {submission} cannot be done at the positions of submission {partner}: {what}")]
-    Places {
-        /// The submission that was to be placed.
-        submission: usize,
-        /// The one on whose rows or tiles.
-        partner: usize,
-        /// What keeps it from that.
-        what: String,
-    },
-    /// Few rows, and long ones: the kernel alone uses more of the device.
-    #[error("{rows} rows of {length} leave most of the device idle")]
-    FewRows {
-        /// Rows.
-        rows: u64,
-        /// Elements of a row.
-        length: u64,
-    },
-    /// It would have far fewer invocations than by itself, which was measured to be slower.
-    #[error("in {invocations} invocations instead of {own} it was measured to be slower")]
-    Narrow {
-        /// Invocations that would do its items.
-        invocations: u64,
-        /// Its own invocations.
-        own: u64,
-    },
-    /// It cannot have larger work-groups.
-    #[error("its work-groups cannot be padded: it has {what}")]
-    NotPadded {
-        /// What keeps it from that.
-        what: &'static str,
-    },
-    /// Larger work-groups would have many invocations with nothing to do, and the kernel alone uses more of the device.
-    #[error("in work-groups of {all} invocations it would use {own} of them, and leave the device idle")]
-    Idle {
-        /// Invocations of its own work-groups.
-        own: u64,
-        /// Those of the larger ones.
-        all: u64,
-    },
-    /// An invocation's part of a long row is more than it keeps, so what is stored passes through memory all the same.
-    #[error(
-        "on rows this long an invocation stores {bytes} bytes that later kernels load, and can keep {room} of them"
-    )]
-    NotKept {
-        /// Bytes that an invocation stores to one buffer.
-        bytes: u64,
-        /// Bytes that it can keep.
-        room: u64,
-    },
-    /// Its placed form could not be made.
-    #[error("its re-indexed form could not be built: {what}")]
-    Failed {
-        /// Why.
-        what: String,
-    },
-    /// With the kernels placed, the group still does not hold.
-    #[error("also after re-indexing: {0}")]
-    Rejected(Box<Reason>),
-    /// What it stores is no definition that could be computed where it is read.
-    #[error("submission {producer} cannot be recomputed where it is read: it has {what}")]
-    NoDefinition {
-        /// The submission that stores.
-        producer: usize,
-        /// What keeps it from being one.
-        what: &'static str,
-    },
-    /// Which item stores an element does not follow from its index.
-    #[error("the invocation of submission {producer} that stores an element cannot be determined: {what}")]
-    NoItem {
-        /// The submission that stores.
-        producer: usize,
-        /// What is not followed.
-        what: &'static str,
-    },
-    /// One of several stores of an item is not like the others.
-    #[error("submission {producer} cannot be recomputed where it is read: its store at block {}, instruction {}, has {what}", at.0, at.1)]
-    NoSite {
-        /// The submission that stores.
-        producer: usize,
-        /// The store, by block and position in its normal form.
-        at: (usize, usize),
-        /// What keeps it from being computed with the others.
-        what: &'static str,
-    },
-    /// The loads cannot be replaced.
-    #[error("its loads of what submission {producer} stores cannot be replaced: {what}")]
-    NoLoads {
-        /// The submission that stores.
-        producer: usize,
-        /// Why.
-        what: &'static str,
-    },
-    /// More is read than was certainly written.
-    #[error("elements are read that submission {producer} may not have stored")]
-    NotStored {
-        /// The submission that stores.
-        producer: usize,
-    },
-    /// What it would be made of again is not what it was made of.
-    #[error(
-        "submission {writer} overwrites what submission {producer} reads or stores before it would be recomputed"
-    )]
-    Overwritten {
-        /// The submission that stores.
-        producer: usize,
-        /// The one that writes.
-        writer: usize,
-    },
-    /// It would not pay.
-    #[error(
-        "recomputing it costs more than it saves: {loads} loads and {work} operations per invocation, {read} bytes read to save {saved}"
-    )]
-    Costs {
-        /// Loads of the definition, times how often an invocation works it out.
-        loads: u64,
-        /// Operations, likewise.
-        work: u64,
-        /// Bytes an element is made of.
-        read: u64,
-        /// Bytes of an element that are not moved.
-        saved: u64,
-    },
-    /// The kernel could not be made.
-    #[error("the kernel that recomputes it could not be built: {what}")]
-    NotInlined {
-        /// Why.
-        what: String,
-    },
-    /// It cannot be done where what it reads is stored.
-    #[error("it cannot be done where submission {producer} stores what it reads: {what}")]
-    NoEpilogue {
-        /// The submission that stores.
-        producer: usize,
-        /// Why.
-        what: &'static str,
-    },
-    /// A kernel that does it there could not be made.
-    #[error("it could not be done where what it reads is stored: {what}")]
-    NotAppended {
-        /// Why.
-        what: String,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The page of reasons has a heading for each, with some text, and no other third-level heading.
-    #[test]
-    fn every_reason_is_explained() {
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reasons.md")).unwrap();
-        let mut headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
-        let mut anchors = [Reason::ANCHORS, KernelReason::ANCHORS].concat();
-        headings.sort_unstable();
-        anchors.sort_unstable();
-        assert_eq!(headings, anchors);
-        let texts = page.split("\n### ").skip(1).map(|part| part.split("\n## ").next().unwrap_or_default());
-        assert!(
-            texts.clone().all(|text| text.len() > 80),
-            "{:?}",
-            texts.filter(|text| text.len() <= 80).collect::<Vec<_>>()
-        );
-        assert_eq!(Reason::Empty.explained_at(), "docs/reasons.md#empty");
-        assert_eq!(Reason::Kernel(KernelReason::Call).explained_at(), "docs/reasons.md#kernel-call");
-        assert_eq!(KernelReason::Call.explained_at(), "docs/reasons.md#kernel-call");
-    }
-}
-
 /// Why push constants beyond the device's limit are not in a uniform buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPushBuffer {
@@ -489,100 +271,6 @@ pub enum NoPushBuffer {
         "blocks that are indexed by a variable and scalars narrower than 32 bits stay where they are, and do not fit"
     )]
     Fixed,
-}
-
-/// The two accesses that decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessPair {
-    /// The earlier access.
-    pub first: AccessSite,
-    /// The later one.
-    pub second: AccessSite,
-}
-
-/// One access, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessSite {
-    /// Position in the list.
-    pub submission: usize,
-    /// Name of the kernel.
-    pub kernel: String,
-    /// Where its buffer is bound.
-    pub at: SetBinding,
-    /// Read, write or atomic.
-    pub kind: AccessKind,
-    /// Byte offset as an expression; of a texel, its coordinates.
-    pub index: String,
-    /// Lines of the source text, as far as debug information says them: those of all accesses of its kind to the binding.
-    pub lines: Vec<u32>,
-    /// Whether it is to a texel of an image.
-    pub is_texel: bool,
-    /// What the offset, or whether the access happens, depends on that is not followed, and what could be done about it.
-    pub unfollowed: Option<String>,
-}
-
-/// Characters of an expression that are shown to people; its start says most.
-const MAX_INDEX: usize = 160;
-
-/// With `{:#}` the whole expression, without it a part of a long one.
-impl std::fmt::Display for AccessSite {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verb = self.verb();
-        let SetBinding { set, binding, .. } = self.at;
-        write!(
-            f,
-            "submission {} ({}) {verb} binding {set}.{binding} at {} ",
-            self.submission,
-            self.kernel,
-            if self.is_texel { "texel" } else { "byte" }
-        )?;
-        f.write_str(&if f.alternate() { self.index.as_str().into() } else { self.short_index() })?;
-        if let Some(lines) = self.in_lines() {
-            write!(f, ", {lines}")?;
-        }
-        match &self.unfollowed {
-            Some(unfollowed) => write!(f, " ({unfollowed})"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl AccessSite {
-    /// What the kernel does there: `reads`, `writes`, `atomically updates`.
-    pub fn verb(&self) -> &'static str {
-        match self.kind {
-            AccessKind::Read => "reads",
-            AccessKind::Write => "writes",
-            AccessKind::Atomic => "atomically updates",
-        }
-    }
-
-    /// `line 14`, or `line 14 or 18`; of many lines the first.
-    pub fn in_lines(&self) -> Option<String> {
-        const MOST: usize = 4;
-        let shown: Vec<String> = self.lines.iter().take(MOST).map(u32::to_string).collect();
-        let more = if self.lines.len() > MOST { " or elsewhere" } else { "" };
-        (!shown.is_empty()).then(|| format!("line {}{more}", shown.join(" or ")))
-    }
-
-    /// The index, of a long one the beginning.
-    pub fn short_index(&self) -> Cow<'_, str> {
-        match self.index.char_indices().nth(MAX_INDEX) {
-            Some((end, _)) => format!("{}…", &self.index[..end]).into(),
-            None => self.index.as_str().into(),
-        }
-    }
-}
-
-/// As its sites.
-impl std::fmt::Display for AccessPair {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if f.alternate() {
-            write!(f, "{:#}; {:#}", self.first, self.second)
-        } else {
-            write!(f, "{}; {}", self.first, self.second)
-        }
-    }
 }
 
 /// One name for each variant, which is a heading of `docs/reasons.md`.
@@ -651,18 +339,6 @@ anchors! {
     Internal "internal",
 }
 
-impl RewriteReason {
-    /// More than the one-line message: the accesses that still keep kernels apart, where there are any.
-    pub fn detail(&self) -> String {
-        let Self::Rejected(reason) = self else { return self.to_string() };
-        let (short, detail) = (reason.to_string(), reason.detail());
-        match detail.strip_prefix(&short) {
-            Some(rest) => format!("{self}{rest}"),
-            None => format!("{self}: {detail}"),
-        }
-    }
-}
-
 impl Reason {
     /// Where it is explained: the page and its heading.
     pub fn explained_at(&self) -> String {
@@ -705,5 +381,31 @@ impl Reason {
             }
             _ => self.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page of reasons has a heading for each, with some text, and no other third-level heading.
+    #[test]
+    fn every_reason_is_explained() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reasons.md")).unwrap();
+        let mut headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+        let mut anchors = [Reason::ANCHORS, KernelReason::ANCHORS].concat();
+        headings.sort_unstable();
+        anchors.sort_unstable();
+        assert_eq!(headings, anchors);
+        let texts = page.split("\n### ").skip(1).map(|part| part.split("\n## ").next().unwrap_or_default());
+        assert!(
+            texts.clone().all(|text| text.len() > 80),
+            "{:?}",
+            texts.filter(|text| text.len() <= 80).collect::<Vec<_>>()
+        );
+        assert_eq!(Reason::Empty.explained_at(), "docs/reasons.md#empty");
+        assert_eq!(Reason::Kernel(KernelReason::Call).explained_at(), "docs/reasons.md#kernel-call");
+        assert_eq!(KernelReason::Call.explained_at(), "docs/reasons.md#kernel-call");
     }
 }

@@ -1,0 +1,185 @@
+//! Why no rewrite closed a seam.
+
+use crate::Reason;
+
+/// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or recomputed where it is
+/// read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RewriteReason {
+    /// It does something that ties its invocations to each other or to their dispatch.
+    #[error("it cannot be re-indexed: it has {what}")]
+    NotFree {
+        /// What.
+        what: &'static str,
+    },
+    /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
+    #[error(
+        "submission {submission} has {items} invocations, and submission {partner} {places} positions for them"
+    )]
+    Count {
+        /// The submission that was to be placed.
+        submission: usize,
+        /// The one on whose rows or tiles.
+        partner: usize,
+        /// Its invocations.
+        items: u64,
+        /// How many of them the partner would do.
+        places: u64,
+    },
+    /// Its invocations are not those of its partner's rows or tiles, each once, however many there are.
+    #[error("submission {submission} cannot be done at the positions of submission {partner}: {what}")]
+    Places {
+        /// The submission that was to be placed.
+        submission: usize,
+        /// The one on whose rows or tiles.
+        partner: usize,
+        /// What keeps it from that.
+        what: String,
+    },
+    /// Few rows, and long ones: the kernel alone uses more of the device.
+    #[error("{rows} rows of {length} leave most of the device idle")]
+    FewRows {
+        /// Rows.
+        rows: u64,
+        /// Elements of a row.
+        length: u64,
+    },
+    /// It would have far fewer invocations than by itself, which was measured to be slower.
+    #[error("in {invocations} invocations instead of {own} it was measured to be slower")]
+    Narrow {
+        /// Invocations that would do its items.
+        invocations: u64,
+        /// Its own invocations.
+        own: u64,
+    },
+    /// It cannot have larger work-groups.
+    #[error("its work-groups cannot be padded: it has {what}")]
+    NotPadded {
+        /// What keeps it from that.
+        what: &'static str,
+    },
+    /// Larger work-groups would have many invocations with nothing to do, and the kernel alone uses more of the device.
+    #[error("in work-groups of {all} invocations it would use {own} of them, and leave the device idle")]
+    Idle {
+        /// Invocations of its own work-groups.
+        own: u64,
+        /// Those of the larger ones.
+        all: u64,
+    },
+    /// An invocation's part of a long row is more than it keeps, so what is stored passes through memory all the same.
+    #[error(
+        "on rows this long an invocation stores {bytes} bytes that later kernels load, and can keep {room} of them"
+    )]
+    NotKept {
+        /// Bytes that an invocation stores to one buffer.
+        bytes: u64,
+        /// Bytes that it can keep.
+        room: u64,
+    },
+    /// Its placed form could not be made.
+    #[error("its re-indexed form could not be built: {what}")]
+    Failed {
+        /// Why.
+        what: String,
+    },
+    /// With the kernels placed, the group still does not hold.
+    #[error("also after re-indexing: {0}")]
+    Rejected(Box<Reason>),
+    /// What it stores is no definition that could be computed where it is read.
+    #[error("submission {producer} cannot be recomputed where it is read: it has {what}")]
+    NoDefinition {
+        /// The submission that stores.
+        producer: usize,
+        /// What keeps it from being one.
+        what: &'static str,
+    },
+    /// Which item stores an element does not follow from its index.
+    #[error("the invocation of submission {producer} that stores an element cannot be determined: {what}")]
+    NoItem {
+        /// The submission that stores.
+        producer: usize,
+        /// What is not followed.
+        what: &'static str,
+    },
+    /// One of several stores of an item is not like the others.
+    #[error("submission {producer} cannot be recomputed where it is read: its store at block {}, instruction {}, has {what}", at.0, at.1)]
+    NoSite {
+        /// The submission that stores.
+        producer: usize,
+        /// The store, by block and position in its normal form.
+        at: (usize, usize),
+        /// What keeps it from being computed with the others.
+        what: &'static str,
+    },
+    /// The loads cannot be replaced.
+    #[error("its loads of what submission {producer} stores cannot be replaced: {what}")]
+    NoLoads {
+        /// The submission that stores.
+        producer: usize,
+        /// Why.
+        what: &'static str,
+    },
+    /// More is read than was certainly written.
+    #[error("elements are read that submission {producer} may not have stored")]
+    NotStored {
+        /// The submission that stores.
+        producer: usize,
+    },
+    /// What it would be made of again is not what it was made of.
+    #[error(
+        "submission {writer} overwrites what submission {producer} reads or stores before it would be recomputed"
+    )]
+    Overwritten {
+        /// The submission that stores.
+        producer: usize,
+        /// The one that writes.
+        writer: usize,
+    },
+    /// It would not pay.
+    #[error(
+        "recomputing it costs more than it saves: {loads} loads and {work} operations per invocation, {read} bytes read to save {saved}"
+    )]
+    Costs {
+        /// Loads of the definition, times how often an invocation works it out.
+        loads: u64,
+        /// Operations, likewise.
+        work: u64,
+        /// Bytes an element is made of.
+        read: u64,
+        /// Bytes of an element that are not moved.
+        saved: u64,
+    },
+    /// The kernel could not be made.
+    #[error("the kernel that recomputes it could not be built: {what}")]
+    NotInlined {
+        /// Why.
+        what: String,
+    },
+    /// It cannot be done where what it reads is stored.
+    #[error("it cannot be done where submission {producer} stores what it reads: {what}")]
+    NoEpilogue {
+        /// The submission that stores.
+        producer: usize,
+        /// Why.
+        what: &'static str,
+    },
+    /// A kernel that does it there could not be made.
+    #[error("it could not be done where what it reads is stored: {what}")]
+    NotAppended {
+        /// Why.
+        what: String,
+    },
+}
+
+impl RewriteReason {
+    /// More than the one-line message: the accesses that still keep kernels apart, where there are any.
+    pub fn detail(&self) -> String {
+        let Self::Rejected(reason) = self else { return self.to_string() };
+        let (short, detail) = (reason.to_string(), reason.detail());
+        match detail.strip_prefix(&short) {
+            Some(rest) => format!("{self}{rest}"),
+            None => format!("{self}: {detail}"),
+        }
+    }
+}
