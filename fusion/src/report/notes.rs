@@ -198,7 +198,6 @@ impl FusionReport {
                 format!("{this} reads {}, which nothing has written: it reads zeros", buffer(*arg))
             }
             NoteKind::Repeated { dimension } => repeated(kernel, dimension),
-            _ => return None,
         })
     }
 }

@@ -35,8 +35,8 @@ pub struct Note {
 }
 
 /// What may be a mistake in a submission. Arguments are named by their places in [`Submission::args`], bytes are those of the buffer.
+// Exhaustive, so that who puts notes into words hears of a new kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum NoteKind {
     /// The buffer of an argument may stay inside of a fused kernel, and no submission reads it: then what is written to it is lost.
     PromotedUnread {

@@ -199,7 +199,6 @@ impl List<'_> {
                 );
                 (&submit.place, message)
             }
-            _ => return None,
         };
         Some(self.pipeline.problem(place, message))
     }
