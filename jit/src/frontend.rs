@@ -38,6 +38,7 @@ mod survey;
 pub(crate) mod tools;
 pub(crate) mod types;
 mod value;
+mod views;
 #[cfg(feature = "wgsl")]
 pub(crate) mod wgsl;
 pub(crate) mod words;

@@ -312,6 +312,11 @@ impl Module {
         super::push_names::push_names(self.words())
     }
 
+    /// Bindings that several variables have, with their names: views of one resource.
+    pub fn views(&self) -> Vec<(SetBinding, Vec<String>)> {
+        super::views::views(self.words())
+    }
+
     /// Lines of the source text in which a binding is read, or written, ascending; none where debug information does not say.
     pub fn lines(&self, at: SetBinding, writes: bool) -> &[u32] {
         self.all_lines().accesses.get(&(at, writes)).map_or(&[], |lines| lines)

@@ -14,6 +14,7 @@
 //! | [`survey`](super::survey), [`specialize`](super::specialize) | all of that again, execution modes, `OpSpecConstantOp` |
 //! | [`newer`](super::newer), [`load`](super::load) | capabilities, declarations of types |
 //! | [`push_names`](super::push_names) | member names, offsets and strides, the block of the push constants |
+//! | [`views`](super::views) | names, types of pointers, bindings |
 //! | [`lines`](super::lines) | `OpLine`, the debug set, bindings, accesses, loops |
 //! | [`strip_layout`](super::passes::strip_layout) | the parsed module, its constants at their defaults |
 //!

@@ -76,9 +76,19 @@ fn unused(pipeline: &Pipeline, submit: &Submit, kernel: &Kernel, checked: &Check
             );
             pipeline.problem(place, message)
         });
+    // Who gives more than the kernel takes may have meant two by one number.
+    let views = match checked.args.len() < submit.args.len() {
+        true => kernel.module().views(),
+        false => Vec::new(),
+    };
     let arguments = submit.args.iter().enumerate().filter(|(index, _)| !checked.args.contains(index));
     let arguments = arguments.map(|(_, arg)| {
-        let message = format!("kernel {name} is given an argument for {}, which it does not use", arg.at);
+        let views = views.iter().map(|(at, names)| {
+            format!("; its variables {} have one number, {at}, and are one buffer", names.join(" and "))
+        });
+        let views = views.collect::<String>();
+        let message =
+            format!("kernel {name} is given an argument for {}, which it does not use{views}", arg.at);
         pipeline.problem(&arg.place, message)
     });
     constants.chain(arguments).chain(odd_push(pipeline, submit, (checked, kernel.module()))).collect()

@@ -391,3 +391,24 @@ var<immediate> p: P;
     let wanted = "no rewrite closes it: submission 2 cannot be done at the positions of submission 0: it goes by rows of 96, and the grid there is 64 wide";
     assert!(planned.contains(wanted), "{planned}");
 }
+
+/// Two variables at one binding, where an argument is left over: they may be meant as two buffers.
+#[test]
+fn a_binding_of_two_variables_is_noted_where_an_argument_is_left_over() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kernel = crate::process::root().join("shaders/views/two_types.spv");
+    let list = |args: &str| {
+        format!(
+            "format = 1\nkernels.k.path = \"{}\"\nbuffers.x = {{ type = \"u32\", len = 64, init = \"iota\" }}\n\
+             buffers.y = {{ type = \"u32\", len = 64, init = \"iota\" }}\nbuffers.z = {{ type = \"u32\", len = 64 }}\n[[submit]]\n\
+             kernel = \"k\"\nglobal = [64]\nargs = {{ {args} }}\n",
+            kernel.display(),
+        )
+    };
+    let said = |args: &str| vkfuse(&["check", &write(folder.path(), "list.toml", &list(args))]).stderr;
+    let left_over = said("0 = \"x\", 1 = \"y\", 2 = \"z\"");
+    let expected = "is given an argument for binding 2, which it does not use; its variables A and F have one number, binding 0, and are one buffer";
+    assert!(left_over.contains(expected), "{left_over}");
+    let all_used = said("0 = \"x\", 1 = \"z\"");
+    assert!(!all_used.contains("one buffer"), "{all_used}");
+}
