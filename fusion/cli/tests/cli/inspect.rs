@@ -73,7 +73,7 @@ fn accesses_name_lines_and_what_is_not_followed() {
     let gather = entry("access/gather.spv");
     let unknown = gather["accesses"].as_array().expect("a list").iter().find(|a| a["class"] == "unknown");
     let why = unknown.and_then(|access| access["not_followed"].as_str()).expect("a cause");
-    assert!(why.contains("read from memory"), "{why}");
+    assert!(why.contains("read from binding 1"), "{why}");
     assert_eq!(unknown.expect("an access")["lines"], json!([]));
     let text = vkfuse(&["inspect", &shader("access/gather.spv")]).stdout;
     assert!(text.contains(why), "{text}");

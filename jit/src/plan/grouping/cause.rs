@@ -8,7 +8,7 @@ use rspirv::spirv::Op;
 use crate::analysis::access::Access;
 use crate::analysis::expr::{Node, NodeId};
 use crate::analysis::numbers::Numbers;
-use crate::kernel::{NormalKernel, Specialized};
+use crate::kernel::{NormalKernel, SetBinding, Specialized};
 use crate::plan::input::submission::Submission;
 
 /// Most nodes looked at: expressions share their parts, so walking them can take exponentially long, and a cause this deep explains nothing.
@@ -77,13 +77,24 @@ fn cause<'a>(
                             followed"
                         .to_owned()
                 }
-                Op::Load | Op::AtomicLoad => {
-                    "it depends on a value read from memory, at a place that varies or in shared memory"
-                        .to_owned()
-                }
+                Op::Load | Op::AtomicLoad => match binding_of(kernel, normal, *id) {
+                    Some(at) => format!("it depends on a value read from {at}, at a place that varies"),
+                    None => "it depends on a value read from shared memory".to_owned(),
+                },
                 op => format!("it depends on a value of Op{op:?}, which is not followed"),
             })
         }
         _ => None,
     }
+}
+
+/// The binding that an instruction loads from, if it is one.
+fn binding_of(kernel: &Specialized, normal: &NormalKernel, id: u32) -> Option<SetBinding> {
+    let blocks = normal.module.functions.first()?.blocks.iter().enumerate();
+    let is_it = |inst: &Instruction| inst.result_id == Some(id);
+    let mut places =
+        blocks.filter_map(|(block, code)| Some((block, code.instructions.iter().position(is_it)?)));
+    let place = places.next()?;
+    let access = normal.analysis.accesses.iter().find(|access| access.at == place)?;
+    Some(kernel.interface.bindings.get(access.binding)?.at)
 }
