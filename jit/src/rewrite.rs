@@ -14,7 +14,7 @@
 mod built_ins;
 mod close;
 mod definition;
-mod free;
+pub(crate) mod free;
 mod inline;
 mod one_store;
 mod order;
@@ -56,7 +56,7 @@ pub(crate) fn place(
     widths: &[u32],
 ) -> Result<Arc<Specialized>, RewriteReason> {
     if let Some(what) = why_not_free(kernel) {
-        return Err(RewriteReason::NotFree { what });
+        return Err(RewriteReason::Failed { what: what.to_owned() });
     }
     let key = [order as u32, local[0], local[1], local[2]];
     let key = key.iter().flat_map(|n| n.to_le_bytes()).chain(numbering.key());

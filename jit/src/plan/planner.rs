@@ -23,7 +23,7 @@ use crate::plan::rewrites::inline::Stores;
 use crate::plan::rewrites::inline::unpromoted::{self, Recomputed};
 use crate::plan::rewrites::proposal::{Known, Placed};
 use crate::plan::rewrites::rename::{self, Renamed, Value};
-use crate::plan::rewrites::{closed, epilogue, inline, pad, place, reorder, squares};
+use crate::plan::rewrites::{closed, epilogue, inline, pad, place, refused, reorder, squares};
 use crate::{Reason, RewriteReason, rewrite};
 
 /// Buffers that are tried one by one where recomputing all of them makes no fewer dispatches.
@@ -354,11 +354,12 @@ impl Planner<'_> {
             Err(reason) => reason,
         };
         self.plan.values.all |= inline::is_tried(&self.list[group.end()], why, self.options);
-        let tried = match self.inline_for_next(group, why, Stores::One) {
+        let recomputed = match self.inline_for_next(group, why, Stores::One) {
             Ok(()) => return Ok(()),
-            Err(reason) => tried.or(reason),
+            Err(reason) => reason,
         };
-        let tried = match epilogue::across(self.asked, self.problem(), group, why) {
+        let tried = tried.or_else(|| recomputed.clone());
+        let (tried, several) = match epilogue::across(self.asked, self.problem(), group, why) {
             Ok(appended) => {
                 self.plan.report.epilogues.extend(appended.reports);
                 #[cfg(feature = "certify")]
@@ -367,24 +368,7 @@ impl Planner<'_> {
                 *group = appended.group;
                 return Ok(());
             }
-            Err(reason) => match (tried, reason) {
-                // How many items and positions there are says more than that not all of these are stored.
-                (
-                    count @ Some(RewriteReason::Count { .. } | RewriteReason::Places { .. }),
-                    Some(RewriteReason::NotStored { .. }),
-                ) => count,
-                // A kernel that cannot be recomputed is one that takes an epilogue.
-                (
-                    Some(
-                        RewriteReason::NoDefinition { .. }
-                        | RewriteReason::NoSite { .. }
-                        | RewriteReason::Count { .. }
-                        | RewriteReason::Places { .. },
-                    ),
-                    Some(reason),
-                ) => Some(reason),
-                (tried, reason) => tried.or(reason),
-            },
+            Err(reason) => refused::with_epilogue(tried, reason),
         };
         match place::in_blocks(self.asked, self.problem(), group, Known::of(&self.plan.report)) {
             Ok(placed) => {
@@ -399,7 +383,8 @@ impl Planner<'_> {
                     | (_, Err(Some(reason @ RewriteReason::Costs { .. }))) => Some(reason),
                     (tried, Err(_)) => tried,
                 };
-                self.pad_for_next(group, why, tried, rows)
+                let tried = refused::with_several(tried, several.as_ref(), recomputed);
+                self.pad_for_next(group, why, tried, rows).map_err(|tried| tried.or(several))
             }
         }
     }
@@ -449,14 +434,10 @@ impl Planner<'_> {
         match (padded, rows) {
             // What it would cost says more than why nothing else is possible.
             (_, Some(cost @ RewriteReason::FewRows { .. })) => Err(Some(cost)),
-            // What still parts them says more than that one of them is no definition.
             (Some(rejected @ RewriteReason::Rejected(_)), rows) => {
-                let is_more = |other: &RewriteReason| {
-                    !matches!(other, RewriteReason::NoDefinition { .. } | RewriteReason::NoSite { .. })
-                };
-                Err(tried.or(rows).filter(is_more).or(Some(rejected)))
+                Err(refused::with_padded(rejected, tried.or(rows)))
             }
-            (padded, rows) => Err(padded.or(tried).or(rows)),
+            (padded, rows) => Err(refused::with_padding(padded, tried).or(rows)),
         }
     }
 

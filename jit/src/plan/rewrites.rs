@@ -10,6 +10,7 @@ pub(in crate::plan) mod pad;
 pub(in crate::plan) mod pays;
 pub(in crate::plan) mod place;
 pub(in crate::plan) mod proposal;
+pub(in crate::plan) mod refused;
 pub(crate) mod rename;
 pub(crate) mod reorder;
 pub(in crate::plan) mod rounds;

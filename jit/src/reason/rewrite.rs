@@ -1,6 +1,10 @@
 //! Why no rewrite closed a seam.
 
+use std::borrow::Cow;
+
+use super::access::{AccessPair, AccessSite};
 use crate::Reason;
+use crate::frontend::SetBinding;
 
 /// Why no rewrite closed a seam: why a kernel could not be placed on the rows or tiles of another, or recomputed where it is
 /// read.
@@ -8,10 +12,14 @@ use crate::Reason;
 #[non_exhaustive]
 pub enum RewriteReason {
     /// It does something that ties its invocations to each other or to their dispatch.
-    #[error("it cannot be re-indexed: it has {what}")]
+    #[error("submission {submission} cannot be re-indexed: it has {what}{}", at.map(|at| format!(" ({})", of(at))).unwrap_or_default())]
     NotFree {
+        /// The submission.
+        submission: usize,
         /// What.
         what: &'static str,
+        /// The binding that it does that to, if there is one.
+        at: Option<SetBinding>,
     },
     /// It has fewer items than its partner's rows or tiles, or more than them and the rest may do something.
     #[error(
@@ -157,12 +165,44 @@ pub enum RewriteReason {
         what: String,
     },
     /// It cannot be done where what it reads is stored.
-    #[error("it cannot be done where submission {producer} stores what it reads: {what}")]
+    #[error("submission {submission} cannot be done where submission {producer} stores what it reads: {}", if access.is_some() { what.to_string() } else { format!("submission {of} has {what}") })]
     NoEpilogue {
+        /// The submission that reads.
+        submission: usize,
+        /// The one that stores.
+        producer: usize,
+        /// Which of them keeps it from that.
+        of: usize,
+        /// What it has.
+        what: Cow<'static, str>,
+        /// The access that has it, if it is one.
+        access: Option<Box<AccessSite>>,
+    },
+    /// It cannot be done where what it reads is stored: something else that it accesses is another's until later.
+    #[error("submission {submission} cannot be done where submission {producer} stores what it reads: it also {} {}, which submission {other} {}{}", verb(*.writes), of(*.at), verb(*.is_written), if *.writes { "; another buffer there would not be in the way" } else { "" })]
+    TooEarly {
+        /// The submission that reads.
+        submission: usize,
+        /// The one that stores.
+        producer: usize,
+        /// The one that accesses the same.
+        other: usize,
+        /// Where the submission accesses it.
+        at: SetBinding,
+        /// Whether the submission writes there.
+        writes: bool,
+        /// Whether the other one does.
+        is_written: bool,
+    },
+    /// It cannot be done where what it reads is stored: an invocation reads several elements.
+    #[error("an invocation of submission {} ({}) reads several elements that submission {producer} stores{}", pair.first.submission, pair.first.kernel, otherwise.as_ref().map(|why| format!("; {why}")).unwrap_or_default())]
+    SeveralElements {
         /// The submission that stores.
         producer: usize,
-        /// Why.
-        what: &'static str,
+        /// Accesses to two of the elements, or one that is repeated.
+        pair: Box<AccessPair>,
+        /// Why the elements cannot be recomputed.
+        otherwise: Option<Box<RewriteReason>>,
     },
     /// A kernel that does it there could not be made.
     #[error("it could not be done where what it reads is stored: {what}")]
@@ -175,11 +215,41 @@ pub enum RewriteReason {
 impl RewriteReason {
     /// More than the one-line message: the accesses that still keep kernels apart, where there are any.
     pub fn detail(&self) -> String {
-        let Self::Rejected(reason) = self else { return self.to_string() };
+        let reason = match self {
+            Self::Rejected(reason) => reason,
+            Self::NoEpilogue { access: Some(access), .. } => return format!("{self}: {access}"),
+            Self::SeveralElements { producer, pair, otherwise } => {
+                let own = Self::SeveralElements { producer: *producer, pair: pair.clone(), otherwise: None };
+                let otherwise = otherwise.as_ref().map(|why| format!("; {}", why.detail()));
+                return format!("{own}, at {}{}", both(pair), otherwise.unwrap_or_default());
+            }
+            _ => return self.to_string(),
+        };
         let (short, detail) = (reason.to_string(), reason.detail());
         match detail.strip_prefix(&short) {
             Some(rest) => format!("{self}{rest}"),
             None => format!("{self}: {detail}"),
+        }
+    }
+}
+
+/// A binding, as it is called in a sentence.
+fn of(at: SetBinding) -> String {
+    format!("binding {}.{}", at.set, at.binding)
+}
+
+fn verb(writes: bool) -> &'static str {
+    if writes { "writes" } else { "reads" }
+}
+
+/// The places of two accesses of one submission.
+fn both(AccessPair { first, second }: &AccessPair) -> String {
+    let place = |site: &AccessSite| format!("byte {}", site.short_index());
+    match first.at == second.at {
+        true if first == second => format!("{} of {}", place(first), of(first.at)),
+        true => format!("{} and {} of {}", place(first), place(second), of(first.at)),
+        false => {
+            format!("{} of {} and {} of {}", place(first), of(first.at), place(second), of(second.at))
         }
     }
 }

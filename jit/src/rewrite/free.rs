@@ -16,6 +16,23 @@ pub(super) const VIRTUAL: [BuiltIn; 4] = [
     BuiltIn::LocalInvocationIndex,
 ];
 
+/// What keeps kernels from being free.
+pub(crate) const BARRIER: &str = "a barrier";
+pub(crate) const SHARED_MEMORY: &str = "shared memory";
+pub(crate) const SUBGROUPS: &str = "sub-group operations";
+pub(crate) const ATOMICS: &str = "atomic operations";
+pub(crate) const IMAGES: &str = "images";
+
+/// A built-in that another invocation would have another value of, and what helps.
+fn named(builtin: BuiltIn) -> &'static str {
+    match builtin {
+        BuiltIn::NumWorkgroups => {
+            "the number of work-groups (`gl_NumWorkGroups`, `num_workgroups`), which may be a push constant"
+        }
+        _ => "built-ins other than its ids",
+    }
+}
+
 /// What keeps a kernel from being free, if anything does.
 pub(crate) fn why_not_free(kernel: &Specialized) -> Option<&'static str> {
     kernel.variants.tied(|| find(kernel))
@@ -27,13 +44,13 @@ fn find(kernel: &Specialized) -> Option<&'static str> {
     let tied = if mutant!(AnyKernelIsFree) {
         None
     } else if interface.has_barrier {
-        Some("a barrier")
+        Some(BARRIER)
     } else if interface.workgroup_bytes > 0 {
-        Some("shared memory")
+        Some(SHARED_MEMORY)
     } else if interface.has_subgroup_ops {
-        Some("sub-group operations")
+        Some(SUBGROUPS)
     } else if interface.has_atomics {
-        Some("atomic operations")
+        Some(ATOMICS)
     } else {
         None
     };
@@ -44,10 +61,10 @@ fn find(kernel: &Specialized) -> Option<&'static str> {
         return Some("device addresses");
     }
     if interface.has_images() {
-        return Some("images");
+        return Some(IMAGES);
     }
-    if interface.builtins.iter().any(|builtin| !VIRTUAL.contains(builtin)) {
-        return Some("built-ins other than its ids");
+    if let Some(other) = interface.builtins.iter().find(|builtin| !VIRTUAL.contains(builtin)) {
+        return Some(named(*other));
     }
     let module = &normal.module;
     let fences = |op: Op| matches!(op, Op::MemoryBarrier | Op::ControlBarrier);

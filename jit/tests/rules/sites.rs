@@ -251,7 +251,7 @@ probes! {
             .submit(&text, [3, 1, 1], &[0, 1, 2], &[40])
             .submit(&flat("a b z", "z[i] = a[p.x - 1u - i] ^ b[i];"), [5, 1, 1], &[2, 3, 0], &[80])
             .check();
-        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::Overwritten { .. })));
+        assert!(matches!(checked.stays_apart(2), Some(RewriteReason::TooEarly { writes: true, other: 0, .. })));
     }
 
     /// A store that leaves its range under robust access stores nothing.

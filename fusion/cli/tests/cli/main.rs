@@ -18,6 +18,8 @@ mod outputs;
 mod pages;
 mod patterns;
 mod process;
+#[cfg(feature = "wgsl")]
+mod reasons;
 mod runs;
 mod shape;
 mod steps;

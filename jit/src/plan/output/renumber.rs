@@ -52,8 +52,20 @@ impl Positions<'_> {
             | RewriteReason::NoItem { producer, .. }
             | RewriteReason::NoSite { producer, .. }
             | RewriteReason::NoLoads { producer, .. }
-            | RewriteReason::NotStored { producer }
-            | RewriteReason::NoEpilogue { producer, .. } => self.of(producer),
+            | RewriteReason::NotStored { producer } => self.of(producer),
+            RewriteReason::NotFree { submission, .. } => self.of(submission),
+            RewriteReason::NoEpilogue { submission, producer, of, access, .. } => {
+                [submission, producer, of].into_iter().for_each(|at| self.of(at));
+                access.iter_mut().for_each(|access| self.of(&mut access.submission));
+            }
+            RewriteReason::TooEarly { submission, producer, other, .. } => {
+                [submission, producer, other].into_iter().for_each(|at| self.of(at));
+            }
+            RewriteReason::SeveralElements { producer, pair, otherwise } => {
+                self.of(producer);
+                self.pair(pair);
+                otherwise.iter_mut().for_each(|otherwise| self.rewrite(otherwise));
+            }
             RewriteReason::Overwritten { producer: one, writer: other }
             | RewriteReason::Count { submission: one, partner: other, .. }
             | RewriteReason::Places { submission: one, partner: other, .. } => {

@@ -43,8 +43,8 @@ use crate::plan::input::wish::wish;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::Behind;
 use crate::plan::output::report::EpilogueReport;
-use crate::plan::rewrites::{idle, inline, place, rounds};
-use crate::reason::RewriteReason;
+use crate::plan::rewrites::{idle, inline, place, refused, rounds};
+use crate::reason::{AccessSite, Reason, RewriteReason};
 use crate::rewrite::{self, Handed, Ids, Slots};
 use items::Items;
 use pair::{Pair, Part};
@@ -83,15 +83,17 @@ pub(crate) fn across(
     group: &Group,
     rejection: &Rejection,
 ) -> Result<Appended, Option<RewriteReason>> {
-    let Problem { list, options, .. } = problem;
+    let Problem { list: before, options, .. } = problem;
+    let list = before;
     let next = group.end();
-    if !inline::is_tried(&list[next], rejection, options)
-        || rewrite::why_not_free(&list[next].kernel).is_some()
-    {
+    if !inline::is_tried(&list[next], rejection, options) {
         return Err(None);
     }
     let parts = parts_of(list, group.start, next);
     let Some(last) = parts.last() else { return Err(None) };
+    if let Some(tied) = rewrite::why_not_free(&list[next].kernel) {
+        return Err(why_tied(asked, problem, next, (last, tied)));
+    }
     let made = at_stores(asked, problem, next, std::slice::from_ref(last)).or_else(|why| match why {
         Some(RewriteReason::NotStored { .. }) if parts.len() > 1 => {
             at_stores_of_parts(asked, problem, next, (&parts, Some(group.layout)))
@@ -103,7 +105,7 @@ pub(crate) fn across(
     let proven = problem.proven();
     let problem = Problem { list: &list, uses: &uses, ..problem.with_options(&proven) };
     let group = place::grow(problem, group.start..next + 1)
-        .map_err(|rejection| Some(RewriteReason::Rejected(Box::new(rejection.reason))))?;
+        .map_err(|rejection| Some(why_apart(before, (last.0, next), rejection)))?;
     Ok(Appended {
         list,
         uses,
@@ -112,6 +114,48 @@ pub(crate) fn across(
         #[cfg(feature = "certify")]
         behind: made.behind,
     })
+}
+
+/// Why a group does not hold in which `next` is done where `producer` stores. What only `next` accesses is said of it.
+fn why_apart(list: &[Submission], (producer, next): (usize, usize), rejection: Rejection) -> RewriteReason {
+    let binding = |at: usize| list[at].args.iter().position(|arg| Some(arg.buffer) == rejection.buffer);
+    if let (Reason::CrossGroup(pair), Some(own), None) = (&rejection.reason, binding(next), binding(producer))
+    {
+        let is_other = |site: &&AccessSite| ![producer, next].contains(&site.submission);
+        let (first, second) = (&pair.first, &pair.second);
+        if let Some(other) = [first, second].into_iter().find(is_other) {
+            let own = &list[next].kernel.interface.bindings[own];
+            return RewriteReason::TooEarly {
+                submission: next,
+                producer,
+                other: other.submission,
+                at: own.at,
+                writes: own.writes && !own.reads,
+                is_written: other.kind.writes(),
+            };
+        }
+    }
+    RewriteReason::Rejected(Box::new(rejection.reason))
+}
+
+/// What keeps a consumer that is not free from being done where another stores, if nothing else does.
+fn why_tied(
+    asked: &[Submission],
+    problem: Problem<'_>,
+    next: usize,
+    (&(producer, into), tied): (&Part, &'static str),
+) -> Option<RewriteReason> {
+    let Problem { list, uses, limits, .. } = problem;
+    let parts = &[(producer, into)];
+    let pair = Pair { asked, list, uses, producer, next, into, limits, parts };
+    match shown(&[pair], None) {
+        Ok(_) => Some(refused::not_free(list, next, tied)),
+        // Rounds could be items.
+        Err(Some(RewriteReason::SeveralElements { pair, .. })) if pair.first == pair.second => {
+            Some(refused::not_free(list, next, tied)).filter(refused::is_habit)
+        }
+        Err(why) => why.filter(|why| matches!(why, RewriteReason::NoEpilogue { access: Some(access), .. } if access.kind == AccessKind::Atomic)),
+    }
 }
 
 /// A list with a submission done where others store what it reads.
@@ -176,17 +220,30 @@ fn at_stores_of_parts(
     })
 }
 
-/// The producers' submissions with the consumer behind their stores: each does the items of the elements that it stores.
-fn append(pairs: &[Pair<'_>], layout: Option<Layout>) -> Result<SmallVec<[Made; 1]>, Option<RewriteReason>> {
+/// The items of the consumer and the stores of the producers, each element shown to be stored once.
+fn shown(
+    pairs: &[Pair<'_>],
+    layout: Option<Layout>,
+) -> Result<SmallVec<[(Items, Stored); 1]>, Option<RewriteReason>> {
     let mut all: SmallVec<[(Items, Stored); 1]> = SmallVec::new();
+    let mut why = Ok(());
     for pair in pairs {
         pair.has_place()?;
-        pair.undisturbed()?;
+        // Without that, the others still have to hold.
+        let disturbed = pair.undisturbed();
         let items = pair.items()?;
         let stored = pair.stored_once(&items)?;
         all.push((items, stored));
+        why = why.and(disturbed);
     }
     parts::cover(pairs, &all, layout)?;
+    why?;
+    Ok(all)
+}
+
+/// The producers' submissions with the consumer behind their stores: each does the items of the elements that it stores.
+fn append(pairs: &[Pair<'_>], layout: Option<Layout>) -> Result<SmallVec<[Made; 1]>, Option<RewriteReason>> {
+    let all = shown(pairs, layout)?;
     let is_needed =
         pairs.iter().zip(&all).any(|(pair, (items, stored))| pair.is_needed(&stored.handed, items));
     let each = pairs.iter().zip(&all).map(|(pair, (items, stored))| pair.append(items, stored, is_needed));
@@ -233,8 +290,10 @@ impl Pair<'_> {
     fn has_place(&self) -> Result<(), RewriteReason> {
         let &Self { list, producer, next, .. } = self;
         let (source, consumer) = (&list[producer], &list[next]);
-        if source.base != [0; 3] || consumer.base != [0; 3] {
-            return Err(self.wrong("work-group ids that start elsewhere"));
+        for (at, one) in [(producer, source), (next, consumer)] {
+            if one.base != [0; 3] {
+                return Err(self.fault(at, "work-group ids that start elsewhere".into(), None));
+            }
         }
         // Where few invocations store, its loops would run on a part of the device: a dispatch of its own is faster (`docs/journal.md`).
         let sizes = source.groups.iter().chain(&source.kernel.interface.local_size);
@@ -318,7 +377,7 @@ impl Pair<'_> {
         let own = used(consumer);
         for (at, one) in list.iter().enumerate().take(next + 1).skip(producer) {
             if one.kernel.interface.uses_device_addresses {
-                return Err(self.wrong("device addresses"));
+                return Err(self.fault(at, "device addresses".into(), None));
             }
             if at == next {
                 break;
@@ -333,8 +392,15 @@ impl Pair<'_> {
                     // Those are looked at one by one.
                     let is_handed = is_handed || self.stores(at) && self.is_handed(number);
                     if meet && conflict && !is_handed && !mutant!(ItemsMayBeEarly) {
-                        let writer = if writes { at } else { next };
-                        return Err(RewriteReason::Overwritten { producer, writer });
+                        let own_at = consumer.kernel.interface.bindings[number].at;
+                        return Err(RewriteReason::TooEarly {
+                            submission: next,
+                            producer,
+                            other: at,
+                            at: own_at,
+                            writes: !(writes && own_reads),
+                            is_written: writes,
+                        });
                     }
                 }
             }
@@ -346,7 +412,7 @@ impl Pair<'_> {
     /// of all producers together ([`parts::cover`]).
     fn stored_once(&self, items: &Items) -> Result<Stored, RewriteReason> {
         let &Self { list, uses, producer, into, limits, .. } = self;
-        let wrong = |what| self.wrong(what);
+        let wrong = |what| self.source_has(what);
         let source = &list[producer];
         let View { mut atoms, shape, forms, .. } =
             View::of(list, uses, producer).ok_or_else(|| wrong("too many items"))?;
@@ -364,20 +430,26 @@ impl Pair<'_> {
                 continue;
             }
             if access.binding != into || access.kind != AccessKind::Write {
-                return Err(wrong("other accesses to what it stores"));
+                return Err(self.source_at("another access to what it stores", number));
             }
             let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
             let element = element.ok_or_else(|| wrong("stores of parts of elements"))?;
             let origin = i128::from(arg.offset) + i128::from(element.start);
             if i128::from(element.stride) != items.stride || (items.first - origin) % items.stride != 0 {
-                return Err(wrong("elements of another type"));
+                return Err(match i128::from(element.stride) == items.stride {
+                    true => self.wrong("elements that begin elsewhere"),
+                    false => self.wrong(format!(
+                        "elements of {} bytes, and the other one stores elements of {}",
+                        items.stride, element.stride
+                    )),
+                });
             }
             if !all.is_empty() && stored.origin != origin {
                 return Err(wrong("several arrays"));
             }
             stored.origin = origin;
             if form.unknown || limits.robust && !stays(&atoms, form) {
-                return Err(wrong("a store that is not followed"));
+                return Err(self.source_at("a store that is not followed", number));
             }
             let mirrored = Affine::default().plus(&form.offset, -1);
             let mirrored = mirrored.ok_or_else(|| wrong("an index beyond all numbers"))?;
@@ -395,7 +467,7 @@ impl Pair<'_> {
             return Err(wrong("no stores, or many"));
         }
         if !items.stored_back.is_empty() && self.origin_of(&items.stored_back) != Some(stored.origin) {
-            return Err(wrong("elements that begin elsewhere"));
+            return Err(self.wrong("elements that begin elsewhere"));
         }
         for (n, (access, a)) in all.iter().enumerate() {
             for (_, b) in &all[n + 1..] {

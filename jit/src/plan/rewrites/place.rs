@@ -38,7 +38,7 @@ use crate::plan::output::report::{Places, RewriteReport};
 use crate::plan::rewrites::exactly_once::exactly_once;
 use crate::plan::rewrites::pays::pays;
 use crate::plan::rewrites::proposal::{Known, Partners, Placed, Proposal};
-use crate::plan::rewrites::{idle, rounds};
+use crate::plan::rewrites::{idle, refused, rounds};
 use crate::reason::RewriteReason;
 use crate::rewrite::{self, Digits, Numbering, Order, Spread};
 
@@ -169,7 +169,7 @@ fn once(
     let why_none = || {
         let tied = rewrite::why_not_free(&list[next].kernel).filter(|_| !is_placed(next))?;
         let is_flat = View::of(list, uses, next).is_some_and(|view| view.is_flat());
-        is_flat.then_some(RewriteReason::NotFree { what: tied })
+        is_flat.then(|| refused::not_free(list, next, tied))
     };
     let free: Vec<usize> = members.clone().filter(|&at| is_free(at)).collect();
     if free.is_empty() {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::pair::Pair;
 use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::affine::Affine;
+use crate::analysis::affine::{Affine, AtomId};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::evaluate::AccessForm;
 use crate::plan::grouping::in_range::stays;
@@ -46,7 +46,7 @@ struct Writers {
 
 impl Pair<'_> {
     /// Which items there are, and their elements: all accesses of an item to the bytes that the other stores to are to one element, and
-    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap; `Err(None)` if an item reads several elements.
+    /// the elements are `first + stride Σ weight digit` over ids of the item, without a gap; an item that reads several elements is refused.
     pub(super) fn items(&self) -> Result<Items, Option<RewriteReason>> {
         let &Self { list, uses, next, .. } = self;
         let wrong = |what| self.wrong(what);
@@ -56,36 +56,47 @@ impl Pair<'_> {
         let accesses = || analysis.accesses.iter().zip(&view.forms).enumerate();
         let (mut loads, mut stored_back) = (Vec::new(), Vec::new());
         let mut place: Option<(&AccessForm, i128, i128)> = None;
+        let mut first_access = 0;
         for (number, (access, form)) in accesses() {
             if !self.is_handed(access.binding) {
                 continue;
             }
             let element = access.element.and_then(|e| e.index).filter(|_| access.whole_element);
-            let element = element.ok_or_else(|| wrong("accesses to parts of elements"))?;
+            let element = element.ok_or_else(|| self.wrong_at("a part of an element", number))?;
             if form.never {
                 continue;
             }
             if form.unknown || self.limits.robust && !stays(&view.atoms, form) {
-                return Err(Some(wrong("an index that is not followed")));
+                return Err(Some(self.wrong_at("an index that is not followed", number)));
             }
             let origin = i128::from(one.args[access.binding].offset) + i128::from(element.start);
             let stride = i128::from(element.stride);
+            if place.is_none() {
+                first_access = number;
+            }
             let (first, ..) = *place.get_or_insert((form, origin, stride));
             let is_same =
                 first.offset == form.offset && place.is_some_and(|p| (p.1, p.2) == (origin, stride));
             if !is_same && !mutant!(ElementsAreTheItems) {
-                return Err(None);
+                return Err(Some(self.several(first_access, number)));
             }
             match access.kind {
                 AccessKind::Read => loads.push(number),
                 AccessKind::Write => stored_back.push(number),
-                _ => return Err(Some(wrong("atomic operations"))),
+                _ => return Err(Some(self.wrong_at("an atomic operation", number))),
             }
         }
         if self.reads_again(&analysis.accesses, &loads, &stored_back) && !mutant!(StoredBackIsUnread) {
             return Err(Some(wrong("an element that may be read after it was stored back")));
         }
         let (form, origin, stride) = place.filter(|_| !loads.is_empty()).ok_or_else(|| wrong("no loads"))?;
+        let is_several = |&id: &AtomId| {
+            let (low, high) = form.ranges.get(&view.atoms, id);
+            form.offset.coefficient(id) != 0 && low < high
+        };
+        if form.counters.iter().any(is_several) {
+            return Err(Some(self.several(first_access, first_access)));
+        }
         // What an item does it does where one of its writes happens.
         let whole = digits(&view, form, one);
         let is_whole = whole.is_some();
@@ -114,7 +125,7 @@ impl Pair<'_> {
             let items = most.map_or(items, |most: i128| most.min(items));
             // Without a box there is no telling which digits an id has.
             if most.is_some() && !is_whole {
-                return Err(Some(wrong("a guard")));
+                return Err(Some(self.wrong_at("an access under a guard", number)));
             }
             boxes.push(Writers { counts, items, is_exact: is_exact && stored_back.contains(&number) });
         }
@@ -128,7 +139,7 @@ impl Pair<'_> {
         digits.iter_mut().zip(counts).for_each(|(digit, count)| digit.count = count);
         if !is_whole {
             digits = parts(&view, form, &digits)
-                .ok_or_else(|| wrong("an index that does not follow from ids alone"))?;
+                .ok_or_else(|| self.wrong_at("an index that does not follow from ids alone", first_access))?;
         }
         let mirrored = digits.iter().filter(|digit| digit.is.mirrored);
         let off: i128 = mirrored.map(|digit| digit.weight * (digit.count - 1)).sum();
@@ -136,21 +147,21 @@ impl Pair<'_> {
         if is_whole
             && digits.iter().zip(&all).any(|(digit, &count)| digit.is.mirrored && digit.count != count)
         {
-            return Err(Some(wrong("a guard")));
+            return Err(Some(self.wrong_at("an index that counts down, under a guard", first_access)));
         }
         digits.retain(|digit| digit.count > 1);
         digits.sort_by_key(|digit| digit.weight);
         let mut weight = stride;
         for digit in &digits {
             if digit.weight != weight {
-                return Err(Some(wrong("elements with gaps between them")));
+                return Err(Some(self.wrong_at("elements with gaps between them", first_access)));
             }
             weight = digit.weight * digit.count;
         }
         let count = items;
         let first = form.offset.constant - off;
         if first < origin || (first - origin) % stride != 0 || count <= 0 {
-            return Err(Some(wrong("an index that does not follow from ids alone")));
+            return Err(Some(self.wrong_at("an index that does not follow from ids alone", first_access)));
         }
         Ok(Items { loads, stored_back, digits, first, stride, count, all_back })
     }

@@ -1,9 +1,12 @@
 //! A submission that stores elements, and one that makes something of each.
 
+use std::borrow::Cow;
+
+use crate::plan::grouping::group::site;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::{Arg, Submission};
 use crate::plan::input::uses::Uses;
-use crate::reason::RewriteReason;
+use crate::reason::{AccessPair, RewriteReason};
 
 /// Whether two arguments have bytes in common.
 pub(in crate::plan) fn overlap(a: &Arg, b: &Arg) -> bool {
@@ -33,9 +36,37 @@ impl Pair<'_> {
         self.parts.iter().any(|part| part.0 == at)
     }
 
-    /// A reason that the one has no place behind the stores of the other.
-    pub(super) fn wrong(&self, what: &'static str) -> RewriteReason {
-        RewriteReason::NoEpilogue { producer: self.producer, what }
+    /// What the consumer has that gives it no place behind the stores of the producer.
+    pub(super) fn wrong(&self, what: impl Into<Cow<'static, str>>) -> RewriteReason {
+        self.fault(self.next, what.into(), None)
+    }
+
+    /// An access of the consumer that gives it none.
+    pub(super) fn wrong_at(&self, what: &'static str, access: usize) -> RewriteReason {
+        self.fault(self.next, what.into(), Some(access))
+    }
+
+    /// What the producer has that gives the consumer none.
+    pub(super) fn source_has(&self, what: &'static str) -> RewriteReason {
+        self.fault(self.producer, what.into(), None)
+    }
+
+    /// A store of the producer that gives the consumer none.
+    pub(super) fn source_at(&self, what: &'static str, access: usize) -> RewriteReason {
+        self.fault(self.producer, what.into(), Some(access))
+    }
+
+    pub(super) fn fault(&self, of: usize, what: Cow<'static, str>, access: Option<usize>) -> RewriteReason {
+        let &Self { list, producer, next, .. } = self;
+        let access = access.map(|access| Box::new(site(list, of, access)));
+        RewriteReason::NoEpilogue { submission: next, producer, of, what, access }
+    }
+
+    /// That an item of the consumer reads several of the elements, by two accesses or by one that is repeated.
+    pub(super) fn several(&self, first: usize, second: usize) -> RewriteReason {
+        let [first, second] = [first, second].map(|access| site(self.list, self.next, access));
+        let pair = Box::new(AccessPair { first, second });
+        RewriteReason::SeveralElements { producer: self.producer, pair, otherwise: None }
     }
 
     /// Whether the consumer's binding is on bytes that the elements are stored among.

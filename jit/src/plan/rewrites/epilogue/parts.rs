@@ -54,14 +54,14 @@ pub(super) fn cover(
     }
     // What is stored beside the elements is none of them.
     if all.iter().any(|(_, stored)| stored.below || stored.above) && !mutant!(PartsStayInside) {
-        return Err(first.wrong("parts with elements that have no item"));
+        return Err(first.source_has("elements of which only some are read, as others that store parts"));
     }
     let stores = all.iter().map(|(_, stored)| stored.certain).sum::<i128>();
     if stores < items.count && !mutant!(PartsAreAll) {
         return Err(not_stored);
     }
     if !are_apart(pairs, all, layout).unwrap_or(false) && !mutant!(PartsAreApart) {
-        return Err(first.wrong("elements that may be stored twice"));
+        return Err(first.source_has("elements that another submission may store as well"));
     }
     Ok(())
 }
