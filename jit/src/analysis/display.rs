@@ -34,6 +34,9 @@ impl Exprs {
             out.push(')');
         };
         match self.get(id) {
+            Node::Const { value, width: 1 } => {
+                let _ = write!(out, "{}", *value != 0);
+            }
             Node::Const { value, width } => {
                 let signed = sign_extend(*value, *width);
                 // Small negative numbers read better with their sign.

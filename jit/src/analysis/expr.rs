@@ -499,6 +499,14 @@ impl Exprs {
             Node::Const { .. } => return self.add(Node::BoolOr(negated, a)),
             _ => {}
         }
+        // The same from the other side: `a` is chosen where the condition holds.
+        match self.get(a) {
+            _ if a == negated => return self.and(negated, b),
+            _ if a == condition => return self.or(condition, b),
+            Node::Const { value: 0, .. } => return self.and(negated, b),
+            Node::Const { .. } => return self.or(condition, b),
+            _ => {}
+        }
         let yes = self.add(Node::BoolAnd(condition, a));
         let no = self.add(Node::BoolAnd(negated, b));
         self.add(Node::BoolOr(yes, no))

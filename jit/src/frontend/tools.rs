@@ -32,6 +32,7 @@ mod spirv_val {
     }
 }
 
+use std::borrow::Cow;
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -152,5 +153,29 @@ fn counted(rules: Rules, words: &[u32]) -> Result<(), Complaint> {
         return Ok(());
     }
     RUNS.fetch_add(1, Relaxed);
-    spirv_val::check(rules, words)
+    spirv_val::check(rules, &with_known_languages(words))
+}
+
+/// The last source language that SPIR-V 1.6 began with.
+const LAST_LANGUAGE: u32 = 6;
+
+/// A module whose source languages every validator knows. Those that were added since, as Slang was, say nothing about the code, but a validator
+/// refuses the number of one that is newer than itself.
+fn with_known_languages(words: &[u32]) -> Cow<'_, [u32]> {
+    const SOURCE: u32 = 3;
+    const FUNCTION: u32 = 54;
+    let mut known = Cow::Borrowed(words);
+    let mut at = 5;
+    while let Some(&first) = words.get(at) {
+        let (opcode, count) = (first & 0xffff, (first >> 16) as usize);
+        if opcode == FUNCTION || count == 0 {
+            break;
+        }
+        let is_newer = |language: &u32| *language > LAST_LANGUAGE;
+        if opcode == SOURCE && count > 1 && words.get(at + 1).is_some_and(is_newer) {
+            known.to_mut()[at + 1] = 0;
+        }
+        at += count;
+    }
+    known
 }

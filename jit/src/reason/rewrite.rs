@@ -135,9 +135,7 @@ pub enum RewriteReason {
         producer: usize,
     },
     /// What it would be made of again is not what it was made of.
-    #[error(
-        "submission {writer} overwrites what submission {producer} reads or stores before it would be recomputed"
-    )]
+    #[error("{}", overwritten(*producer, *writer))]
     Overwritten {
         /// The submission that stores.
         producer: usize,
@@ -251,5 +249,15 @@ fn both(AccessPair { first, second }: &AccessPair) -> String {
         false => {
             format!("{} of {} and {} of {}", place(first), of(first.at), place(second), of(second.at))
         }
+    }
+}
+
+/// Who overwrites what a submission would be recomputed from.
+fn overwritten(producer: usize, writer: usize) -> String {
+    match writer == producer {
+        true => format!("submission {writer} works in place, so nothing is left to recompute it from"),
+        false => format!(
+            "submission {writer} overwrites what submission {producer} reads or stores before it would be recomputed"
+        ),
     }
 }

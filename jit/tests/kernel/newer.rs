@@ -274,3 +274,21 @@ fn a_mode_that_the_tools_do_not_know_keeps_a_module_from_being_fused() {
         assert!(!module.is_checked());
     }
 }
+
+/// What language a module was written in says nothing about its code: a validator that does not know the number is not asked about it.
+#[test]
+fn a_module_from_a_newer_language_is_what_it_would_be_from_another() {
+    const SOURCE: u32 = 3;
+    const SLANG: u32 = 11;
+    let usual = corpus::module("chain").words().to_vec();
+    let mut words = usual.clone();
+    let names = places(&usual, 5).into_iter().chain(places(&usual, 71)).min().expect("names or decorations");
+    match places(&usual, SOURCE).first() {
+        Some(&source) => words[source + 1] = SLANG,
+        None => drop(words.splice(names..names, [3 << 16 | SOURCE, SLANG, 1])),
+    }
+    let module = Module::from_words("newer", &words).unwrap();
+    assert!(module.is_checked());
+    let kernel = Kernel::new(&module, None).unwrap().specialize(&[]).unwrap();
+    assert!(kernel.normal.is_ok(), "{:?}", kernel.normal.as_ref().map(|_| ()));
+}

@@ -188,6 +188,45 @@ probes! {
             .split(2, Write, Read);
     }
 
+    /// A guard in a function of its own, whose early return is a phi of `true` and of what the rest says.
+    fn guards_in_functions_are_those_of_their_returns() {
+        let outside = |text: &str, guard: &str, to: &str| {
+            let function = format!("fn outside(x: u32, y: u32) -> bool {{ {text} }} ---");
+            let body = format!("z[{to}] = a[gid.y * p.x + gid.x] + 1u;");
+            kernel("a z", "8, 4", &format!("{function} if ({guard}outside(gid.x, gid.y)) {{ return; }} {body}"))
+        };
+        let list = |first: &str, text: &str| {
+            Lab::rewriting(256)
+                .promote(1, Promote::Auto)
+                .submit(first, [2, 2, 1], &[0, 1], &[11, 7])
+                .submit(text, [2, 2, 1], &[1, 2], &[11, 7])
+                .check()
+        };
+        let at = "gid.y * p.x + gid.x";
+        let usual = outside("return x >= p.x || y >= p.y;", "", at);
+        for text in [
+            outside("if (x >= p.x) { return true; } return y >= p.y;", "", at),
+            outside("if (x < p.x) { return y >= p.y; } return true;", "", at),
+            outside("if (x < p.x) { return y < p.y; } return false;", "!", at),
+            outside("if (x >= p.x) { return false; } return y < p.y;", "!", at),
+            outside("let is = x >= p.x; if (is) { return is; } return y >= p.y;", "", at),
+        ] {
+            list(&text, &text).fused(0).inside(1, Internalization::Private);
+            list(&usual, &text).fused(0).inside(1, Internalization::Private);
+        }
+        // Those that let others through.
+        for text in [
+            outside("if (x >= p.x) { return y >= p.y; } return false;", "", "gid.y * 16u + gid.x"),
+            outside("if (x >= p.x) { return false; } return y >= p.y;", "", "gid.y * 16u + gid.x"),
+        ] {
+            Lab::new(256)
+                .submit(&usual, [2, 2, 1], &[0, 1], &[11, 7])
+                .submit(&text, [2, 2, 1], &[1, 2], &[11, 7])
+                .check()
+                .split(2, Write, Read);
+        }
+    }
+
     /// What is said of all components, or of any, is said of each as `&&` and `||` say it.
     fn guards_of_vectors_are_those_of_their_components() {
         let both = [
