@@ -4,14 +4,12 @@
 //! in `passes` run on the IR after it. The module is validated before anything else sees it. The same recipe gives the same words, byte for byte.
 
 mod base;
-mod builder;
 mod emission;
 mod entry;
 mod error;
 mod finish;
 mod hide;
 mod ids;
-mod inputs;
 mod interface;
 mod internal;
 mod link;

@@ -72,6 +72,7 @@ pub use build::Builder;
 pub use export::{export, positions};
 pub(crate) use fold::fold;
 pub use function::{Carried, Def, Function, LocalData, PlaceData, Root, Tree, ValueData};
+pub(crate) use import::{Origins, import_with_origins};
 pub use import::{Unsupported, import};
 pub use inst::{Access, Arg, Args, Effect, Flags, InstData, Operation};
 pub(crate) use liveness::{Liveness, Marks};

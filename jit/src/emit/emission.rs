@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{Capability, Word};
+use rspirv::spirv::Capability;
 
 use super::JitError;
 use super::link::Linked;
 use super::shared::Shared;
+use crate::ir::entity::Func;
 use crate::kernel::{FloatControls, Specialized};
 use crate::plan::recipe::Recipe;
 
@@ -24,7 +25,7 @@ pub(super) struct Emission<'a> {
     /// The members, linked.
     pub(super) linked: Vec<Linked>,
     /// The function that is the entry point, once there is one.
-    pub(super) entry: Option<Word>,
+    pub(super) entry: Option<Func>,
 }
 
 impl<'a> Emission<'a> {
@@ -41,7 +42,7 @@ impl<'a> Emission<'a> {
     }
 
     /// The function that is the entry point so far.
-    pub(super) fn entry(&self) -> Result<Word, JitError> {
+    pub(super) fn entry(&self) -> Result<Func, JitError> {
         self.entry.ok_or_else(|| JitError::new("pipeline", "there is no entry point yet"))
     }
 }

@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use rspirv::dr::{Block, Operand};
-use rspirv::spirv::{MemorySemantics, Op, Scope, SelectionControl, Word};
+use rspirv::spirv::{FunctionControl, MemorySemantics, Op, Scope, SelectionControl};
 
 use super::JitError;
-use super::builder::{Builder, Code};
 use super::emission::Emission;
 use super::ids;
 use super::interface::Ordered;
 use super::link::Linked;
+use super::push::PushVariable;
 use super::shared::Shared;
 use crate::analysis::access::AccessKind;
-use crate::frontend::opcodes::instruction;
+use crate::ir::entity::{Func, Value};
+use crate::ir::{Args, Builder, End, Function, Module, Operation, TypeKind};
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::Internalization;
 use crate::plan::recipe::{Member, Recipe, Target};
@@ -28,71 +28,64 @@ pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
     Ok(())
 }
 
-/// Appends the entry point; returns its id.
-fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Word {
-    let mut blocks = Blocks::new(&mut shared.builder);
+/// Appends the entry point; returns it.
+fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Func {
+    let entry = function(&mut shared.module);
+    let Shared { module, push, .. } = shared;
+    let mut code = Builder::new(module, entry);
     let remapped = recipe.members.iter().any(|m| m.remap.is_some());
-    let linear =
-        remapped.then(|| ids::linear(&mut shared.builder, &mut blocks.code, &mut shared.inputs, recipe));
-    for (number, (one, linked)) in recipe.members.iter().zip(members).enumerate() {
-        member(shared, &mut blocks, recipe, one, linked, linear);
+    let linear = remapped.then(|| ids::linear(&mut code, recipe));
+    for (number, (member, linked)) in recipe.members.iter().zip(members).enumerate() {
+        call(&mut code, push, recipe, member, linked, linear);
         if recipe.barriers.contains(&number) {
-            barrier(&mut shared.builder, &mut blocks.code, has_texels(recipe));
+            let execution = Some(Scope::Workgroup);
+            barrier(&mut code, execution, semantics(has_texels(recipe)));
         }
     }
-    finish(shared, blocks)
+    code.begin();
+    entry
+}
+
+/// Adds a function that does nothing.
+pub(super) fn function(module: &mut Module) -> Func {
+    let result = module.ty(TypeKind::Void);
+    let ty = module.ty(TypeKind::Function { result, parameters: Vec::new() });
+    let mut f = Function::new(ty, result, FunctionControl::NONE);
+    f.regions[f.body].end = End::Return(None);
+    let func = module.functions.push(f);
+    module.defined.push(func);
+    func
 }
 
 /// Calls one member, with the ids of the work-group or item `linear` if it has ids of its own.
-fn member(
-    shared: &mut Shared,
-    blocks: &mut Blocks,
+fn call(
+    code: &mut Builder<'_>,
+    push: &mut PushVariable,
     recipe: &Recipe,
     member: &Member,
     linked: &Linked,
-    linear: Option<Word>,
+    linear: Option<Value>,
 ) {
     if linked.fenced {
-        fence(&mut shared.builder, &mut blocks.code);
+        barrier(code, None, MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY);
     }
-    let mut after = None;
+    let mut guarded = None;
     if let (Some(remap), Some(linear)) = (&member.remap, linear) {
         // Below the first of its part, this is greater than any number of work-groups.
-        let linear = ids::from_first(shared, &mut blocks.code, linear, remap.first);
+        let linear = ids::from_first(code, push, linear, remap.first);
         if let Some(total) = remap.total {
-            after = Some(guard(shared, blocks, linear, total));
+            let total = push.load_u32(code, total);
+            let is_own = code.test(Op::ULessThan, linear, total);
+            let [own, _] = code.branch(is_own, Some(SelectionControl::NONE));
+            guarded = Some((own, std::mem::take(&mut code.nodes)));
         }
-        ids::assign(shared, &mut blocks.code, recipe, remap, &linked.ids, linear);
+        ids::assign(code, push, recipe.schedule.domain(), remap, &linked.ids, linear);
     }
-    let void = shared.builder.void();
-    let call = vec![Operand::IdRef(linked.function)];
-    blocks.code.value(&mut shared.builder, Op::FunctionCall, void, call);
-    if let Some(after) = after {
-        blocks.code.effect(Op::Branch, vec![Operand::IdRef(after)]);
-        blocks.next(after);
+    let void = code.module.ty(TypeKind::Void);
+    code.value(Operation::Call { function: linked.function, args: Args::new() }, void);
+    if let Some((own, around)) = guarded {
+        code.function().regions[own].nodes = std::mem::replace(&mut code.nodes, around);
     }
-}
-
-/// Ends the entry point and adds it to the module; returns its id.
-pub(super) fn finish(shared: &mut Shared, mut blocks: Blocks) -> Word {
-    blocks.code.effect(Op::Return, Vec::new());
-    shared.builder.function(blocks.finish())
-}
-
-/// Opens `if (linear < total)`; returns the label of what comes after it.
-fn guard(shared: &mut Shared, blocks: &mut Blocks, linear: Word, total: u16) -> Word {
-    let Shared { builder, push, .. } = shared;
-    let total = push.load_u32(builder, &mut blocks.code, total);
-    let boolean = builder.bool();
-    let operands = vec![Operand::IdRef(linear), Operand::IdRef(total)];
-    let condition = blocks.code.value(builder, Op::ULessThan, boolean, operands);
-    let (inside, after) = (builder.fresh(), builder.fresh());
-    let merge = vec![Operand::IdRef(after), Operand::SelectionControl(SelectionControl::NONE)];
-    blocks.code.effect(Op::SelectionMerge, merge);
-    let branch = vec![Operand::IdRef(condition), Operand::IdRef(inside), Operand::IdRef(after)];
-    blocks.code.effect(Op::BranchConditional, branch);
-    blocks.next(inside);
-    after
 }
 
 /// By binding: whether a driver is not trusted to keep loads of one invocation behind the stores they have to follow:
@@ -130,14 +123,13 @@ fn has_texels(recipe: &Recipe) -> bool {
     recipe.bindings.iter().any(|binding| binding.kind.texture() == Some(TextureKind::StorageImage))
 }
 
-/// Emits a work-group barrier that orders buffers and shared memory, and texels if `texels` is set.
-pub(super) fn barrier(builder: &mut Builder, code: &mut Code, texels: bool) {
-    let scope = builder.constant(Scope::Workgroup as u32);
-    let semantics = builder.constant(semantics(texels).bits());
-    code.effect(
-        Op::ControlBarrier,
-        vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
-    );
+/// Adds a barrier of the work-group: of control and memory, or of memory alone.
+fn barrier(code: &mut Builder<'_>, execution: Option<Scope>, semantics: MemorySemantics) {
+    // What names them is declared here.
+    for number in [Scope::Workgroup as u32, semantics.bits()] {
+        code.module.word(number);
+    }
+    code.effect(Operation::Barrier { execution, memory: Scope::Workgroup, semantics });
 }
 
 /// Whether a member uses shared memory that an earlier one used, where one of the two writes and nothing between them orders that.
@@ -172,48 +164,10 @@ pub(super) fn needs_fence(recipe: &Recipe, kernels: &[Arc<Specialized>], number:
     shared.map(|(index, _)| index).any(is_open)
 }
 
-/// A memory barrier that keeps accesses to shared memory in program order.
-fn fence(builder: &mut Builder, code: &mut Code) {
-    let scope = builder.constant(Scope::Workgroup as u32);
-    let bits = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
-    let semantics = builder.constant(bits.bits());
-    let operands = vec![Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)];
-    code.effect(Op::MemoryBarrier, operands);
-}
-
 /// The memory semantics of such a barrier.
 pub(super) fn semantics(texels: bool) -> MemorySemantics {
     let all = MemorySemantics::ACQUIRE_RELEASE
         | MemorySemantics::UNIFORM_MEMORY
         | MemorySemantics::WORKGROUP_MEMORY;
     if texels { all | MemorySemantics::IMAGE_MEMORY } else { all }
-}
-
-/// Blocks of the entry point; the last is still open.
-pub(super) struct Blocks {
-    done: Vec<Block>,
-    label: Word,
-    pub(super) code: Code,
-}
-
-impl Blocks {
-    pub(super) fn new(builder: &mut Builder) -> Self {
-        Self { done: Vec::new(), label: builder.fresh(), code: Code::default() }
-    }
-
-    /// Closes the open block and opens the next.
-    pub(super) fn next(&mut self, label: Word) {
-        let code = std::mem::take(&mut self.code);
-        let closed = std::mem::replace(&mut self.label, label);
-        self.done.push(block(closed, code));
-    }
-
-    pub(super) fn finish(mut self) -> Vec<Block> {
-        self.done.push(block(self.label, self.code));
-        self.done
-    }
-}
-
-fn block(label: Word, code: Code) -> Block {
-    Block { label: Some(instruction(Op::Label, None, Some(label), Vec::new())), instructions: code.0 }
 }

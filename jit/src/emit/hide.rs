@@ -5,11 +5,10 @@
 //! for what is hidden twice would not be hidden. All bits survive, those of a NaN too, because the operation is one of integers; and
 //! a value that was kept more precisely than its type is rounded to it. Which values are hidden says the plan (`plan::grouping::boundary`).
 
-use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::Op;
 
-use super::builder::{Builder, Code};
-use crate::frontend::defs;
+use crate::ir::entity::{Type, Value};
+use crate::ir::{Args, Builder, Module, Operation, TypeKind};
 use crate::plan::recipe::Hidden;
 
 /// How what an access brings in is hidden.
@@ -40,58 +39,51 @@ impl Hiding {
 }
 
 /// Whether values of a type hold floats.
-pub(crate) fn holds_floats(builder: &Builder, ty: Word) -> bool {
-    defs::holds_floats(&|id| builder.definitions.get(&id), ty, &|_| true)
+pub(crate) fn holds_floats(module: &Module, ty: Type) -> bool {
+    module.types.holds_floats(ty, &|_| true)
 }
 
 /// Whether values of a type hold floats of 16 bits.
-pub(crate) fn holds_halves(builder: &Builder, ty: Word) -> bool {
-    defs::holds_floats(&|id| builder.definitions.get(&id), ty, &|width| width == 16)
+pub(crate) fn holds_halves(module: &Module, ty: Type) -> bool {
+    module.types.holds_floats(ty, &|width| width == 16)
 }
 
-/// Hides the floats in `value` of type `ty`; the result gets the id `result`.
-pub(crate) fn hide(
-    builder: &mut Builder,
-    code: &mut Code,
-    zero: Word,
-    (value, ty): (Word, Word),
-    result: Word,
-) {
-    match shape(builder, ty) {
+/// Hides the floats in a value: what makes the hidden one.
+pub(crate) fn hide(code: &mut Builder<'_>, zero: Value, value: Value) -> Operation {
+    let ty = code.f().values[value].ty;
+    match shape(code.module, ty) {
         Shape::Bits { width: 16, count: 1 } => {
             // Two of them make a word, so that no integers of 16 bits are asked for.
-            let pair = vector(builder, ty, 2);
-            let both = code.value(builder, Op::CompositeConstruct, pair, vec![Operand::IdRef(value); 2]);
-            let hidden = builder.fresh();
-            combine(builder, code, zero, (both, pair), 1, hidden);
-            let operands = vec![Operand::IdRef(hidden), Operand::LiteralBit32(0)];
-            code.0.push(Instruction::new(Op::CompositeExtract, Some(ty), Some(result), operands));
+            let pair = code.module.ty(TypeKind::Vector { element: ty, count: 2 });
+            let both = code.pure(Op::CompositeConstruct, pair, &[value; 2], &[]);
+            let hidden = combine(code, zero, both, 1);
+            let hidden = code.value(hidden, pair);
+            operation(Op::CompositeExtract, &[hidden], &[0])
         }
-        Shape::Bits { width, count } => combine(builder, code, zero, (value, ty), width * count / 32, result),
+        Shape::Bits { width, count } => combine(code, zero, value, width * count / 32),
         Shape::Parts(parts) => {
             let mut all = Vec::with_capacity(parts.len());
             for (number, part) in (0..).zip(parts) {
-                let operands = vec![Operand::IdRef(value), Operand::LiteralBit32(number)];
-                let mut one = code.value(builder, Op::CompositeExtract, part, operands);
-                if holds_floats(builder, part) {
-                    let hidden = builder.fresh();
-                    hide(builder, code, zero, (one, part), hidden);
-                    one = hidden;
+                let mut one = code.pure(Op::CompositeExtract, part, &[value], &[number]);
+                if holds_floats(code.module, part) {
+                    let hidden = hide(code, zero, one);
+                    one = code.value(hidden, part);
                 }
-                all.push(Operand::IdRef(one));
+                all.push(one);
             }
-            code.0.push(Instruction::new(Op::CompositeConstruct, Some(ty), Some(result), all));
+            operation(Op::CompositeConstruct, &all, &[])
         }
-        Shape::Other => {
-            let operands = vec![Operand::IdRef(value)];
-            code.0.push(Instruction::new(Op::CopyObject, Some(ty), Some(result), operands));
-        }
+        Shape::Other => Operation::copy(value),
     }
 }
 
 /// What combines a value with the zero.
-pub(crate) fn operation() -> Op {
+pub(crate) fn combination() -> Op {
     if mutant!(HiddenTwiceIsOpen) { Op::BitwiseXor } else { Op::IAdd }
+}
+
+fn operation(op: Op, args: &[Value], literals: &[u32]) -> Operation {
+    Operation::Pure { op, args: Args::from_slice(args), literals: literals.into() }
 }
 
 /// How the bits of a value are reached.
@@ -99,61 +91,35 @@ enum Shape {
     /// As whole words, or as one half of one.
     Bits { width: u32, count: u32 },
     /// One part after the other.
-    Parts(Vec<Word>),
+    Parts(Vec<Type>),
     /// It holds no floats.
     Other,
 }
 
-fn shape(builder: &Builder, ty: Word) -> Shape {
-    let Some(inst) = builder.definitions.get(&ty) else { return Shape::Other };
-    let part = || inst.operands.first().and_then(Operand::id_ref_any);
-    match (inst.class.opcode, inst.operands.as_slice()) {
-        (Op::TypeFloat, [Operand::LiteralBit32(width), ..]) => Shape::Bits { width: *width, count: 1 },
-        (Op::TypeMatrix, [Operand::IdRef(column), Operand::LiteralBit32(count)]) => {
-            Shape::Parts(vec![*column; *count as usize])
-        }
-        (Op::TypeVector, [_, Operand::LiteralBit32(count)]) => {
-            let scalar = part().and_then(|part| builder.definitions.get(&part));
-            let width = scalar.and_then(|scalar| match (scalar.class.opcode, scalar.operands.first()) {
-                (Op::TypeFloat, Some(Operand::LiteralBit32(width))) => Some(*width),
-                _ => None,
-            });
-            match width {
-                // Vectors have four components at most.
-                None => Shape::Other,
-                Some(width) if width * count <= 128 && (width * count) % 32 == 0 => {
-                    Shape::Bits { width, count: *count }
-                }
-                Some(_) => part().map_or(Shape::Other, |part| Shape::Parts(vec![part; *count as usize])),
-            }
-        }
-        _ => builder.parts(ty).map_or(Shape::Other, Shape::Parts),
+fn shape(module: &Module, ty: Type) -> Shape {
+    match *module.types.kind(ty) {
+        TypeKind::Matrix { column, count } => Shape::Parts(vec![column; count as usize]),
+        // Vectors have four components at most.
+        TypeKind::Vector { element, count } => match module.types.float_width(element) {
+            None => Shape::Other,
+            Some(width) if width * count <= 128 && (width * count) % 32 == 0 => Shape::Bits { width, count },
+            Some(_) => Shape::Parts(vec![element; count as usize]),
+        },
+        _ => match module.types.float_width(ty) {
+            Some(width) => Shape::Bits { width, count: 1 },
+            None => module.parts(ty).map_or(Shape::Other, Shape::Parts),
+        },
     }
 }
 
 /// Hides a value of `words` words: casts it to unsigned words, combines each of them with the zero, and casts back.
-fn combine(
-    builder: &mut Builder,
-    code: &mut Code,
-    zero: Word,
-    (value, ty): (Word, Word),
-    words: u32,
-    result: Word,
-) {
-    let word = builder.u32();
-    let (bits, mask) = if words == 1 {
-        (word, zero)
-    } else {
-        let bits = vector(builder, word, words);
-        let parts = vec![Operand::IdRef(zero); words as usize];
-        (bits, code.value(builder, Op::CompositeConstruct, bits, parts))
-    };
-    let value = code.value(builder, Op::Bitcast, bits, vec![Operand::IdRef(value)]);
-    let hidden = code.value(builder, operation(), bits, vec![Operand::IdRef(value), Operand::IdRef(mask)]);
-    code.0.push(Instruction::new(Op::Bitcast, Some(ty), Some(result), vec![Operand::IdRef(hidden)]));
-}
-
-fn vector(builder: &mut Builder, scalar: Word, count: u32) -> Word {
-    let operands = vec![Operand::IdRef(scalar), Operand::LiteralBit32(count)];
-    builder.global(Op::TypeVector, None, operands, Vec::new())
+fn combine(code: &mut Builder<'_>, zero: Value, value: Value, words: u32) -> Operation {
+    let (mut bits, mut mask) = (code.module.u32(), zero);
+    if words > 1 {
+        bits = code.module.ty(TypeKind::Vector { element: bits, count: words });
+        mask = code.pure(Op::CompositeConstruct, bits, &vec![zero; words as usize], &[]);
+    }
+    let value = code.pure(Op::Bitcast, bits, &[value], &[]);
+    let hidden = code.pure(combination(), bits, &[value, mask], &[]);
+    operation(Op::Bitcast, &[hidden], &[])
 }

@@ -3,18 +3,17 @@
 //! Each id built-in such a member reads is a Private variable that the entry point sets before it
 //! calls the member. Drivers fold the variables away.
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Op, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
-use super::builder::{Builder, Code};
-use super::inputs::Inputs;
-use super::shared::Shared;
+use super::push::PushVariable;
+use crate::ir::entity::{Global, Type, Value};
+use crate::ir::{Builder, GlobalData, Module, Root};
 use crate::plan::recipe::{Recipe, Remap};
 use crate::schedule::Domain;
 
 /// The Private variables one member reads instead of built-ins.
 #[derive(Clone, Default)]
-pub(crate) struct VirtualIds(Vec<(BuiltIn, Word, Word)>);
+pub(crate) struct VirtualIds(Vec<(BuiltIn, Global, Type)>);
 
 impl VirtualIds {
     /// Whether a remapped member must not read this built-in itself.
@@ -31,68 +30,71 @@ impl VirtualIds {
     }
 
     /// A variable for a built-in whose value has type `ty`.
-    pub(crate) fn variable(&mut self, builder: &mut Builder, builtin: BuiltIn, ty: Word) -> Word {
+    pub(crate) fn variable(&mut self, module: &mut Module, builtin: BuiltIn, ty: Type) -> Global {
         if let Some(known) = self.0.iter().find(|v| v.0 == builtin) {
             return known.1;
         }
-        let pointer = builder.pointer(StorageClass::Private, ty);
-        let id = builder.variable(StorageClass::Private, pointer, None);
-        self.0.push((builtin, id, ty));
-        id
+        let class = StorageClass::Private;
+        let pointer = module.pointer(class, ty);
+        let global = module.global(GlobalData { pointer, class, initializer: None, decorations: None });
+        self.0.push((builtin, global, ty));
+        global
     }
 }
 
 /// The linear number of the present work-group, or of the present invocation for items.
-pub(crate) fn linear(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
-    let mut number = group_number(builder, code, inputs, recipe);
+pub(crate) fn linear(code: &mut Builder<'_>, recipe: &Recipe) -> Value {
+    let mut number = group_number(code, recipe);
     if recipe.schedule.domain() == Domain::LinearItems {
-        let size = builder.constant(recipe.schedule.local_size()[0]);
-        let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, 0);
-        number = code.math(builder, Op::IMul, number, size);
-        number = code.math(builder, Op::IAdd, number, local);
+        let size = code.word(recipe.schedule.local_size()[0]);
+        let local = code.component(BuiltIn::LocalInvocationId, 0);
+        number = code.math(Op::IMul, number, size);
+        number = code.math(Op::IAdd, number, local);
     }
     number
 }
 
 /// The linear number of the present work-group.
-fn group_number(builder: &mut Builder, code: &mut Code, inputs: &mut Inputs, recipe: &Recipe) -> Word {
+fn group_number(code: &mut Builder<'_>, recipe: &Recipe) -> Value {
     if recipe.schedule.is_line() {
-        return inputs.component(builder, code, BuiltIn::WorkgroupId, 0);
+        return code.component(BuiltIn::WorkgroupId, 0);
     }
-    let group: [Word; 3] = std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::WorkgroupId, d));
-    let count: [Word; 2] =
-        std::array::from_fn(|d| inputs.component(builder, code, BuiltIn::NumWorkgroups, d));
+    let group = [0, 1, 2].map(|d| code.component(BuiltIn::WorkgroupId, d));
+    let count = [0, 1].map(|d| code.component(BuiltIn::NumWorkgroups, d));
     // (z * count.y + y) * count.x + x
-    let mut number = code.math(builder, Op::IMul, group[2], count[1]);
-    number = code.math(builder, Op::IAdd, number, group[1]);
-    number = code.math(builder, Op::IMul, number, count[0]);
-    code.math(builder, Op::IAdd, number, group[0])
+    let mut number = code.math(Op::IMul, group[2], count[1]);
+    number = code.math(Op::IAdd, number, group[1]);
+    number = code.math(Op::IMul, number, count[0]);
+    code.math(Op::IAdd, number, group[0])
 }
 
 /// The linear number, counted from the first of a member's part.
-pub(crate) fn from_first(shared: &mut Shared, code: &mut Code, linear: Word, first: Option<u16>) -> Word {
+pub(crate) fn from_first(
+    code: &mut Builder<'_>,
+    push: &mut PushVariable,
+    linear: Value,
+    first: Option<u16>,
+) -> Value {
     let Some(first) = first else { return linear };
-    let Shared { builder, push, .. } = shared;
-    let first = push.load_u32(builder, code, first);
-    code.math(builder, Op::ISub, linear, first)
+    let first = push.load_u32(code, first);
+    code.math(Op::ISub, linear, first)
 }
 
 /// Sets the virtual ids of a member from the linear number.
 pub(crate) fn assign(
-    shared: &mut Shared,
-    code: &mut Code,
-    recipe: &Recipe,
+    code: &mut Builder<'_>,
+    push: &mut PushVariable,
+    domain: Domain,
     remap: &Remap,
     ids: &VirtualIds,
-    linear: Word,
+    linear: Value,
 ) {
-    let Shared { builder, inputs, push, .. } = shared;
     if ids.0.is_empty() {
         return;
     }
-    let one = builder.constant(1);
-    let zero = builder.constant(0);
-    let counts = remap.counts.map(|slot| slot.map(|slot| push.load_u32(builder, code, slot)));
+    let one = code.word(1);
+    let zero = code.word(0);
+    let counts = remap.counts.map(|slot| slot.map(|slot| push.load_u32(code, slot)));
     let mut own = [zero; 3];
     let mut rest = linear;
     for d in 0..3 {
@@ -101,27 +103,22 @@ pub(crate) fn assign(
             break;
         }
         if let Some(count) = counts[d] {
-            own[d] = code.math(builder, Op::UMod, rest, count);
-            rest = code.math(builder, Op::UDiv, rest, count);
+            own[d] = code.math(Op::UMod, rest, count);
+            rest = code.math(Op::UDiv, rest, count);
         }
     }
     for &(builtin, variable, ty) in &ids.0 {
-        let parts: [Word; 3] = match (recipe.schedule.domain(), builtin) {
+        let parts: [Value; 3] = match (domain, builtin) {
             (_, BuiltIn::NumWorkgroups) => counts.map(|c| c.unwrap_or(one)),
             (Domain::LinearItems, _) | (_, BuiltIn::WorkgroupId) => own,
-            _ => std::array::from_fn(|d| {
-                let size = builder.constant(remap.local_size[d]);
-                let local = inputs.component(builder, code, BuiltIn::LocalInvocationId, d);
-                let start = code.math(builder, Op::IMul, own[d], size);
-                code.math(builder, Op::IAdd, start, local)
+            _ => [0, 1, 2].map(|d| {
+                let size = code.word(remap.local_size[d]);
+                let local = code.component(BuiltIn::LocalInvocationId, d as u32);
+                let start = code.math(Op::IMul, own[d], size);
+                code.math(Op::IAdd, start, local)
             }),
         };
-        let uvec3 = builder.uvec3();
-        let operands = parts.into_iter().map(Operand::IdRef).collect();
-        let mut value = code.value(builder, Op::CompositeConstruct, uvec3, operands);
-        if ty != uvec3 {
-            value = code.value(builder, Op::Bitcast, ty, vec![Operand::IdRef(value)]);
-        }
-        code.effect(Op::Store, vec![Operand::IdRef(variable), Operand::IdRef(value)]);
+        let value = code.vector(&parts, ty);
+        code.store(Root::Global(variable), &[], value);
     }
 }

@@ -1,10 +1,10 @@
 //! Bindings of the fused kernel: one number per distinct buffer range.
 
-use ahash::AHashSet;
-use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Decoration, Op, StorageClass, Word};
+use rspirv::dr::Operand;
+use rspirv::spirv::{Decoration, Op, StorageClass};
 
-use super::builder::Builder;
+use crate::ir::entity::{Global, Type};
+use crate::ir::{Arg, Def, GlobalData, Module, Operation, Root};
 use crate::kernel::{BindingKind, TextureKind};
 use crate::plan::recipe::UnifiedBinding;
 
@@ -15,8 +15,8 @@ pub(crate) struct Bindings(Vec<View>);
 #[derive(Clone)]
 struct View {
     binding: u16,
-    pointer: Word,
-    id: Word,
+    pointer: Type,
+    global: Global,
     coherent: bool,
 }
 
@@ -35,20 +35,20 @@ impl Bindings {
     /// The variable through which a pointer type sees a binding.
     pub(crate) fn variable(
         &mut self,
-        builder: &mut Builder,
+        module: &mut Module,
         binding: u16,
         class: StorageClass,
-        pointer: Word,
+        pointer: Type,
         coherent: bool,
-    ) -> Word {
+    ) -> Global {
         let known = self.0.iter_mut().find(|v| v.binding == binding && v.pointer == pointer);
         if let Some(view) = known {
             view.coherent |= coherent;
-            return view.id;
+            return view.global;
         }
-        let id = builder.variable(class, pointer, None);
-        self.0.push(View { binding, pointer, id, coherent });
-        id
+        let global = module.global(GlobalData { pointer, class, initializer: None, decorations: None });
+        self.0.push(View { binding, pointer, global, coherent });
+        global
     }
 
     /// Whether no other variable of the kernel meets this one.
@@ -69,45 +69,45 @@ impl Bindings {
     ///
     /// Where an invocation reaches one byte through two variables and something is written, both are `Aliased` and
     /// `Coherent`. So are variables over what is [`Ordered`].
-    pub(crate) fn decorate(&self, builder: &mut Builder, unified: &[UnifiedBinding], ordered: &[Ordered]) {
+    pub(crate) fn decorate(&self, module: &mut Module, unified: &[UnifiedBinding], ordered: &[Ordered]) {
         for view in &self.0 {
             let facts = &unified[usize::from(view.binding)];
-            builder.decorate(view.id, Decoration::DescriptorSet, &[0]);
-            builder.decorate(view.id, Decoration::Binding, &[u32::from(view.binding)]);
+            let place = [(Decoration::DescriptorSet, 0), (Decoration::Binding, u32::from(view.binding))];
+            let place = place.map(|(what, n)| vec![Operand::Decoration(what), Operand::LiteralBit32(n)]);
+            let mut claims = Vec::new();
             let is_image = facts.kind.texture() == Some(TextureKind::StorageImage);
-            if facts.kind != BindingKind::StorageBuffer && !is_image {
-                continue;
+            if facts.kind == BindingKind::StorageBuffer || is_image {
+                claims.extend(facts.read_only.then_some(Decoration::NonWritable));
+                // A device may be able to read only images with a declared format.
+                let is_unread = is_image && !is_read(module, view.global);
+                claims.extend(is_unread.then_some(Decoration::NonReadable));
+                let has_order = self.has_order(view, unified, ordered);
+                claims.extend(has_order.then_some(Decoration::Coherent));
+                // A read-only buffer may be aliased by views of other types: without writes the alias is unobservable.
+                let is_apart = self.is_alone(view, unified) || facts.read_only && facts.restrict;
+                claims.push(if is_apart { Decoration::Restrict } else { Decoration::Aliased });
             }
-            if facts.read_only {
-                builder.decorate(view.id, Decoration::NonWritable, &[]);
-            }
-            // A device may be able to read only images with a declared format.
-            if is_image && !is_read(builder, view.id) {
-                builder.decorate(view.id, Decoration::NonReadable, &[]);
-            }
-            let alone = self.is_alone(view, unified);
-            if self.has_order(view, unified, ordered) {
-                builder.decorate(view.id, Decoration::Coherent, &[]);
-            }
-            // A read-only buffer may be aliased by views of other types: without writes the alias is unobservable.
-            let is_apart = alone || facts.read_only && facts.restrict;
-            let sharing = if is_apart { Decoration::Restrict } else { Decoration::Aliased };
-            builder.decorate(view.id, sharing, &[]);
+            let claims = claims.into_iter().map(|claim| vec![Operand::Decoration(claim)]);
+            let decorations = module.decorations(place.into_iter().chain(claims).collect());
+            module.globals[view.global].decorations = decorations;
         }
     }
 }
 
 /// Whether a texel is read through a variable of a storage image.
-fn is_read(builder: &Builder, variable: Word) -> bool {
-    let body = || builder.module.functions.iter().flat_map(|function| function.all_inst_iter());
-    let takes = |inst: &Instruction, id: Word| inst.operands.first() == Some(&Operand::IdRef(id));
-    let handles: AHashSet<Word> = body()
-        .filter(|inst| inst.class.opcode == Op::Load && takes(inst, variable))
-        .filter_map(|inst| inst.result_id)
-        .collect();
-    let reads = |inst: &Instruction| {
-        let handle = inst.operands.first().and_then(Operand::id_ref_any);
-        inst.class.opcode == Op::ImageRead && handle.is_some_and(|handle| handles.contains(&handle))
-    };
-    body().any(reads)
+fn is_read(module: &Module, variable: Global) -> bool {
+    module.functions.values().any(|f| {
+        let is_handle = |arg: Option<&Arg>| match arg {
+            Some(&Arg::Value(handle)) => match f.values[handle].def {
+                Def::Inst(inst) => f.insts[inst].operation.place(),
+                _ => None,
+            },
+            _ => None,
+        };
+        f.insts.values().any(|inst| match &inst.operation {
+            Operation::Other { op: Op::ImageRead, operands } => is_handle(operands.first())
+                .is_some_and(|place| f.places[place].root == Root::Global(variable)),
+            _ => false,
+        })
+    })
 }

@@ -159,7 +159,7 @@ impl After<'_> {
     /// The module, which is complete only from `finish` on.
     pub(super) fn module(&self) -> Cow<'_, Module> {
         match self.code {
-            Code::Emission(emission) => Cow::Borrowed(&emission.shared.builder.module),
+            Code::Emission(emission) => Cow::Owned(ir::export(&emission.shared.module)),
             Code::Module(module) => Cow::Borrowed(module),
             Code::Ir(module) => Cow::Owned(ir::export(module)),
         }
@@ -171,8 +171,7 @@ impl After<'_> {
         let Code::Emission(emission) = self.code else { return Ok(self.module()) };
         let mut copy = (**emission).clone();
         if copy.entry.is_none() {
-            let blocks = entry::Blocks::new(&mut copy.shared.builder);
-            copy.entry = Some(entry::finish(&mut copy.shared, blocks));
+            copy.entry = Some(entry::function(&mut copy.shared.module));
         }
         finish::run(copy).map(Cow::Owned)
     }

@@ -2,10 +2,11 @@
 
 use ahash::AHashMap;
 use rspirv::dr::Operand;
-use rspirv::spirv::{Decoration, Op, StorageClass, Word};
+use rspirv::spirv::{Decoration, StorageClass};
 
 use super::JitError;
-use super::builder::{Builder, Code};
+use crate::ir::entity::{Global, Place, Type, Value};
+use crate::ir::{Access, Builder, Module, Operation, TypeData, TypeKind};
 use crate::plan::recipe::{PushSlot, Recipe};
 
 /// The variables; their types are known when every slot has been used once.
@@ -15,67 +16,69 @@ pub(crate) struct PushVariable {
     behind: Part,
     /// By slot: whether it is in the buffer, and which member.
     places: Vec<(bool, u32)>,
-    types: AHashMap<u16, Word>,
+    types: AHashMap<u16, Type>,
 }
 
 /// One of the two.
 #[derive(Clone, Copy)]
 struct Part {
-    id: Word,
+    global: Global,
     class: StorageClass,
     /// Its first byte among those of both.
     from: u32,
 }
 
 impl PushVariable {
-    pub(crate) fn new(builder: &mut Builder, recipe: &Recipe) -> Self {
-        let push = Part { id: builder.fresh(), class: StorageClass::PushConstant, from: 0 };
-        let from = recipe.behind.unwrap_or(u32::MAX);
-        let id = if recipe.behind.is_some() { builder.fresh() } else { push.id };
-        let behind = Part { id, class: StorageClass::Uniform, from };
+    pub(crate) fn new(module: &mut Module, recipe: &Recipe) -> Self {
+        let part = |module: &mut Module, class, from| Part { global: module.undeclared(class), class, from };
+        let push = part(module, StorageClass::PushConstant, 0);
+        let behind = recipe.behind.map_or(push, |from| part(module, StorageClass::Uniform, from));
         let places = (0..recipe.push.len()).map(|slot| member(recipe, slot as u16)).collect();
         Self { push, behind, places, types: AHashMap::new() }
     }
 
-    /// A pointer into a slot of type `ty`; `rest` are further indices that lead to type `leaf`.
-    pub(crate) fn pointer(
+    /// A place in a slot of type `ty`; `rest` are further indices that lead to type `leaf`.
+    pub(crate) fn place(
         &mut self,
-        builder: &mut Builder,
-        code: &mut Code,
+        code: &mut Builder<'_>,
         slot: u16,
-        ty: Word,
-        rest: &[Word],
-        leaf: Word,
-    ) -> Word {
+        ty: Type,
+        rest: &[Value],
+        leaf: Type,
+    ) -> Place {
         self.types.insert(slot, ty);
         let (is_behind, member) =
             self.places.get(usize::from(slot)).copied().unwrap_or((false, u32::from(slot)));
         let part = if is_behind { self.behind } else { self.push };
-        let pointer = builder.pointer(part.class, leaf);
-        let index = builder.constant(member);
-        let operands = [part.id, index].iter().chain(rest).map(|&id| Operand::IdRef(id)).collect();
-        code.value(builder, Op::AccessChain, pointer, operands)
+        code.module.pointer(part.class, leaf);
+        let path: Vec<Value> = [code.word(member)].iter().chain(rest).copied().collect();
+        code.place_of(part.global, &path, leaf)
+    }
+
+    /// The place of a slot that holds an unsigned number.
+    pub(crate) fn place_u32(&mut self, code: &mut Builder<'_>, slot: u16) -> Place {
+        let ty = code.module.u32();
+        self.place(code, slot, ty, &[], ty)
     }
 
     /// The value of a slot that holds an unsigned number.
-    pub(crate) fn load_u32(&mut self, builder: &mut Builder, code: &mut Code, slot: u16) -> Word {
-        let ty = builder.u32();
-        let pointer = self.pointer(builder, code, slot, ty, &[], ty);
-        code.value(builder, Op::Load, ty, vec![Operand::IdRef(pointer)])
+    pub(crate) fn load_u32(&mut self, code: &mut Builder<'_>, slot: u16) -> Value {
+        let (ty, place) = (code.module.u32(), self.place_u32(code, slot));
+        code.value(Operation::Load { place, access: Access::default() }, ty)
     }
 
     /// Notes that a slot holds an unsigned number, which will be loaded.
-    pub(crate) fn reserve_u32(&mut self, builder: &mut Builder, slot: u16) {
-        self.types.insert(slot, builder.u32());
+    pub(crate) fn reserve_u32(&mut self, module: &mut Module, slot: u16) {
+        self.types.insert(slot, module.u32());
     }
 
     /// Declares the variables.
-    pub(crate) fn declare(self, builder: &mut Builder, recipe: &Recipe) -> Result<(), JitError> {
-        self.declare_part(builder, recipe, false)?;
-        self.declare_part(builder, recipe, true)
+    pub(crate) fn declare(self, module: &mut Module, recipe: &Recipe) -> Result<(), JitError> {
+        self.declare_part(module, recipe, false)?;
+        self.declare_part(module, recipe, true)
     }
 
-    fn declare_part(&self, builder: &mut Builder, recipe: &Recipe, is_behind: bool) -> Result<(), JitError> {
+    fn declare_part(&self, module: &mut Module, recipe: &Recipe, is_behind: bool) -> Result<(), JitError> {
         let here = |slot: usize| self.places[slot].0 == is_behind;
         if !self.types.keys().any(|&slot| here(usize::from(slot))) {
             return Ok(());
@@ -84,30 +87,32 @@ impl PushVariable {
         let mut slots: Vec<(usize, &PushSlot)> =
             recipe.push.iter().enumerate().filter(|&(number, _)| here(number)).collect();
         slots.sort_by_key(|&(number, _)| self.places[number].1);
-        let mut members = Vec::new();
-        let mut decorations = vec![vec![Operand::Decoration(Decoration::Block)]];
+        let (mut members, mut offsets) = (Vec::new(), Vec::new());
         for (number, slot) in slots {
             // A slot without a reader still takes its place.
             let ty = match self.types.get(&(number as u16)) {
                 Some(&ty) => ty,
-                None if slot.size >= 4 => builder.u32(),
+                None if slot.size >= 4 => module.u32(),
                 None => {
                     return Err(JitError::new("push", format!("slot {number} ({}) is never read", slot.ty)));
                 }
             };
-            decorations.push(vec![
-                Operand::LiteralBit32(members.len() as u32),
-                Operand::Decoration(Decoration::Offset),
-                Operand::LiteralBit32(slot.offset - part.from),
-            ]);
-            members.push(Operand::IdRef(ty));
+            let offset = Operand::LiteralBit32(slot.offset - part.from);
+            offsets.push((members.len() as u32, vec![Operand::Decoration(Decoration::Offset), offset]));
+            members.push(ty);
         }
-        let block = builder.global(Op::TypeStruct, None, members, decorations);
-        let pointer = builder.pointer(part.class, block);
-        builder.place_variable(part.id, part.class, pointer, None);
+        let block = TypeData {
+            kind: TypeKind::Struct { members },
+            decorations: vec![vec![Operand::Decoration(Decoration::Block)]],
+            members: offsets,
+        };
+        let block = module.ty(block.sorted());
+        let pointer = module.pointer(part.class, block);
+        module.retype(part.global, pointer);
         if is_behind {
-            builder.decorate(part.id, Decoration::DescriptorSet, &[0]);
-            builder.decorate(part.id, Decoration::Binding, &[recipe.bindings.len() as u32]);
+            let place = [(Decoration::DescriptorSet, 0), (Decoration::Binding, recipe.bindings.len() as u32)];
+            let place = place.map(|(what, n)| vec![Operand::Decoration(what), Operand::LiteralBit32(n)]);
+            module.globals[part.global].decorations = module.decorations(place.to_vec());
         }
         Ok(())
     }

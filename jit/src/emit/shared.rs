@@ -1,17 +1,17 @@
 //! The module of a fused kernel under construction, and what its members share.
 
-use super::builder::Builder;
-use super::inputs::Inputs;
+use rspirv::dr::ModuleHeader;
+
 use super::interface::Bindings;
 use super::internal::InternalVariable;
 use super::push::PushVariable;
+use crate::ir::Module;
 use crate::plan::recipe::Recipe;
 
 /// What members share.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) builder: Builder,
-    pub(crate) inputs: Inputs,
+    pub(crate) module: Module,
     pub(crate) bindings: Bindings,
     pub(crate) push: PushVariable,
     pub(crate) internal: Vec<Option<InternalVariable>>,
@@ -23,11 +23,11 @@ pub(crate) struct Shared {
 impl Shared {
     /// Nothing but what the recipe itself says; `halves`: they may be computed with.
     pub(super) fn new(recipe: &Recipe, halves: bool) -> Self {
-        let mut builder = Builder::new();
-        let push = PushVariable::new(&mut builder, recipe);
+        let mut module = Module::default();
+        module.generator = ModuleHeader::new(0).generator;
+        let push = PushVariable::new(&mut module, recipe);
         Self {
-            builder,
-            inputs: Inputs::default(),
+            module,
             bindings: Bindings::default(),
             push,
             internal: vec![None; recipe.internal.len()],

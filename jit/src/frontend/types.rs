@@ -176,11 +176,16 @@ impl Types {
 
     /// Byte offset of what constant indices lead to, from the start of a block.
     pub(crate) fn constant_offset(&self, block: u32, indices: &[u32]) -> Option<u32> {
+        let indices = indices.iter().map(|&index| Some(self.constant(index)?.0));
+        self.part_at(block, indices.collect::<Option<Vec<u64>>>()?).map(|(offset, _)| offset)
+    }
+
+    /// Byte offset of what indices lead to, from the start of a block, and its type.
+    pub(crate) fn part_at(&self, block: u32, indices: Vec<u64>) -> Option<(u32, u32)> {
         let (mut ty, mut offset, mut matrix) = (block, 0u64, MatrixLayout::default());
         // Between the elements of a column that is not in one piece.
         let mut row = None;
-        for &index in indices {
-            let value = self.constant(index)?.0;
+        for value in indices {
             let (next, stride) = match self.get(ty) {
                 Type::Struct { members } => {
                     let member = members.get(value as usize)?;
@@ -206,7 +211,7 @@ impl Types {
             offset += value * stride;
             ty = next;
         }
-        u32::try_from(offset).ok()
+        Some((u32::try_from(offset).ok()?, ty))
     }
 
     /// First byte behind a member of a structure.

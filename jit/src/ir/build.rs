@@ -1,13 +1,12 @@
 //! Instructions under construction.
 
-use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Decoration, LoopControl, Op, SelectionControl, StorageClass};
+use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::SmallVec;
 
-use super::entity::{Construct, Func, Place, Region, Type, Value};
+use super::entity::{Construct, Func, Global, Place, Region, Type, Value};
 use super::function::{Function, PlaceData, Root};
 use super::inst::{Access, Operation};
-use super::module::{ConstData, ConstKind, GlobalData, Module};
+use super::module::{ConstData, ConstKind, Module};
 use super::region::{ConstructData, ConstructKind, EdgeArgs, End, Node};
 use super::types::TypeKind;
 
@@ -116,14 +115,17 @@ impl<'m> Builder<'m> {
         self.function().places.push(PlaceData { root, path, pointer, in_bounds: false, decorations: None })
     }
 
+    /// A place in a variable that holds a value of a type.
+    pub(crate) fn place_of(&mut self, global: Global, path: &[Value], ty: Type) -> Place {
+        let class = self.module.globals[global].class;
+        let (root, pointer) = (Root::Global(global), self.module.pointer(class, ty));
+        let path = SmallVec::from_slice(path);
+        self.function().places.push(PlaceData { root, path, pointer, in_bounds: false, decorations: None })
+    }
+
     /// Adds a load of a built-in, which is of a type if there is no variable of it yet.
     pub fn input(&mut self, builtin: BuiltIn, ty: Type) -> Value {
-        let input = self.module.input(builtin).unwrap_or_else(|| {
-            let (class, pointer) = (StorageClass::Input, self.module.pointer(StorageClass::Input, ty));
-            let decoration = vec![Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)];
-            let decorations = self.module.decorations(vec![decoration]);
-            self.module.global(GlobalData { pointer, class, initializer: None, decorations })
-        });
+        let input = self.module.input_of(builtin, ty);
         self.load(Root::Global(input), &[])
     }
 

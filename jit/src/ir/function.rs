@@ -164,6 +164,17 @@ impl Function {
         *self.constants.entry(constant).or_insert_with(|| values.push(data))
     }
 
+    /// Has values be other constants: those of another module.
+    pub(crate) fn change_constants(&mut self, change: impl Fn(Const) -> Const) {
+        self.constants.clear();
+        for value in self.values.keys() {
+            if let Def::Const(constant) = &mut self.values[value].def {
+                *constant = change(*constant);
+                self.constants.insert(*constant, value);
+            }
+        }
+    }
+
     /// The address of a place, as a value.
     pub fn address(&mut self, place: Place) -> Value {
         let (values, ty) = (&mut self.values, self.places[place].pointer);

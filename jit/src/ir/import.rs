@@ -19,12 +19,18 @@ use super::entity::{Entity as _, Func};
 use super::module::Module;
 pub use declarations::Unsupported;
 use declarations::{Importer, Result};
+pub(crate) use frame::Origins;
 
 /// The IR of a module.
 ///
 /// # Errors
 /// Why it has none.
 pub fn import(source: &dr::Module) -> Result<Module> {
+    import_with_origins(source).map(|(module, _)| module)
+}
+
+/// The same, and where its code comes from.
+pub(crate) fn import_with_origins(source: &dr::Module) -> Result<(Module, Origins)> {
     let mut importer = Importer::new(source)?;
     importer.declarations(source)?;
     for inst in source.functions.iter().filter_map(|function| function.def.as_ref()) {
@@ -37,5 +43,5 @@ pub fn import(source: &dr::Module) -> Result<Module> {
         importer.module.defined.push(Func::new(number));
     }
     importer.entries(source)?;
-    Ok(importer.module)
+    Ok((importer.module, importer.origins))
 }

@@ -11,7 +11,7 @@ use rspirv::spirv::{
 };
 use smallvec::SmallVec;
 
-use super::entity::{Const, DecorationSet, ExtSet, Func, Global, PrimaryMap, Type, Value};
+use super::entity::{Const, DecorationSet, Entity as _, ExtSet, Func, Global, PrimaryMap, Type, Value};
 use super::function::Function;
 use super::types::{GlobalArg, TypeData, TypeKind, Types};
 
@@ -222,6 +222,11 @@ impl Module {
         global
     }
 
+    /// A variable that is declared later ([`Self::retype`]), when its type is known.
+    pub(crate) fn undeclared(&mut self, class: StorageClass) -> Global {
+        self.globals.push(GlobalData { pointer: Type::new(0), class, initializer: None, decorations: None })
+    }
+
     /// Gives a variable another type, and declares it anew. Places in it keep theirs.
     pub fn retype(&mut self, global: Global, pointer: Type) {
         self.globals[global].pointer = pointer;
@@ -275,6 +280,16 @@ impl Module {
     pub fn input(&self, builtin: BuiltIn) -> Option<Global> {
         let operand = [Operand::BuiltIn(builtin)];
         self.declared().find(|&global| self.decoration(global, Decoration::BuiltIn) == Some(&operand))
+    }
+
+    /// The same; one of a type is declared if there is none.
+    pub fn input_of(&mut self, builtin: BuiltIn, ty: Type) -> Global {
+        self.input(builtin).unwrap_or_else(|| {
+            let (class, pointer) = (StorageClass::Input, self.pointer(StorageClass::Input, ty));
+            let decoration = vec![Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(builtin)];
+            let decorations = self.decorations(vec![decoration]);
+            self.global(GlobalData { pointer, class, initializer: None, decorations })
+        })
     }
 
     /// Removes variables from the declarations: nothing may use them.
@@ -373,6 +388,22 @@ impl Module {
     pub fn capability(&mut self, capability: Capability) {
         if !self.capabilities.contains(&capability) {
             self.capabilities.push(capability);
+        }
+    }
+
+    /// Adds an extension that is not there yet.
+    pub(crate) fn extension(&mut self, name: &str) {
+        if !self.extensions.iter().any(|known| known == name) {
+            self.extensions.push(name.to_owned());
+        }
+    }
+
+    /// Members of a struct, or elements of an array of a known length; nothing for others.
+    pub(crate) fn parts(&self, ty: Type) -> Option<Vec<Type>> {
+        match self.types.kind(ty) {
+            TypeKind::Struct { members } => Some(members.clone()),
+            TypeKind::Array { element, length } => Some(vec![*element; self.number(*length)? as usize]),
+            _ => None,
         }
     }
 

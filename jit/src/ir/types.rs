@@ -89,6 +89,15 @@ impl From<TypeKind> for TypeData {
     }
 }
 
+impl TypeData {
+    /// The same with its decorations in an order of their own: types that differ in that alone are one.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.decorations.sort_by_key(|one| format!("{one:?}"));
+        self.members.sort_by_key(|(member, one)| format!("{:?}{one:?}", Operand::LiteralBit32(*member)));
+        self
+    }
+}
+
 /// The types of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
@@ -168,6 +177,30 @@ impl Types {
             TypeKind::Matrix { column, .. } => Some(*column),
             TypeKind::Struct { members } => members.get(member? as usize).copied(),
             _ => None,
+        }
+    }
+
+    /// Bits of a float, of whatever encoding.
+    pub(crate) fn float_width(&self, ty: Type) -> Option<u32> {
+        match self.kind(ty) {
+            TypeKind::Float { width } => Some(*width),
+            TypeKind::Other { op: Op::TypeFloat, operands } => match operands.first() {
+                Some(GlobalArg::Literal(Operand::LiteralBit32(width))) => Some(*width),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether values of a type hold floats of a width that is `wanted`.
+    pub(crate) fn holds_floats(&self, ty: Type, wanted: &dyn Fn(u32) -> bool) -> bool {
+        match self.kind(ty) {
+            TypeKind::RuntimeArray { .. } => false,
+            TypeKind::Struct { members } => members.iter().any(|&member| self.holds_floats(member, wanted)),
+            _ => match self.part(ty, None) {
+                Some(part) => self.holds_floats(part, wanted),
+                None => self.float_width(ty).is_some_and(wanted),
+            },
         }
     }
 

@@ -12,11 +12,11 @@ use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{RangeGuard, StraightLine, straight_line};
-use crate::analysis::resolved_branches::{ResolvedBranch, resolve, sweep};
+use crate::analysis::resolved_branches::{ResolvedBranch, resolve};
 use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::{self, KernelAnalysis};
 use crate::frontend::types::Types;
-use crate::ir;
+use crate::ir::{self, Origins, Unsupported, import_with_origins};
 
 /// A kernel in the form that can be fused, and what is known of its accesses.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub struct NormalKernel {
     pub(crate) modes: Modes,
     /// Its straight line, if it is one. Found when it is first asked for.
     straight_line: OnceLock<Option<StraightLine>>,
-    /// The module on the IR, if it has that form. Imported when it is first asked for.
-    ir: OnceLock<Option<ir::Module>>,
+    /// The module on the IR, if it has that form, and where its code comes from. Imported when it is first asked for.
+    ir: OnceLock<Result<(ir::Module, Origins), Unsupported>>,
     /// Whether it has barriers, if its work-groups can be coarsened. Computed when it is first asked for.
     coarsened: OnceLock<Result<bool, Alone>>,
     /// The same if its invocations can be. Computed when it is first asked for.
@@ -100,19 +100,9 @@ impl NormalKernel {
     }
 
     fn waits(&self, sides: Sides, resolved: &[ResolvedBranch]) -> Result<bool, Alone> {
-        let mut module = if resolved.is_empty() {
-            Cow::Borrowed(self.ir().ok_or(Alone::Unsupported)?)
-        } else {
-            let mut module = self.module.clone();
-            for function in &mut module.functions {
-                for (number, block) in function.blocks.iter_mut().enumerate() {
-                    resolve(resolved, number, &mut block.instructions);
-                }
-                sweep(&mut function.blocks);
-            }
-            Cow::Owned(ir::import(&module).map_err(|_| Alone::Unsupported)?)
-        };
-        let Some(&func) = module.defined.first() else { return Ok(false) };
+        let imported = self.imported(resolved).map_err(|_| Alone::Unsupported)?;
+        let Some(&func) = imported.0.defined.first() else { return Ok(false) };
+        let mut module = Cow::Borrowed(&imported.0);
         if sides == Sides::Invocations {
             join_ends(&mut module.to_mut().functions[func]);
         }
@@ -122,7 +112,28 @@ impl NormalKernel {
 
     /// The module on the IR: what rewrites change a copy of.
     pub(crate) fn ir(&self) -> Option<&ir::Module> {
-        self.ir.get_or_init(|| ir::import(&self.module).ok()).as_ref()
+        self.own().as_ref().ok().map(|(module, _)| module)
+    }
+
+    fn own(&self) -> &Result<(ir::Module, Origins), Unsupported> {
+        self.ir.get_or_init(|| import_with_origins(&self.module))
+    }
+
+    /// The module on the IR, where blocks end in branches that go one way in every invocation, and where its code comes from.
+    pub(crate) fn imported(
+        &self,
+        resolved: &[ResolvedBranch],
+    ) -> Result<Cow<'_, (ir::Module, Origins)>, Unsupported> {
+        if !resolved.is_empty() {
+            let mut module = self.module.clone();
+            for function in &mut module.functions {
+                for (number, block) in function.blocks.iter_mut().enumerate() {
+                    resolve(resolved, number, &mut block.instructions);
+                }
+            }
+            return import_with_origins(&module).map(Cow::Owned);
+        }
+        self.own().as_ref().map(Cow::Borrowed).map_err(Clone::clone)
     }
 
     /// Its straight line, if it is one.

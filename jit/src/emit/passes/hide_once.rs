@@ -53,7 +53,7 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
                         hidden.insert(result, sum);
                     }
                 }
-                Operation::Pure { op, args, .. } if *op == hide::operation() => {
+                Operation::Pure { op, args, .. } if *op == hide::combination() => {
                     let &[value, zero] = args.as_slice() else { continue };
                     if !zeros.contains(&zero) {
                         continue;

@@ -368,7 +368,7 @@ impl Writer<'_> {
         let mut code = self.code();
         let word = code.module.u32();
         let bits = code.cast(value, word);
-        let hidden = code.pure(hide::operation(), word, &[bits, zero], &[]);
+        let hidden = code.pure(hide::combination(), word, &[bits, zero], &[]);
         let hidden = code.cast(hidden, ty);
         nodes.append(&mut code.nodes);
         hidden

@@ -18,6 +18,7 @@ pub(super) fn import(importer: &mut Importer<'_>, source: &dr::Function, name: F
     let placeholder = &importer.module.functions[name];
     let empty = Function::new(placeholder.ty, placeholder.result, placeholder.control);
     let f = std::mem::replace(&mut importer.module.functions[name], empty);
+    importer.origins = Default::default();
     let labels = source.blocks.iter().enumerate();
     let labels = labels.filter_map(|(number, block)| Some((block.label_id()?, number))).collect();
     let mut body = Body {

@@ -206,8 +206,12 @@ impl Body<'_, '_> {
         let Some((last, before)) = code.split_last() else {
             return Err(Unsupported::Control { block: source.blocks[block].label_id(), what: "it is empty" });
         };
-        for inst in before {
+        for (position, inst) in before.iter().enumerate() {
+            let next = self.f.insts.next_key();
             self.instruction(region, inst)?;
+            if self.f.insts.get(next).is_some() {
+                self.importer.origins.insts.push(((block, position), next));
+            }
         }
         let from = self.label(block)?;
         let merge = merge_of(code, Op::SelectionMerge);
@@ -432,6 +436,7 @@ impl Body<'_, '_> {
         let (body, continuing) = (self.f.region(), self.f.region());
         let kind = ConstructKind::Loop { args, body, continuing, control: *control, operands };
         let construct = self.construct(region, kind);
+        self.importer.origins.loops.push((block, construct));
         for (id, ty, decorations) in self.phis(block)? {
             let param = self.f.param(body, ty, decorations);
             self.home[param] = Some(body);

@@ -4,6 +4,7 @@ use ahash::AHashMap;
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{AddressingModel, MemoryModel, Op, Scope, Word};
 
+use super::frame::Origins;
 use crate::ir::entity::{Const, DecorationSet, ExtSet, Func, Global, Local, Place, Type, Value};
 use crate::ir::function::Function;
 use crate::ir::module::{ConstData, ConstKind, EntryPoint, GlobalData, Mode, Module, Named};
@@ -74,6 +75,7 @@ pub(super) struct Importer<'a> {
     pub(super) names: AHashMap<Word, &'a str>,
     /// Sets of debug information, whose instructions are dropped.
     pub(super) dropped_sets: Vec<Word>,
+    pub(super) origins: Origins,
 }
 
 /// More than any id of a module: SPIR-V's limit, and Vulkan's.
@@ -114,6 +116,7 @@ impl<'a> Importer<'a> {
             recent: None,
             names: AHashMap::new(),
             dropped_sets: Vec::new(),
+            origins: Origins::default(),
         })
     }
 

@@ -1,8 +1,8 @@
-//! Where the importer is among constructs, and how it came to a block.
+//! Where the importer is among constructs, how it came to a block, and where code comes from.
 
 use rspirv::spirv::Word;
 
-use crate::ir::entity::{Construct, Region};
+use crate::ir::entity::{Construct, Inst, Region};
 use crate::ir::region::EdgeArgs;
 
 /// A construct around the present block.
@@ -20,4 +20,13 @@ pub(super) enum Entry {
     From(Word),
     /// From several, with a value for each phi.
     With(EdgeArgs),
+}
+
+/// Where the code of the function that was imported last comes from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origins {
+    /// Block and position of instructions, in the order of import.
+    pub(crate) insts: Vec<((usize, usize), Inst)>,
+    /// Headers of loops.
+    pub(crate) loops: Vec<(usize, Construct)>,
 }
