@@ -77,22 +77,32 @@ pub(crate) fn pad(
     }
     let make = || {
         let module = pad::pad(kernel, local, lanes).map_err(|what| RewriteReason::NotPadded { what })?;
-        let failed = |what: String| RewriteReason::Failed { what };
-        let made = kernel.reshaped(exported(&module).map_err(failed)?, local);
-        let made = made.map_err(|error| failed(error.to_string()))?;
-        let made = made.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
-        Ok(Arc::new(Specialized { lanes, ..made }))
+        Ok(Arc::new(Specialized { lanes, ..reshaped(kernel, &module, local)? }))
     };
     let key = local.into_iter().chain([lanes.unwrap_or(0)]).flat_map(u32::to_le_bytes);
     kernel.variants.get(kernel.hash.into_iter().chain(*b"pad").chain(key).collect(), make)
 }
 
+fn failed(what: impl ToString) -> RewriteReason {
+    RewriteReason::Failed { what: what.to_string() }
+}
+
 /// A rewritten module. In debug builds its invariants are checked.
-fn exported(module: &ir::Module) -> Result<dr::Module, String> {
+fn exported(module: &ir::Module) -> Result<dr::Module, RewriteReason> {
     if cfg!(debug_assertions) {
-        ir::verify(module).map_err(|fault| format!("unsound code: {fault}"))?;
+        ir::verify(module).map_err(|fault| failed(format_args!("unsound code: {fault}")))?;
     }
     Ok(ir::export(module))
+}
+
+/// A kernel with a rewritten module of the same bindings.
+fn reshaped(
+    kernel: &Specialized,
+    module: &ir::Module,
+    local: [u32; 3],
+) -> Result<Specialized, RewriteReason> {
+    let made = kernel.reshaped(exported(module)?, local).map_err(failed)?;
+    made.ok_or_else(|| failed(OTHER_BINDINGS))
 }
 
 fn wrapped(
@@ -102,12 +112,8 @@ fn wrapped(
     local: [u32; 3],
     widths: &[u32],
 ) -> Result<Specialized, RewriteReason> {
-    let failed = |what: String| RewriteReason::Failed { what };
-    let module =
-        wrap::wrap(kernel, numbering, order, local, widths).map_err(|what| failed(what.to_owned()))?;
-    let placed = kernel.reshaped(exported(&module).map_err(failed)?, local);
-    let placed = placed.map_err(|error| failed(error.to_string()))?;
-    let mut placed = placed.ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))?;
+    let module = wrap::wrap(kernel, numbering, order, local, widths).map_err(failed)?;
+    let mut placed = reshaped(kernel, &module, local)?;
     placed.is_repeated |= order == Order::Rows;
     Ok(placed)
 }
@@ -137,11 +143,8 @@ pub(crate) fn rounds(
     }
     let rounds = rounds::Rounds::of(kernel, most, limit).ok()?;
     let make = || {
-        let failed = |what: String| RewriteReason::Failed { what };
-        let module = rounds::apart(kernel, &rounds, beside).map_err(|what| failed(what.to_owned()))?;
-        let made = kernel.reshaped(exported(&module).map_err(failed)?, kernel.interface.local_size);
-        let made = made.map_err(|error| failed(error.to_string()))?;
-        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
+        let module = rounds::apart(kernel, &rounds, beside).map_err(failed)?;
+        reshaped(kernel, &module, kernel.interface.local_size).map(Arc::new)
     };
     let count = rounds.count();
     let key = kernel
@@ -162,12 +165,7 @@ pub(crate) fn one_store(kernel: &Specialized, push: &[u8]) -> Option<Arc<Special
         return None;
     }
     let (module, taken) = one_store::one_store(kernel, push).ok()??;
-    let make = || {
-        let failed = |what: String| RewriteReason::Failed { what };
-        let made = kernel.reshaped(exported(&module).map_err(failed)?, kernel.interface.local_size);
-        let made = made.map_err(|error| failed(error.to_string()))?;
-        made.map(Arc::new).ok_or_else(|| failed(OTHER_BINDINGS.to_owned()))
-    };
+    let make = || reshaped(kernel, &module, kernel.interface.local_size).map(Arc::new);
     let key = kernel.hash.into_iter().chain(*b"one store").chain(taken);
     kernel.variants.get(key.collect(), make).ok()
 }
@@ -242,11 +240,11 @@ fn joined(
 
 /// A kernel that does nothing, of another local size, that stands where this one did.
 pub(crate) fn nothing(kernel: &Specialized, local: [u32; 3]) -> Result<Arc<Specialized>, RewriteReason> {
-    let failed = |what: String| RewriteReason::NotInlined { what };
     let make = || {
-        let module = wrap::nothing(kernel, local).map_err(|what| failed(what.to_owned()))?;
-        let made = kernel.rewritten(exported(&module).map_err(failed)?, local, None);
-        made.map(Arc::new).map_err(|error| failed(error.to_string()))
+        let failed = |what: &dyn ToString| RewriteReason::NotInlined { what: what.to_string() };
+        let module = wrap::nothing(kernel, local).map_err(|what| failed(&what))?;
+        let made = kernel.rewritten(exported(&module)?, local, None);
+        made.map(Arc::new).map_err(|error| failed(&error))
     };
     let key = local.iter().flat_map(|n| n.to_le_bytes());
     let key = kernel.hash.into_iter().chain(*b"nothing").chain(key);
