@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashSet;
 use rspirv::spirv::{Decoration, Op, StorageClass};
 
 use super::set_binding::SetBinding;
-use super::words::{Inst, instructions};
+use super::words::Declarations;
 
 /// A scalar in memory: integers with and without sign are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,60 +200,23 @@ pub(crate) fn at(all: &[Declared], at: SetBinding) -> Option<&Declared> {
 
 /// What a module declares of its buffers.
 pub(crate) fn declared(module: &[u32]) -> Vec<Declared> {
-    let mut types = Types::default();
-    let mut places: AHashMap<u32, SetBinding> = AHashMap::new();
+    let types = Types(Declarations::of(module));
     let mut found: Vec<Declared> = Vec::new();
-    for inst in instructions(module) {
-        match inst.op() {
-            Some(Op::Decorate) => {
-                let (place, value) = (places.entry(inst.at(0)).or_default(), inst.at(2));
-                if inst.at(1) == Decoration::DescriptorSet as u32 {
-                    place.set = value;
-                } else if inst.at(1) == Decoration::Binding as u32 {
-                    place.binding = value;
-                } else if inst.at(1) == Decoration::ArrayStride as u32 {
-                    types.strides.insert(inst.at(0), value);
-                }
-            }
-            Some(
-                Op::TypeInt
-                | Op::TypeFloat
-                | Op::TypeVector
-                | Op::TypeMatrix
-                | Op::TypeArray
-                | Op::TypeRuntimeArray
-                | Op::TypeStruct
-                | Op::TypePointer,
-            ) => {
-                types.insts.insert(inst.at(0), inst);
-            }
-            Some(Op::Constant) => {
-                types.constants.insert(inst.at(1), inst.at(2));
-            }
-            Some(Op::Variable)
-                if [StorageClass::StorageBuffer as u32, StorageClass::Uniform as u32]
-                    .contains(&inst.at(2)) =>
-            {
-                let at = places.get(&inst.at(1)).copied().unwrap_or_default();
-                let Some(view) = types.view(inst.at(0)) else { continue };
-                match found.iter_mut().find(|one| one.at == at) {
-                    Some(one) => one.views.push(view),
-                    None => found.push(Declared { at, views: vec![view] }),
-                }
-            }
-            Some(Op::Function) => break,
-            _ => {}
+    for variable in &types.0.variables {
+        if ![StorageClass::StorageBuffer as u32, StorageClass::Uniform as u32].contains(&variable.at(2)) {
+            continue;
+        }
+        let at = types.0.place(variable.at(1)).unwrap_or_default();
+        let Some(view) = types.view(variable.at(0)) else { continue };
+        match found.iter_mut().find(|one| one.at == at) {
+            Some(one) => one.views.push(view),
+            None => found.push(Declared { at, views: vec![view] }),
         }
     }
     found
 }
 
-#[derive(Default)]
-struct Types<'a> {
-    insts: AHashMap<u32, Inst<'a>>,
-    strides: AHashMap<u32, u32>,
-    constants: AHashMap<u32, u32>,
-}
+struct Types<'a>(Declarations<'a>);
 
 /// Deepest nesting of structures that a message spells out.
 const DEPTH: u32 = 2;
@@ -263,7 +226,7 @@ const MEMBERS: usize = 4;
 
 impl Types<'_> {
     fn op(&self, ty: u32) -> Option<Op> {
-        self.insts.get(&ty)?.op()
+        self.0.ty(ty)?.op()
     }
 
     fn is_array(&self, ty: u32) -> bool {
@@ -272,27 +235,27 @@ impl Types<'_> {
 
     /// The block that a pointer points to, or an array of descriptors of it.
     fn view(&self, pointer: u32) -> Option<View> {
-        let mut block = self.insts.get(&pointer)?.at(2);
+        let mut block = self.0.ty(pointer)?.at(2);
         while self.is_array(block) {
-            block = self.insts.get(&block)?.at(1);
+            block = self.0.ty(block)?.at(1);
         }
-        let inst = self.insts.get(&block).filter(|inst| inst.op() == Some(Op::TypeStruct))?;
+        let inst = self.0.ty(block).filter(|inst| inst.op() == Some(Op::TypeStruct))?;
         let mut scalars = BTreeSet::new();
         self.scalars(block, &mut AHashSet::new(), &mut scalars);
         let array = match inst.from(1) {
             [only] if self.is_array(*only) => Some(*only),
             _ => None,
         };
-        let element = array.and_then(|array| self.insts.get(&array)).map_or(block, |array| array.at(1));
+        let element = array.and_then(|array| self.0.ty(array)).map_or(block, |array| array.at(1));
         Some(View {
             scalars,
-            stride: array.and_then(|array| self.strides.get(&array).copied()),
+            stride: array.and_then(|array| self.0.decoration(array, None, Decoration::ArrayStride)),
             text: self.text(element, DEPTH),
         })
     }
 
     fn scalars(&self, ty: u32, seen: &mut AHashSet<u32>, into: &mut BTreeSet<MemoryScalar>) {
-        let Some(inst) = self.insts.get(&ty).filter(|_| seen.insert(ty)) else { return };
+        let Some(inst) = self.0.ty(ty).filter(|_| seen.insert(ty)) else { return };
         let bytes = u8::try_from(inst.at(1) / 8).unwrap_or(u8::MAX);
         match inst.op() {
             Some(Op::TypeInt) => drop(into.insert(MemoryScalar::Int(bytes))),
@@ -310,7 +273,7 @@ impl Types<'_> {
     }
 
     fn text(&self, ty: u32, depth: u32) -> String {
-        let Some(inst) = self.insts.get(&ty) else { return "?".to_owned() };
+        let Some(inst) = self.0.ty(ty) else { return "?".to_owned() };
         let part = || self.text(inst.at(1), depth);
         match inst.op() {
             Some(Op::TypeInt) if inst.at(2) == 0 => format!("u{}", inst.at(1)),
@@ -320,12 +283,12 @@ impl Types<'_> {
             Some(Op::TypePointer) => "addresses".to_owned(),
             Some(Op::TypeVector) => format!("vec{}<{}>", inst.at(2), part()),
             Some(Op::TypeMatrix) => {
-                let column = self.insts.get(&inst.at(1));
+                let column = self.0.ty(inst.at(1));
                 let (rows, scalar) = column.map_or((0, 0), |column| (column.at(2), column.at(1)));
                 format!("mat{}x{rows}<{}>", inst.at(2), self.text(scalar, depth))
             }
             Some(Op::TypeArray) => {
-                let len = self.constants.get(&inst.at(2)).map_or("_".to_owned(), u32::to_string);
+                let len = self.0.constant(inst.at(2)).map_or("_".to_owned(), |len| len.to_string());
                 format!("[{}; {len}]", part())
             }
             Some(Op::TypeRuntimeArray) => format!("[{}]", part()),

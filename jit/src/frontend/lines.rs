@@ -4,11 +4,11 @@
 //! all instructions that read, or write, through it. Often that is one line. Loops are identified by their order.
 
 use ahash::AHashMap;
-use rspirv::spirv::{Decoration, Op, StorageClass};
+use rspirv::spirv::{Op, StorageClass};
 
 use super::opcodes::{ATOMIC, has};
 use super::set_binding::SetBinding;
-use super::words::{Inst, instructions, string};
+use super::words::{Declarations, Inst, instructions, string};
 
 /// Where the source text has the accesses and the loops of a module.
 #[derive(Default)]
@@ -25,7 +25,7 @@ const DEBUG_LINE: u32 = 103;
 
 /// The lines of all accesses of a module.
 pub(crate) fn of(words: &[u32]) -> Lines {
-    let mut walk = Walk::default();
+    let mut walk = Walk::new(Declarations::of(words));
     for inst in instructions(words) {
         walk.instruction(&inst);
     }
@@ -36,14 +36,12 @@ pub(crate) fn of(words: &[u32]) -> Lines {
     walk.lines
 }
 
-#[derive(Default)]
-struct Walk {
-    places: AHashMap<u32, SetBinding>,
+struct Walk<'a> {
+    declared: Declarations<'a>,
     /// Pointers into bindings, and handles of images.
     roots: AHashMap<u32, SetBinding>,
     /// Those pointers that lead to handles.
     handles: Vec<u32>,
-    constants: AHashMap<u32, u32>,
     debug_set: Option<u32>,
     /// The current line; 0 if it is unknown.
     line: u32,
@@ -52,25 +50,28 @@ struct Walk {
     lines: Lines,
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
+    fn new(declared: Declarations<'a>) -> Self {
+        let (mut roots, mut handles) = (AHashMap::new(), Vec::new());
+        for variable in &declared.variables {
+            let (id, class) = (variable.at(1), variable.at(2));
+            let is_handle = class == StorageClass::UniformConstant as u32;
+            let is_buffer =
+                class == StorageClass::StorageBuffer as u32 || class == StorageClass::Uniform as u32;
+            if let Some(at) = declared.place(id).filter(|_| is_handle || is_buffer) {
+                roots.insert(id, at);
+                handles.extend(is_handle.then_some(id));
+            }
+        }
+        Self { declared, roots, handles, debug_set: None, line: 0, latest: 0, lines: Lines::default() }
+    }
+
     fn instruction(&mut self, inst: &Inst<'_>) {
         let Some(op) = inst.op() else { return };
         match op {
-            Op::Decorate => {
-                let place = self.places.entry(inst.at(0)).or_default();
-                if inst.at(1) == Decoration::DescriptorSet as u32 {
-                    place.set = inst.at(2);
-                } else if inst.at(1) == Decoration::Binding as u32 {
-                    place.binding = inst.at(2);
-                }
-            }
             Op::ExtInstImport if string(inst.from(1)).is_some_and(|(name, _)| name == DEBUG_SET) => {
                 self.debug_set = Some(inst.at(0));
             }
-            Op::Constant => {
-                self.constants.insert(inst.at(1), inst.at(2));
-            }
-            Op::Variable => self.variable(inst),
             Op::Line => self.said(inst.at(1)),
             Op::Function => self.latest = 0,
             // A block begins without a line; what leads to it has said one.
@@ -78,7 +79,7 @@ impl Walk {
             Op::ExtInst | Op::ExtInstWithForwardRefsKHR
                 if Some(inst.at(2)) == self.debug_set && inst.at(3) == DEBUG_LINE =>
             {
-                if let Some(&line) = self.constants.get(&inst.at(5)) {
+                if let Some(line) = self.declared.constant(inst.at(5)) {
                     self.said(line);
                 }
             }
@@ -101,18 +102,6 @@ impl Walk {
 
     fn said(&mut self, line: u32) {
         (self.line, self.latest) = (line, line);
-    }
-
-    fn variable(&mut self, inst: &Inst<'_>) {
-        let class = inst.at(2);
-        let is_handle = class == StorageClass::UniformConstant as u32;
-        let is_buffer = class == StorageClass::StorageBuffer as u32 || class == StorageClass::Uniform as u32;
-        if let Some(&at) = self.places.get(&inst.at(1)).filter(|_| is_handle || is_buffer) {
-            self.roots.insert(inst.at(1), at);
-            if is_handle {
-                self.handles.push(inst.at(1));
-            }
-        }
     }
 
     /// The result stands for what the first operand does.

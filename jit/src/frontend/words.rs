@@ -13,15 +13,17 @@
 //! | [`spec`](super::spec) | `SpecId`, `OpSpecConstant*`, types and constants (through [`value`](super::value)) |
 //! | [`survey`](super::survey), [`specialize`](super::specialize) | all of that again, execution modes, `OpSpecConstantOp` |
 //! | [`newer`](super::newer), [`load`](super::load) | capabilities, declarations of types |
-//! | [`push_names`](super::push_names) | member names, offsets and strides, the block of the push constants |
+//! | [`Declarations`], for [`push_names`](super::push_names), [`elements`](super::elements), [`lines`](super::lines) | types, constants, member names, decorations, variables |
 //! | [`views`](super::views) | names, types of pointers, bindings |
-//! | [`lines`](super::lines) | `OpLine`, the debug set, bindings, accesses, loops |
+//! | [`lines`](super::lines) | `OpLine`, the debug set, accesses, loops |
 //! | [`strip_layout`](super::passes::strip_layout) | the parsed module, its constants at their defaults |
 //!
 //! Everything else sees a module whose constants are ordinary ones.
 
-use ahash::AHashSet;
-use rspirv::spirv::Op;
+use ahash::{AHashMap, AHashSet};
+use rspirv::spirv::{Decoration, Op};
+
+use super::set_binding::SetBinding;
 
 /// Number of words before the first instruction.
 pub(super) const HEADER: usize = 5;
@@ -65,6 +67,77 @@ pub(super) fn instructions(words: &[u32]) -> impl Iterator<Item = Inst<'_>> {
         rest = tail;
         Some(Inst { code: (first & 0xffff) as u16, words })
     })
+}
+
+/// What a module declares before its functions, each of its kinds by id.
+#[derive(Default)]
+pub(super) struct Declarations<'a> {
+    types: AHashMap<u32, Inst<'a>>,
+    /// First words of constants.
+    constants: AHashMap<u32, u32>,
+    /// First operands of decorations, by what they are on: an id, or a member of a structure.
+    decorations: AHashMap<(u32, Option<u32>, u32), u32>,
+    /// Names of members.
+    names: AHashMap<(u32, u32), String>,
+    /// Variables, in order.
+    pub(super) variables: Vec<Inst<'a>>,
+}
+
+impl<'a> Declarations<'a> {
+    pub(super) fn of(words: &'a [u32]) -> Self {
+        let mut all = Self::default();
+        for inst in instructions(words) {
+            match inst.op() {
+                Some(Op::MemberName) => {
+                    let name = string(inst.from(2)).map(|(name, _)| name);
+                    all.names.extend(name.map(|name| ((inst.at(0), inst.at(1)), name)));
+                }
+                Some(Op::MemberDecorate) => {
+                    all.decorations.insert((inst.at(0), Some(inst.at(1)), inst.at(2)), inst.at(3));
+                }
+                Some(Op::Decorate) => {
+                    all.decorations.insert((inst.at(0), None, inst.at(1)), inst.at(2));
+                }
+                Some(Op::Constant) => {
+                    all.constants.insert(inst.at(1), inst.at(2));
+                }
+                Some(Op::Variable) => all.variables.push(inst),
+                Some(Op::Function) => break,
+                Some(op) if op.is_type() => {
+                    all.types.insert(inst.at(0), inst);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// What declares a type.
+    pub(super) fn ty(&self, id: u32) -> Option<&Inst<'a>> {
+        self.types.get(&id)
+    }
+
+    pub(super) fn constant(&self, id: u32) -> Option<u32> {
+        self.constants.get(&id).copied()
+    }
+
+    /// The first operand of a decoration, 0 if it has none, of an id or of a member of a structure.
+    pub(super) fn decoration(&self, id: u32, member: Option<u32>, what: Decoration) -> Option<u32> {
+        self.decorations.get(&(id, member, what as u32)).copied()
+    }
+
+    /// The name of a member.
+    pub(super) fn name(&self, structure: u32, member: u32) -> Option<&str> {
+        self.names.get(&(structure, member)).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// Where a variable is bound, if anything says so.
+    pub(super) fn place(&self, variable: u32) -> Option<SetBinding> {
+        let own = [Decoration::DescriptorSet, Decoration::Binding];
+        let [set, binding] = own.map(|what| self.decoration(variable, None, what));
+        (set.is_some() || binding.is_some())
+            .then(|| SetBinding::from((set.unwrap_or_default(), binding.unwrap_or_default())))
+    }
 }
 
 /// Decodes a literal string, returns it with the number of words it takes. Bytes that are not UTF-8
