@@ -32,13 +32,13 @@
 //!   of the constructs in between
 //! - an access names its place, with its flags, alignment and scopes; [`Operation::effect`] says what an instruction may do. Instructions without a variant
 //!   are kept whole in [`Operation::Other`], and are barriers to everything
-//! - an address is a value ([`Def::Address`]) only where an instruction takes a pointer: function arguments, copies of memory, extended instructions that write
+//! - an address is a value ([`Def::Address`]) only where an instruction takes a pointer: function arguments, extended instructions that write
 //! - nothing of an operation is lost: decorations, controls, operands of loops, memory semantics
 //!
 //! # What import drops
 //!
 //! Ids, debug information other than names, unreachable blocks, phis with one predecessor and copies of pointers. Blocks connected by an unconditional
-//! branch are merged. The address of a place is computed before its first use.
+//! branch are merged, and a copy of memory is a load and a store. The address of a place is computed before its first use.
 //!
 //! # How a pass is written
 //!

@@ -20,9 +20,7 @@ fn observer_sees_every_pass_in_run_order() {
     let passes: Vec<Pass> = seen.iter().map(|(_, pass, _)| *pass).collect();
     let unfused = [Pass::Formulas, Pass::NoContraction];
     let normal = [
-        Pass::ExpandCopies,
         Pass::MemoryModel,
-        Pass::Extend,
         Pass::Normal,
         Pass::ByMember,
         Pass::RaiseVersion,

@@ -1,7 +1,7 @@
 //! Makes one function in SSA of a module, on the IR.
 //!
 //! # Requires
-//! - copies of memory are expanded; the size was checked
+//! - the size was checked
 //!
 //! # Guarantees
 //! - exactly one function, no call
@@ -22,6 +22,7 @@ mod branches;
 mod continuing;
 mod copy;
 mod dce;
+mod extend;
 mod inline;
 mod private;
 mod returns;
@@ -31,6 +32,7 @@ mod trivial;
 mod values;
 
 use rspirv::dr;
+use rspirv::spirv::FunctionControl;
 
 use super::reason::KernelReason;
 use crate::ir::entity::Func;
@@ -41,6 +43,7 @@ type Pass = fn(&mut Module, &mut Function);
 
 /// The passes behind inlining, in run order.
 const PASSES: &[(&str, Pass)] = &[
+    ("extend", |module, f| extend::run(module, f)),
     ("restore-returns", |_, f| returns::restore(f)),
     ("private", private::run),
     ("branches", |module, f| {
@@ -76,6 +79,8 @@ pub fn run(module: &mut dr::Module) -> Result<(), KernelReason> {
     let mut form = ir::import(module).map_err(refused)?;
     check("import", &form)?;
     let entry = inline::run(&mut form)?;
+    // `DontInline` would be obeyed.
+    form.functions[entry].control = FunctionControl::NONE;
     for (name, pass) in PASSES {
         on(&mut form, entry, *pass);
         if cfg!(debug_assertions) {

@@ -7,8 +7,6 @@ pub(super) mod by_member;
 pub(super) mod check_size;
 pub(super) mod copy_propagation;
 pub(super) mod dce;
-pub(super) mod expand_copies;
-pub(super) mod extend;
 pub(super) mod formulas;
 pub(super) mod memory_model;
 pub(super) mod no_contraction;

@@ -13,8 +13,8 @@ use rspirv::dr::Module;
 
 use super::normal;
 use super::passes::{
-    by_member, check_size, copy_propagation, dce, expand_copies, extend, formulas, memory_model,
-    no_contraction, order_types, raise_version, refuse, storage_class,
+    by_member, check_size, copy_propagation, dce, formulas, memory_model, no_contraction, order_types,
+    raise_version, refuse, storage_class,
 };
 use super::reason::KernelReason;
 use super::tools;
@@ -25,9 +25,7 @@ use super::tools;
 const PIPELINE: &[Pass] = &[
     Pass::CheckDeclarations,
     Pass::CheckSize,
-    Pass::ExpandCopies,
     Pass::MemoryModel,
-    Pass::Extend,
     Pass::Normal,
     Pass::ByMember,
     Pass::RaiseVersion,
@@ -69,9 +67,7 @@ macro_rules! passes {
 passes! {
     CheckDeclarations "check-declarations",
     CheckSize "check-size",
-    ExpandCopies "expand-copies",
     MemoryModel "memory-model",
-    Extend "extend",
     Normal "normal",
     ByMember "by-member",
     RaiseVersion "raise-version",
@@ -95,11 +91,9 @@ impl Pass {
             Pass::CheckDeclarations => refuse::declarations(module)?,
             Pass::CheckSize => check_size::run(module)?,
             Pass::CheckInstructions => refuse::instructions(module)?,
+            Pass::MemoryModel => memory_model::run(module)?,
             Pass::Normal => normal::run(module)?,
             Pass::OrderTypes => order_types::run(module)?,
-            Pass::MemoryModel => memory_model::run(module)?,
-            Pass::ExpandCopies => expand_copies::run(module),
-            Pass::Extend => extend::run(module),
             Pass::ByMember => by_member::run(module),
             Pass::RaiseVersion => raise_version::run(module),
             Pass::StorageClass => storage_class::run(module),

@@ -71,7 +71,7 @@ struct Trip {
 }
 
 /// The instructions of a module's functions in order, except for those that control flow is made of, undefined values, copies and debug
-/// information; and how many access chains there are.
+/// information, with copies of memory as a load and a store; and how many access chains there are.
 fn instructions(module: &dr::Module) -> (Vec<&'static str>, usize) {
     let notes = |inst: &&dr::Instruction| match inst.operands.first() {
         Some(dr::Operand::LiteralString(name)) => name.starts_with("NonSemantic"),
@@ -84,6 +84,7 @@ fn instructions(module: &dr::Module) -> (Vec<&'static str>, usize) {
             Op::AccessChain | Op::InBoundsAccessChain => chains += 1,
             Op::Label | Op::Branch | Op::Phi | Op::Undef | Op::Unreachable | Op::Line | Op::NoLine => {}
             Op::CopyObject => {}
+            Op::CopyMemory => found.extend(["Load", "Store"]),
             Op::ExtInst if has_notes => {}
             _ => found.push(inst.class.opname),
         }

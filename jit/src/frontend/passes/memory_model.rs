@@ -5,9 +5,6 @@
 //! family at each access, and a barrier or an ordered atomic operation covers all accesses of its storage classes. So
 //! dropping the operands and decorating the variables guarantees at least what the module asked for.
 //!
-//! # Requires
-//! - no `OpCopyMemory`
-//!
 //! # Guarantees
 //! - the memory model is GLSL450, and no instruction has an operand that only the Vulkan model has
 //! - a storage buffer or storage image is `Coherent` if one of its accesses states availability or visibility, or if one is
@@ -111,9 +108,8 @@ fn coherent(module: &Module) -> Result<Vec<u32>, KernelReason> {
         .collect();
     let roots = Roots::trace_handles(module, resources.keys().copied());
     let insts = || module.functions.iter().flat_map(|function| function.all_inst_iter());
-    let bound = |inst: &Instruction| -> &[u32] {
-        inst.operands.first().and_then(Operand::id_ref_any).map_or(&[][..], |id| roots.of(id))
-    };
+    let bound =
+        |inst: &Instruction| -> Vec<u32> { accessed(inst).flat_map(|id| roots.of(id)).copied().collect() };
     let mut orders = false;
     for inst in insts() {
         for operand in &inst.operands {
@@ -181,9 +177,14 @@ fn volatile_texel(inst: &Instruction) -> bool {
 
 /// Whether an access goes to memory that no variable stands for.
 fn leads_to_an_address(inst: &Instruction, defs: &Defs<'_>) -> bool {
-    let pointer = inst.operands.first().and_then(Operand::id_ref_any);
-    let class = pointer.and_then(|id| Some(defs.pointer(defs.type_of(id)?)?.0));
-    class == Some(StorageClass::PhysicalStorageBuffer)
+    let class = |id| Some(defs.pointer(defs.type_of(id)?)?.0);
+    accessed(inst).any(|id| class(id) == Some(StorageClass::PhysicalStorageBuffer))
+}
+
+/// The pointers, or the image, that an instruction accesses.
+fn accessed(inst: &Instruction) -> impl Iterator<Item = u32> + '_ {
+    let count = if inst.class.opcode == Op::CopyMemory { 2 } else { 1 };
+    inst.operands.iter().take(count).filter_map(Operand::id_ref_any)
 }
 
 /// The constants that take the place of scopes and semantics.
@@ -253,7 +254,7 @@ fn constants(module: &mut Module) -> Constants {
 
 /// Takes out what only the Vulkan model says.
 fn rewrite(inst: &mut Instruction, constants: &AHashMap<Operand, Operand>) {
-    let mut was_masked = false;
+    let (mut was_masked, is_copy) = (false, inst.class.opcode == Op::CopyMemory);
     for operand in &mut inst.operands {
         match operand {
             Operand::MemoryAccess(access) => {
@@ -272,7 +273,8 @@ fn rewrite(inst: &mut Instruction, constants: &AHashMap<Operand, Operand>) {
         inst.operands.retain(|operand| !matches!(operand, Operand::IdScope(_)));
     }
     inst.operands.retain(|operand| match operand {
-        Operand::MemoryAccess(access) => !access.is_empty(),
+        // The first of two masks says which one the second is.
+        Operand::MemoryAccess(access) => !access.is_empty() || is_copy,
         Operand::ImageOperands(texel) => !texel.is_empty(),
         _ => true,
     });

@@ -9,6 +9,7 @@ use super::declarations::{Importer, Result, Slot, Unsupported, id_at, literal_at
 use crate::ir::entity::Region;
 use crate::ir::inst::{Access, Arg, Args, Flags, Operation};
 use crate::ir::opcodes::{self, ATOMIC, PURE};
+use crate::ir::region::Node;
 
 impl Body<'_, '_> {
     /// Adds an instruction to a region; pointers become places.
@@ -24,13 +25,14 @@ impl Body<'_, '_> {
             }
             Op::Load => {
                 let place = self.place(id_at(inst, 0)?, region)?;
-                Operation::Load { place, access: self.importer.access(inst, 1)? }
+                Operation::Load { place, access: self.importer.access(inst, &inst.operands[1..])? }
             }
             Op::Store => {
                 let place = self.place(id_at(inst, 0)?, region)?;
                 let value = self.value(id_at(inst, 1)?, region)?;
-                Operation::Store { place, value, access: self.importer.access(inst, 2)? }
+                Operation::Store { place, value, access: self.importer.access(inst, &inst.operands[2..])? }
             }
+            Op::CopyMemory => return self.copy(region, inst),
             Op::ArrayLength => {
                 let place = self.place(id_at(inst, 0)?, region)?;
                 Operation::Length { place, member: literal_at(inst, 1)? }
@@ -63,6 +65,26 @@ impl Body<'_, '_> {
             _ => self.other(inst, region)?,
         };
         self.push(region, inst, operation).map(drop)
+    }
+
+    /// A copy of memory is a load and a store.
+    fn copy(&mut self, region: Region, inst: &Instruction) -> Result<()> {
+        let [to, from] = [0, 1].map(|at| self.place(id_at(inst, at)?, region));
+        let (to, from) = (to?, from?);
+        let how = &inst.operands[2..];
+        let is_mask = |operand: &Operand| matches!(operand, Operand::MemoryAccess(_));
+        // Of two masks the first is the store's (SPIR-V 1.4). A single one is of both.
+        let second = how.iter().skip(1).position(is_mask);
+        let (store, load) = second.map_or((how, how), |at| how.split_at(at + 1));
+        let (store, load) = (self.importer.access(inst, store)?, self.importer.access(inst, load)?);
+        let ty = self.importer.module.types.pointer(self.f.places[from].pointer).map(|(_, ty)| ty);
+        let load = Operation::Load { place: from, access: load };
+        let (load, value) = self.f.inst(load, ty, None);
+        let value = value.ok_or(Unsupported::of(inst, "no type"))?;
+        self.home[value] = Some(region);
+        let (store, _) = self.f.inst(Operation::Store { place: to, value, access: store }, None, None);
+        self.f.regions[region].nodes.extend([load, store].map(Node::Inst));
+        Ok(())
     }
 
     fn is_pointer(&self, inst: &Instruction) -> Result<bool> {
@@ -145,30 +167,30 @@ impl Body<'_, '_> {
 }
 
 impl Importer<'_> {
-    /// The operands of an access, from one on.
-    fn access(&self, inst: &Instruction, at: usize) -> Result<Access> {
+    /// How memory is accessed, by the operands that say so.
+    fn access(&self, inst: &Instruction, operands: &[Operand]) -> Result<Access> {
         let mut access = Access::default();
-        let Some(rest @ [first, ..]) = inst.operands.get(at..) else { return Ok(access) };
+        let Some((first, rest)) = operands.split_first() else { return Ok(access) };
         let Operand::MemoryAccess(mask) = first else { return Err(Unsupported::of(inst, "no access")) };
-        let mut at = at + 1;
+        let mut rest = rest.iter();
         let (aligned, available, visible) =
             (MemoryAccess::ALIGNED, MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE);
         if mask.contains(aligned) {
-            access.align = Some(literal_at(inst, at)?);
-            at += 1;
+            access.align = match rest.next() {
+                Some(Operand::LiteralBit32(align)) => Some(*align),
+                _ => return Err(Unsupported::of(inst, "a number is missing")),
+            };
         }
-        if mask.contains(available) {
-            access.available = Some(self.scope(id_at(inst, at)?)?);
-            at += 1;
-        }
-        if mask.contains(visible) {
-            access.visible = Some(self.scope(id_at(inst, at)?)?);
-            at += 1;
-        }
+        let mut scope = || {
+            let id = rest.next().and_then(Operand::id_ref_any);
+            self.scope(id.ok_or(Unsupported::of(inst, "an id is missing"))?)
+        };
+        access.available = mask.contains(available).then(&mut scope).transpose()?;
+        access.visible = mask.contains(visible).then(&mut scope).transpose()?;
         access.flags = Flags(*mask - aligned - available - visible);
-        if inst.operands.len() != at || rest.is_empty() {
-            return Err(Unsupported::of(inst, "operands that are not known"));
+        match rest.next() {
+            None => Ok(access),
+            Some(_) => Err(Unsupported::of(inst, "operands that are not known")),
         }
-        Ok(access)
     }
 }

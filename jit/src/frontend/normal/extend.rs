@@ -12,42 +12,31 @@
 //! # Leaves alone
 //! - an extension that is not the type's
 
-use rspirv::dr::{Module, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op};
 
-use crate::frontend::defs::Defs;
+use crate::ir::{Arg, Function, GlobalArg, Module, Operation, TypeKind};
 
-pub(in crate::frontend) fn run(module: &mut Module) {
-    let redundant = redundant(module);
-    let mut insts = module.functions.iter_mut().flat_map(|function| function.all_inst_iter_mut());
-    insts
-        .by_ref()
-        .filter(|inst| matches!(inst.class.opcode, Op::ImageRead | Op::ImageWrite))
-        .zip(redundant)
-        .filter(|(_, is_redundant)| *is_redundant)
-        .for_each(|(inst, _)| drop(inst.operands.pop()));
-}
-
-/// Whether the last operand of each read and write is redundant, in the order of the module.
-fn redundant(module: &Module) -> Vec<bool> {
-    let defs = Defs::new(module);
-    let insts = module.functions.iter().flat_map(|function| function.all_inst_iter());
-    let extends = |signed| if signed { ImageOperands::SIGN_EXTEND } else { ImageOperands::ZERO_EXTEND };
-    insts
-        .filter(|inst| matches!(inst.class.opcode, Op::ImageRead | Op::ImageWrite))
-        .map(|inst| {
-            let signed = inst.operands.first().and_then(Operand::id_ref_any).and_then(|image| {
-                let image = defs.get(defs.type_of(image)?)?;
-                let texel = defs.get(image.operands.first()?.id_ref_any()?)?;
-                match (texel.class.opcode, texel.operands.as_slice()) {
-                    (Op::TypeInt, [_, Operand::LiteralBit32(signed)]) => Some(*signed == 1),
-                    _ => None,
-                }
-            });
-            let last = inst.operands.last();
-            signed.is_some_and(|signed| last == Some(&Operand::ImageOperands(extends(signed))))
-        })
-        .collect()
+pub(super) fn run(module: &Module, f: &mut Function) {
+    for inst in f.insts.keys() {
+        let Operation::Other { op: Op::ImageRead | Op::ImageWrite, operands } = &f.insts[inst].operation
+        else {
+            continue;
+        };
+        let image = match operands.first() {
+            Some(Arg::Value(image)) => module.types.kind(f.values[*image].ty),
+            _ => continue,
+        };
+        let TypeKind::Other { op: Op::TypeImage, operands: image } = image else { continue };
+        let Some(GlobalArg::Type(texel)) = image.first() else { continue };
+        let TypeKind::Int { signed, .. } = *module.types.kind(*texel) else { continue };
+        let extends = if signed { ImageOperands::SIGN_EXTEND } else { ImageOperands::ZERO_EXTEND };
+        if operands.last() == Some(&Arg::Literal(Operand::ImageOperands(extends)))
+            && let Operation::Other { operands, .. } = &mut f.insts[inst].operation
+        {
+            operands.pop();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +46,7 @@ mod tests {
     use spirv_tools::assembler::{Assembler, AssemblerOptions, create};
 
     use crate::frontend::load;
+    use crate::ir;
 
     /// A module that reads a texel of signed integers with these operands and writes it with those.
     fn operands(read: &str, write: &str) -> Vec<usize> {
@@ -86,8 +76,12 @@ mod tests {
         );
         let options = AssemblerOptions { preserve_numeric_ids: true };
         let words = create(Some(TargetEnv::Vulkan_1_2)).assemble(&text, options).expect("a module");
-        let mut module = load::module(words.as_words()).expect("a module");
-        super::run(&mut module);
+        let mut module = ir::import(&load::module(words.as_words()).expect("a module")).expect("the IR");
+        let mut f = module.functions[module.defined[0]].clone();
+        super::run(&module, &mut f);
+        let entry = module.defined[0];
+        module.functions[entry] = f;
+        let module = ir::export(&module);
         let insts = module.functions[0].all_inst_iter();
         let accesses = insts.filter(|inst| matches!(inst.class.opcode, Op::ImageRead | Op::ImageWrite));
         accesses.map(|inst| inst.operands.len()).collect()
