@@ -237,7 +237,7 @@ impl Reader<'_> {
         let Def::Inst(inst) = self.f.values[value].def else { return false };
         let Operation::Load { place, .. } = self.f.insts[inst].operation else { return false };
         let data = self.f.flat(self.f.places[place].clone());
-        let path = data.path.iter().map(|&index| self.module.number(self.f.as_const(index)?));
+        let path = data.path.iter().map(|&index| self.f.number(self.module, index));
         self.global.is_some_and(|global| data.root == Root::Global(global))
             && path.eq(wanted.iter().map(|&number| Some(number)))
     }
@@ -257,7 +257,7 @@ impl Reader<'_> {
             }
             Operation::Pure { op: Op::UDiv, args, .. } => {
                 // Computed before the guards before it are asked, which may be what keeps a divisor from being zero.
-                let divisor = self.f.as_const(args[1]).and_then(|divisor| self.module.number(divisor));
+                let divisor = self.f.number(self.module, args[1]);
                 divisor.is_some_and(|divisor| divisor != 0) && all(args)
             }
             Operation::Pure { op, args, .. } => {

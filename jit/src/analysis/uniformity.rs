@@ -386,7 +386,7 @@ impl Flow<'_> {
         match data.path.as_slice() {
             [] => root,
             [index] => {
-                let constant = self.f.as_const(*index).and_then(|index| self.module.number(index));
+                let constant = self.f.number(self.module, *index);
                 constant.map_or(components::any(all), |index| components::component(root, index))
             }
             _ => components::any(all),

@@ -72,8 +72,6 @@ impl Bindings {
     pub(crate) fn decorate(&self, module: &mut Module, unified: &[UnifiedBinding], ordered: &[Ordered]) {
         for view in &self.0 {
             let facts = &unified[usize::from(view.binding)];
-            let place = [(Decoration::DescriptorSet, 0), (Decoration::Binding, u32::from(view.binding))];
-            let place = place.map(|(what, n)| vec![Operand::Decoration(what), Operand::LiteralBit32(n)]);
             let mut claims = Vec::new();
             let is_image = facts.kind.texture() == Some(TextureKind::StorageImage);
             if facts.kind == BindingKind::StorageBuffer || is_image {
@@ -88,7 +86,8 @@ impl Bindings {
                 claims.push(if is_apart { Decoration::Restrict } else { Decoration::Aliased });
             }
             let claims = claims.into_iter().map(|claim| vec![Operand::Decoration(claim)]);
-            let decorations = module.decorations(place.into_iter().chain(claims).collect());
+            let decorations =
+                module.decorations(Module::bound(view.binding.into()).into_iter().chain(claims).collect());
             module.globals[view.global].decorations = decorations;
         }
     }

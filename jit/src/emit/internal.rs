@@ -112,7 +112,7 @@ impl InternalVariable {
     /// Type without layout at the end of a path whose first index is the slot, if there are several.
     fn type_at(&self, code: &Builder<'_>, path: &[Value]) -> Type {
         let inner = if self.is_one() { path } else { path.get(1..).unwrap_or(&[]) };
-        let member = |index: Value| code.module.number(code.f().as_const(index)?);
+        let member = |index: Value| code.f().number(code.module, index);
         inner.iter().fold(self.element, |ty, &index| code.module.types.part(ty, member(index)).unwrap_or(ty))
     }
 }

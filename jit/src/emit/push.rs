@@ -110,9 +110,8 @@ impl PushVariable {
         let pointer = module.pointer(part.class, block);
         module.retype(part.global, pointer);
         if is_behind {
-            let place = [(Decoration::DescriptorSet, 0), (Decoration::Binding, recipe.bindings.len() as u32)];
-            let place = place.map(|(what, n)| vec![Operand::Decoration(what), Operand::LiteralBit32(n)]);
-            module.globals[part.global].decorations = module.decorations(place.to_vec());
+            let place = Module::bound(recipe.bindings.len() as u32).to_vec();
+            module.globals[part.global].decorations = module.decorations(place);
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ impl<'m> Builder<'m> {
     /// A place in a variable.
     pub fn place(&mut self, root: Root, path: &[Value]) -> Place {
         let f = &self.module.functions[self.function];
-        let number = |&index: &Value| f.as_const(index).and_then(|constant| self.module.number(constant));
+        let number = |&index: &Value| f.number(self.module, index);
         let members: SmallVec<[Option<u32>; 3]> = path.iter().map(number).collect();
         let mut pointer = match root {
             Root::Global(global) => self.module.globals[global].pointer,

@@ -371,6 +371,12 @@ impl Module {
         Some(set)
     }
 
+    /// The decorations of a variable of a resource.
+    pub(crate) fn bound(binding: u32) -> [Vec<Operand>; 2] {
+        [(Decoration::DescriptorSet, 0), (Decoration::Binding, binding)]
+            .map(|(what, number)| vec![Operand::Decoration(what), Operand::LiteralBit32(number)])
+    }
+
     /// The decorations of a set.
     pub fn decoration_list(&self, set: Option<DecorationSet>) -> &[Vec<Operand>] {
         set.map_or(&[], |set| &self.decorations[set])

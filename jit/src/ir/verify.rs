@@ -194,7 +194,7 @@ impl Verifier<'_> {
         };
         ensure(class == to, || "it lies in memory of another class".to_owned())?;
         for &index in &data.path {
-            let member = self.f.as_const(index).and_then(|constant| self.module.number(constant));
+            let member = self.f.number(self.module, index);
             ty = types.part(ty, member).ok_or("its path leads nowhere")?;
         }
         ensure(ty == pointee, || "its path leads to another type".to_owned())

@@ -3,6 +3,7 @@
 use super::entity::{Construct, Inst, Region, SecondaryMap, Value};
 use super::function::{Def, Function, PlaceData, Root, Tree};
 use super::inst::{Arg, Operation};
+use super::module::Module;
 use super::region::{ConstructKind, End, Node};
 
 impl Operation {
@@ -43,7 +44,32 @@ impl End {
     }
 }
 
+impl End {
+    /// Has it lead to other constructs and regions.
+    pub(crate) fn change_targets(
+        &mut self,
+        construct: impl Fn(Construct) -> Construct,
+        region: impl Fn(Region) -> Region,
+    ) {
+        match self {
+            Self::Exit { to, .. } | Self::Continue { to, .. } => *to = construct(*to),
+            Self::Fall { to, .. } => *to = region(*to),
+            Self::Repeat { .. } | Self::Return(_) | Self::Unreachable | Self::Terminate(_) => {}
+        }
+    }
+}
+
 impl ConstructKind {
+    /// Has it own other regions.
+    pub(crate) fn change_regions(&mut self, change: impl Fn(Region) -> Region) {
+        match self {
+            Self::If { accept: a, reject: b, .. } | Self::Loop { body: a, continuing: b, .. } => {
+                (*a, *b) = (change(*a), change(*b));
+            }
+            Self::Switch { cases, .. } => cases.iter_mut().for_each(|case| case.region = change(case.region)),
+        }
+    }
+
     /// Calls `change` on the values that it takes itself.
     pub fn change_values(&mut self, mut change: impl FnMut(&mut Value)) {
         match self {
@@ -58,6 +84,11 @@ impl ConstructKind {
 }
 
 impl Function {
+    /// The number that a value is, if it is a constant of at most 32 bits.
+    pub(crate) fn number(&self, module: &Module, value: Value) -> Option<u32> {
+        module.number(self.as_const(value)?)
+    }
+
     /// The regions inside of one, that one first, in the order in which they are written.
     pub fn regions_in(&self, region: Region) -> Vec<Region> {
         let (mut found, mut open) = (Vec::new(), vec![region]);

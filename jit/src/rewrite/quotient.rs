@@ -33,7 +33,7 @@ pub(super) fn replace(
     let f = &module.functions[func];
     let is_int =
         |value: Value| matches!(module.types.kind(f.values[value].ty), TypeKind::Int { width: 32, .. });
-    let is_zero = |value: Value| f.as_const(value).is_some_and(|value| module.number(value) == Some(0));
+    let is_zero = |value: Value| f.number(module, value) == Some(0);
     for inst in f.insts_in(region) {
         let data = &f.insts[inst];
         let Some(result) = data.result else { continue };
@@ -90,7 +90,7 @@ pub(super) fn offset_of(module: &Module, func: Func, block: Global, place: Place
         module.types.pointer(module.globals[block].pointer).filter(|_| data.root == Root::Global(block))?;
     let mut offset = 0;
     for &index in &data.path {
-        let index = module.number(f.as_const(index)?)?;
+        let index = f.number(module, index)?;
         offset += match *module.types.kind(ty) {
             TypeKind::Struct { .. } => module.offset(ty, index)?,
             TypeKind::Vector { element, .. } if module.types.width(element) == Some(32) => 4 * index,

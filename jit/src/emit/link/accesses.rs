@@ -26,7 +26,7 @@ impl Linker<'_> {
         let (number, place) = match &self.normal.analysis.push {
             PushUse::Leaves(leaves) => {
                 let types = &self.normal.types;
-                let indices = path.iter().map(|&index| self.source.number(self.from.as_const(index)?));
+                let indices = path.iter().map(|&index| self.from.number(self.source, index));
                 let indices: Option<Vec<u64>> = indices.map(|index| index.map(u64::from)).collect();
                 let block = self.normal.push_block.ok_or_else(|| self.error("no push-constant block"))?;
                 let at = indices.and_then(|indices| types.part_at(block, indices));
@@ -103,7 +103,7 @@ impl Linker<'_> {
         let Root::Global(global) = place.root else { return Err(no_element()) };
         let types = &self.source.types;
         let block = types.pointer(self.source.globals[global].pointer).map(|(_, block)| block);
-        let number = |index: Value| self.source.number(self.from.as_const(index)?);
+        let number = |index: Value| self.from.number(self.source, index);
         let element =
             way.iter().try_fold(block.ok_or_else(no_element)?, |ty, &index| types.part(ty, number(index)));
         let element = self.ty(element.ok_or_else(no_element)?)?;

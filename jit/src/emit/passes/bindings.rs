@@ -71,10 +71,7 @@ pub(super) fn view(module: &mut Module, of: Global, word: Type, offset: u32) -> 
         .declared()
         .find(|&one| module.globals[one].pointer == pointer && self::binding(module, one) == Some(binding));
     let view = known.unwrap_or_else(|| {
-        let place = [(Decoration::DescriptorSet, 0), (Decoration::Binding, binding)];
-        let place =
-            place.map(|(what, number)| vec![Operand::Decoration(what), Operand::LiteralBit32(number)]);
-        let decorations = module.decorations(place.to_vec());
+        let decorations = module.decorations(Module::bound(binding).to_vec());
         let class = StorageClass::StorageBuffer;
         module.global(GlobalData { pointer, class, initializer: None, decorations })
     });

@@ -15,7 +15,7 @@ use rspirv::spirv::Op;
 
 use super::slots::Slot;
 use crate::emit::{JitError, hide};
-use crate::ir::{Args, Module, Operation, Root};
+use crate::ir::{Args, Module, Operation};
 use crate::plan::recipe::Recipe;
 
 /// Removes sums with the zero of what is such a sum.
@@ -33,13 +33,8 @@ pub(in crate::emit) fn run(module: &mut Module, recipe: &Recipe) -> Result<(), J
             let Some(result) = data.result else { continue };
             match &data.operation {
                 Operation::Load { place, .. } => {
-                    let place = &f.places[*place];
-                    let path: Vec<Option<u32>> =
-                        { place.path.iter() }.map(|&index| module.number(f.as_const(index)?)).collect();
-                    let is_zero = |root| {
-                        slot.is_at(root, &path) || mutant!(AnyArgumentIsTheZero) && slot.is_beside(root)
-                    };
-                    if matches!(place.root, Root::Global(root) if is_zero(root)) {
+                    let is_any = mutant!(AnyArgumentIsTheZero) && slot.is_beside(f, *place);
+                    if is_any || slot.is_at(module, f, *place) {
                         zeros.insert(result);
                     }
                 }

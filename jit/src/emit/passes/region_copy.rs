@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use crate::ir::entity::{Construct, Place, Region, Value};
 use crate::ir::{
-    Builder, ConstData, ConstKind, ConstructData, ConstructKind, Def, End, Node, Operation, PlaceData, Root,
-    TypeKind, ValueData, fold,
+    Builder, ConstData, ConstKind, ConstructData, Def, Node, Operation, PlaceData, Root, TypeKind, ValueData,
+    fold,
 };
 
 /// A copy that is being written.
@@ -121,12 +121,7 @@ impl<'m> RegionCopy<'m> {
             self.regions.insert(region, copy);
         }
         regions.iter().for_each(|&region| self.region(region));
-        let of = |region: &mut Region| *region = self.regions[region];
-        match &mut kind {
-            ConstructKind::If { accept, reject, .. } => [accept, reject].into_iter().for_each(of),
-            ConstructKind::Switch { cases, .. } => cases.iter_mut().for_each(|case| of(&mut case.region)),
-            ConstructKind::Loop { body, continuing, .. } => [body, continuing].into_iter().for_each(of),
-        }
+        kind.change_regions(|region| self.regions[&region]);
         self.code.function().constructs[new] = ConstructData { kind, results: Vec::new() };
         for result in data.results {
             let own = self.code.f().values[result];
@@ -147,13 +142,10 @@ impl<'m> RegionCopy<'m> {
         let nodes = std::mem::replace(&mut self.code.nodes, around);
         let mut end = data.end;
         end.change_values(|value| *value = self.value(*value));
-        match &mut end {
-            End::Exit { to, .. } | End::Continue { to, .. } => {
-                *to = self.constructs.get(to).copied().unwrap_or(*to);
-            }
-            End::Fall { to, .. } => *to = self.regions.get(to).copied().unwrap_or(*to),
-            End::Repeat { .. } | End::Return(_) | End::Unreachable | End::Terminate(_) => {}
-        }
+        end.change_targets(
+            |to| self.constructs.get(&to).copied().unwrap_or(to),
+            |to| self.regions.get(&to).copied().unwrap_or(to),
+        );
         let data = &mut self.code.function().regions[copy];
         (data.nodes, data.end) = (nodes, end);
     }

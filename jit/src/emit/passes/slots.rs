@@ -4,8 +4,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, StorageClass};
 
 use crate::emit::{JitError, push};
-use crate::ir::entity::{Global, Value};
-use crate::ir::{Builder, Module, Root};
+use crate::ir::entity::{Global, Place, Value};
+use crate::ir::{Builder, Function, Module, Root};
 use crate::plan::recipe::Recipe;
 
 /// Where a slot of the recipe is, which holds a number without a sign.
@@ -28,14 +28,17 @@ impl Slot {
         Ok(Self { block, member })
     }
 
-    /// Whether a load is one of this slot.
-    pub(super) fn is_at(self, root: Global, path: &[Option<u32>]) -> bool {
-        root == self.block && path == [Some(self.member)]
+    /// Whether a place is this slot.
+    pub(super) fn is_at(self, module: &Module, f: &Function, place: Place) -> bool {
+        match *f.places[place].path.as_slice() {
+            [index] => self.is_beside(f, place) && f.number(module, index) == Some(self.member),
+            _ => false,
+        }
     }
 
-    /// Whether this is the block that has the slot.
-    pub(super) fn is_beside(self, root: Global) -> bool {
-        root == self.block
+    /// Whether a place lies in the block that has the slot.
+    pub(super) fn is_beside(self, f: &Function, place: Place) -> bool {
+        f.places[place].root == Root::Global(self.block)
     }
 
     pub(super) fn load(self, code: &mut Builder<'_>) -> Value {

@@ -7,8 +7,7 @@
 //! - the copy reads arguments where the function reads parameters; a place behind a pointer that is an address becomes a place of that variable
 
 use crate::ir::entity::{Construct, Entity as _, Inst, Local, Place, Region, SecondaryMap, Value};
-use crate::ir::{ConstructData, Def, End, Function, InstData, PlaceData, RegionData, Root, ValueData};
-use crate::ir::{ConstructKind, Node};
+use crate::ir::{ConstructData, Def, Function, InstData, Node, PlaceData, RegionData, Root, ValueData};
 
 /// Where the entities of a function stand in another one.
 pub(super) struct Copy {
@@ -132,28 +131,14 @@ impl Copy {
             });
             let mut end = data.end.clone();
             end.change_values(|value| *value = self.value(*value));
-            match &mut end {
-                End::Exit { to, .. } | End::Continue { to, .. } => *to = self.construct(*to),
-                End::Fall { to, .. } => *to = self.region(*to),
-                End::Repeat { .. } | End::Return(_) | End::Unreachable | End::Terminate(_) => {}
-            }
+            end.change_targets(|to| self.construct(to), |to| self.region(to));
             let params = data.params.iter().map(|&value| self.value(value)).collect();
             to.regions.push(RegionData { params, nodes: nodes.collect(), end });
         }
         for data in from.constructs.values() {
             let mut kind = data.kind.clone();
             kind.change_values(|value| *value = self.value(*value));
-            match &mut kind {
-                ConstructKind::If { accept, reject, .. } => {
-                    (*accept, *reject) = (self.region(*accept), self.region(*reject));
-                }
-                ConstructKind::Switch { cases, .. } => {
-                    cases.iter_mut().for_each(|case| case.region = self.region(case.region));
-                }
-                ConstructKind::Loop { body, continuing, .. } => {
-                    (*body, *continuing) = (self.region(*body), self.region(*continuing));
-                }
-            }
+            kind.change_regions(|region| self.region(region));
             let results = data.results.iter().map(|&value| self.value(value)).collect();
             to.constructs.push(ConstructData { kind, results });
         }

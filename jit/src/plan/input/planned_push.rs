@@ -70,7 +70,7 @@ fn pushed(module: &Module, f: &Function, place: Place) -> Option<u32> {
     let data = f.flat(f.places[place].clone());
     let Root::Global(root) = data.root else { return None };
     let (class, block) = module.types.pointer(module.globals[root].pointer)?;
-    let path: Option<Vec<u32>> = data.path.iter().map(|&index| module.number(f.as_const(index)?)).collect();
+    let path: Option<Vec<u32>> = data.path.iter().map(|&index| f.number(module, index)).collect();
     let (ty, offset) = module.part_at(block, path?)?;
     (class == StorageClass::PushConstant && module.types.width(ty) == Some(32)).then_some(offset)
 }

@@ -412,7 +412,7 @@ impl<'a> Reader<'a> {
         let number = counters.iter().position(|counter| counter.param == a && !counter.goes_down)?;
         // One that some rounds do not step ends the loop in none of them.
         self.step(self.carried(number)?.1, a)?;
-        let constant = |value: Value| self.module.number(self.f.as_const(value)?);
+        let constant = |value: Value| self.f.number(self.module, value);
         let counter = &counters[number];
         let (first, step, limit) = (constant(counter.init)?, constant(counter.step)?, constant(b)?);
         // All below what may be a sign.

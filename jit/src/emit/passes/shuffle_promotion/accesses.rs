@@ -211,19 +211,19 @@ impl Reader<'_> {
             Operation::Load { place, .. } => {
                 let data = &self.f.places[*place];
                 let Root::Global(root) = data.root else { return };
-                let index = |&index: &Value| self.f.as_const(index).and_then(|one| self.module.number(one));
                 match (self.ids.map(|id| id == Some(root)), data.path.as_slice()) {
                     ([true, _], []) => {
                         let all = (0..3).map(|component| Some(self.own(component)));
                         self.vectors.insert(result, all.collect());
                     }
                     ([true, _], [component]) => {
-                        self.numbers[result] = index(component).map(|component| self.own(component));
+                        let component = self.f.number(self.module, *component);
+                        self.numbers[result] = component.map(|component| self.own(component));
                     }
                     ([_, true], []) => self.numbers[result] = Some(self.own(0)),
-                    (_, path) if self.is_word(ty) => {
-                        let path: Vec<Option<u32>> = path.iter().map(index).collect();
-                        let known = self.pushed.iter().find(|(slot, _)| slot.is_at(root, &path));
+                    _ if self.is_word(ty) => {
+                        let mut pushed = self.pushed.iter();
+                        let known = pushed.find(|(slot, _)| slot.is_at(self.module, self.f, *place));
                         self.numbers[result] =
                             known.map(|&(_, number)| vec![number; self.local as usize].into());
                     }

@@ -19,7 +19,7 @@ use rspirv::spirv::{GlslStd450Op, Op};
 
 use crate::emit::passes::slots::Slot;
 use crate::ir::entity::{Global, Inst, Value};
-use crate::ir::{Def, Function, Module, Operation, Position, Root, TypeKind};
+use crate::ir::{Def, Function, Module, Operation, Position, TypeKind};
 
 /// A register of a variable.
 type Register = (Global, u32);
@@ -138,10 +138,7 @@ impl Reader<'_> {
 
     fn is_zero(&self, value: Value) -> bool {
         let Some(Operation::Load { place, .. }) = self.operation(value) else { return false };
-        let data = &self.f.places[*place];
-        let member = |&index: &Value| self.f.as_const(index).and_then(|one| self.module.number(one));
-        let path: Vec<Option<u32>> = data.path.iter().map(member).collect();
-        matches!((data.root, self.zero), (Root::Global(root), Some(zero)) if zero.is_at(root, &path))
+        self.zero.is_some_and(|zero| zero.is_at(self.module, self.f, *place))
     }
 
     /// The value that this one is a copy of, or itself.
@@ -206,7 +203,7 @@ impl Reader<'_> {
             how.push(if value == both[0] { OWN } else { OTHER });
             return Some(());
         }
-        if let Some(number) = self.f.as_const(value).and_then(|one| self.module.number(one)) {
+        if let Some(number) = self.f.number(self.module, value) {
             how.extend([NUMBER, number]);
             return Some(());
         }

@@ -209,10 +209,7 @@ impl Jam<'_> {
 
     /// The range of the push constant at a place, where the recipe has one.
     fn push_range(&self, f: &Function, place: Place) -> Option<Range> {
-        let Root::Global(root) = f.places[place].root else { return None };
-        let word = |&index| f.as_const(index).and_then(|constant| self.module.word_of(constant));
-        let path: SmallVec<[Option<u32>; 2]> = f.places[place].path.iter().map(word).collect();
-        let is_there = |&&(slot, _): &&(Slot, Range)| slot.is_at(root, &path);
+        let is_there = |&&(slot, _): &&(Slot, Range)| slot.is_at(self.module, f, place);
         self.push_ranges.iter().find(is_there).map(|&(_, range)| range)
     }
 

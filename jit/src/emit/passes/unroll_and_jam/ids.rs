@@ -76,9 +76,7 @@ impl Jam<'_> {
             let pointer = code.module.globals[id].pointer;
             let vector = code.module.types.pointer(pointer).map_or(ty, |(_, pointee)| pointee);
             let whole = code.vector(&parts, vector);
-            let known = |code: &mut Builder<'_>, index| {
-                code.function().as_const(index).and_then(|index| code.module.number(index))
-            };
+            let known = |code: &mut Builder<'_>, index| code.f().number(code.module, index);
             match component.map(|index| (index, known(&mut code, index))) {
                 None => code.value(Operation::copy(whole), ty),
                 Some((_, Some(number))) => {
