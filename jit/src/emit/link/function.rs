@@ -7,10 +7,10 @@ use super::{Linker, ROUND, Role};
 use crate::analysis::cfg::Cfg;
 use crate::emit::JitError;
 use crate::emit::hide::Hiding;
-use crate::ir::entity::{Entity as _, Inst, Place, Region};
+use crate::ir::entity::{Entity as _, Inst, Place, Region, Value};
 use crate::ir::{
-    Access, Arg, ConstData, ConstructKind, Function, GlobalData, Named, Node, Operation, Origins, PlaceData,
-    Root,
+    Access, Arg, ConstData, ConstructKind, Def, Function, GlobalData, Named, Node, Operation, Origins,
+    PlaceData, Root,
 };
 
 impl Linker<'_> {
@@ -141,6 +141,13 @@ impl Linker<'_> {
         let data = self.code.f().insts[inst].clone();
         let ty = data.result.map(|result| self.code.f().values[result].ty);
         let (mut operation, place) = (data.operation, self.from.insts[inst].operation.place());
+        let is_gone = |value: Value| match self.from.values[value].def {
+            Def::Address(place) => matches!(self.role(place), Some(Role::Push | Role::Internal(_))),
+            _ => false,
+        };
+        if self.from.insts[inst].operation.values().any(is_gone) {
+            return Err(self.error("the address of a variable that is gone"));
+        }
         let hiding = ty.map_or(Hiding::None, |ty| self.hiding(ty));
         let mut is_hidden = hiding == Hiding::Word;
         match (place.and_then(|place| self.role(place)), &mut operation, ty) {
