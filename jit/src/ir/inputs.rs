@@ -32,6 +32,31 @@ impl Builder<'_> {
         [0, 1, 2].map(|dim| self.pure(Op::CompositeExtract, number, &[value], &[dim]))
     }
 
+    /// Sets components to the digits of a number, the lightest first: each with how many values it takes, if the rest is not all its own.
+    pub(crate) fn digits(
+        &mut self,
+        number: Value,
+        parts: &mut [Value; 3],
+        digits: impl IntoIterator<Item = (usize, Option<Value>)>,
+    ) {
+        let mut rest = number;
+        for (dim, several) in digits {
+            parts[dim] = rest;
+            if let Some(several) = several {
+                parts[dim] = self.math(Op::UMod, rest, several);
+                rest = self.math(Op::UDiv, rest, several);
+            }
+        }
+    }
+
+    /// The numbers that make up a local index of work-groups of a size; components of dimensions of one invocation are as they were.
+    pub(crate) fn split_index(&mut self, index: Value, parts: &mut [Value; 3], size: [u32; 3]) {
+        let dims = (0..3).filter(|&dim| size[dim] != 1);
+        let last = dims.clone().next_back();
+        let dims: Vec<_> = dims.map(|dim| (dim, (Some(dim) != last).then(|| self.word(size[dim])))).collect();
+        self.digits(index, parts, dims);
+    }
+
     /// The vector of three numbers, as another type of vectors if that is asked for.
     pub fn vector(&mut self, parts: &[Value; 3], ty: Type) -> Value {
         let uvec3 = self.uvec3();
@@ -47,7 +72,7 @@ impl Builder<'_> {
                 _ => self.vector(parts, ty),
             };
         };
-        let known = self.function().as_const(index).and_then(|index| self.module.number(index));
+        let known = self.f().number(self.module, index);
         match known.and_then(|known| parts.get(known as usize)) {
             Some(&part) => self.cast(part, ty),
             None => {

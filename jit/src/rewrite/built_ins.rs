@@ -88,29 +88,16 @@ impl BuiltIns {
         let count = code.word(size.iter().product());
         let mut groups = [zero; 3];
         if global || self.has(BuiltIn::WorkgroupId) {
-            let mut rest = code.math(Op::UDiv, item, count);
-            for (n, d) in spread.dims().enumerate() {
-                groups[d] = rest;
-                if let Some(&several) = counts.get(n).filter(|_| !is_line) {
-                    groups[d] = code.math(Op::UMod, rest, several);
-                    rest = code.math(Op::UDiv, rest, several);
-                }
-            }
+            let group = code.math(Op::UDiv, item, count);
+            let several = |n: usize| counts.get(n).copied().filter(|_| !is_line);
+            code.digits(group, &mut groups, spread.dims().enumerate().map(|(n, d)| (d, several(n))));
             self.set(BuiltIn::WorkgroupId, groups);
         }
         let mut inside = [zero; 3];
         if global || self.has(BuiltIn::LocalInvocationId) || self.has(BuiltIn::LocalInvocationIndex) {
-            let mut rest = code.math(Op::UMod, item, count);
-            self.set(BuiltIn::LocalInvocationIndex, [rest, zero, zero]);
-            let dims: Vec<usize> = (0..3).filter(|&d| size[d] != 1).collect();
-            for (n, &d) in dims.iter().enumerate() {
-                inside[d] = rest;
-                if n + 1 < dims.len() {
-                    let several = code.word(size[d]);
-                    inside[d] = code.math(Op::UMod, rest, several);
-                    rest = code.math(Op::UDiv, rest, several);
-                }
-            }
+            let index = code.math(Op::UMod, item, count);
+            self.set(BuiltIn::LocalInvocationIndex, [index, zero, zero]);
+            code.split_index(index, &mut inside, size);
             self.set(BuiltIn::LocalInvocationId, inside);
         }
         if global {
@@ -133,14 +120,8 @@ impl BuiltIns {
         (dims, counts): (&[usize], &[Value]),
     ) {
         let zero = code.word(0);
-        let mut rest = number;
-        for (n, &d) in dims.iter().enumerate() {
-            global[d] = rest;
-            if let Some(&several) = counts.get(n).filter(|_| !mutant!(NumbersAreIds)) {
-                global[d] = code.math(Op::UMod, rest, several);
-                rest = code.math(Op::UDiv, rest, several);
-            }
-        }
+        let several = |n: usize| counts.get(n).copied().filter(|_| !mutant!(NumbersAreIds));
+        code.digits(number, &mut global, dims.iter().enumerate().map(|(n, &d)| (d, several(n))));
         self.set(BuiltIn::GlobalInvocationId, global);
         if self.all.iter().all(|one| one.0 == BuiltIn::GlobalInvocationId) {
             return;

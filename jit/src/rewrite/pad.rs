@@ -95,16 +95,8 @@ pub(super) fn pad(kernel: &Specialized, local: [u32; 3], lanes: Option<u32>) -> 
     };
     let groups = code.components(BuiltIn::WorkgroupId);
     let zero = code.word(0);
-    let (mut inside, mut rest) = ([zero; 3], index);
-    let dims: Vec<usize> = (0..3).filter(|&d| own[d] != 1).collect();
-    for (n, &d) in dims.iter().enumerate() {
-        inside[d] = rest;
-        if n + 1 < dims.len() {
-            let several = code.word(own[d]);
-            inside[d] = code.math(Op::UMod, rest, several);
-            rest = code.math(Op::UDiv, rest, several);
-        }
-    }
+    let mut inside = [zero; 3];
+    code.split_index(index, &mut inside, own);
     let global = std::array::from_fn(|d| match own[d] {
         1 => groups[d],
         size => code.linear(groups[d], size, inside[d]),
@@ -324,7 +316,7 @@ impl<'m> Masked<'m> {
         if !matches!(op, Op::UDiv | Op::SDiv | Op::UMod | Op::SRem | Op::SMod) {
             return true;
         }
-        let by = args.get(1).and_then(|&by| self.f().as_const(by)).and_then(|by| self.module.number(by));
+        let by = args.get(1).and_then(|&by| self.f().number(self.module, by));
         by.is_some_and(|by| by != 0 && by != u32::MAX)
     }
 
