@@ -36,7 +36,7 @@ use crate::reason::RewriteReason;
 
 pub(crate) use definition::{Definition, Guarded, Site};
 pub(crate) use free::why_not_free;
-pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots};
+pub(crate) use inline::{Coordinate, Digit, Handed, Ids, Part, Parts, RowOf, Rows, Slots, reads_back};
 pub(crate) use order::{Digits, Numbering, Order, Spread, line_of};
 pub(crate) use pad::knows_subgroups;
 pub(crate) use rounds::looped::MOST_ROUNDS;

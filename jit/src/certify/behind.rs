@@ -291,7 +291,10 @@ impl<'a> Epilogue<'a> {
         }
         let mut args = self.consumed.iter().map(|access| &self.consumer.submission.args[access.argument]);
         let handed: Vec<&Arg> = args.by_ref().filter(|arg| self.is_handed(arg)).collect();
-        let others = self.produced.iter().filter(|access| {
+        // Who reads an element finds it as before, unless it is stored back.
+        let changes = self.handed(AccessKind::Write).next().is_some();
+        let others = self.produced.iter().filter(|access| changes || access.kind != AccessKind::Read);
+        let others = others.filter(|access| {
             let arg = &self.producer.submission.args[access.argument];
             handed.iter().any(|own| overlap(own, arg)) && self.sites().all(|(_, site)| site.at != access.at)
         });

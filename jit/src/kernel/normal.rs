@@ -16,7 +16,7 @@ use crate::analysis::resolved_branches::{ResolvedBranch, resolve};
 use crate::analysis::uniformity::{Alone, Globals, Sides, has_barrier, join_ends, loads_by_side, manner};
 use crate::analysis::{self, KernelAnalysis};
 use crate::frontend::types::Types;
-use crate::ir::{self, Origins, Unsupported, import_with_origins};
+use crate::ir::{self, Origins, Unsupported, import_with_origins, opcodes};
 
 /// A kernel in the form that can be fused, and what is known of its accesses.
 #[derive(Clone, Debug)]
@@ -167,6 +167,16 @@ impl NormalKernel {
         let own = self.behind_stores().iter().zip(&self.analysis.accesses);
         let own: Vec<(usize, usize)> = own.filter(|(own, _)| **own).map(|(_, access)| access.at).collect();
         Open::of(&self.module, &own)
+    }
+
+    /// Whether an access finds what memory holds, whatever a compiler knows of that: loads that a rewrite has made volatile.
+    pub(crate) fn is_volatile(&self, access: usize) -> bool {
+        let access = self.analysis.accesses.get(access);
+        let inst = access.and_then(|access| {
+            let (block, position) = access.at;
+            self.module.functions.first()?.blocks.get(block)?.instructions.get(position)
+        });
+        inst.is_some_and(opcodes::is_volatile)
     }
 
     /// Whether control can come to an access that reads, by number, from one that writes to its binding.

@@ -14,7 +14,7 @@
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - other types of elements than words, other execution modes, push constants that are read as a whole
+//! - other types of elements than scalars and vectors, halves that are only stored, other execution modes, push constants that are read as a whole
 //!
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::rewrites::inline`)
@@ -42,8 +42,8 @@ use crate::analysis::floats::Floats;
 use crate::frontend::defs::Defs;
 use crate::frontend::types::Type;
 use crate::kernel::{NormalKernel, Specialized};
-pub(crate) use epilogue::Handed;
 pub(super) use epilogue::append;
+pub(crate) use epilogue::{Handed, reads_back};
 use import::Import;
 pub(crate) use import::Slots;
 pub(crate) use item::{Coordinate, Digit, Ids, Part};
@@ -284,7 +284,7 @@ impl<'a> Copy<'a> {
             Parts::Whole => {
                 let number = self.shifted(code, own);
                 let (value, of) = self.element(code, number, 0)?;
-                self.writer.cast(code, value, of, ty)
+                self.writer.stored_as(code, value, of, ty)?
             }
             Parts::Several(count) => self.several(code, own, count, ty)?,
             Parts::PartOf(count) => self.part_of(code, own, count, ty)?,
@@ -393,10 +393,42 @@ impl<'a> Copy<'a> {
 
     /// A value that the driver's compiler cannot see through: its words, the zero added to each, for it may be hidden again.
     fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
+        if self.writer.is_stored_half(ty) {
+            return Err("halves that are only stored");
+        }
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);
-        let words = self.writer.words_of(ty).ok_or("floats that are not one to four words of 32 bits")?;
-        Ok(self.writer.plus(code, (value, ty), zero, words))
+        self.hide_with(code, (value, ty), zero)
+    }
+
+    fn hide_with(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        (value, ty): (Word, Word),
+        zero: Word,
+    ) -> Result<Word> {
+        if let Some(words) = self.writer.words_of(ty) {
+            return Ok(self.writer.plus(code, (value, ty), zero, words));
+        }
+        let inst = self.writer.definition(ty).cloned().ok_or("no type")?;
+        match (inst.class.opcode, inst.operands.as_slice()) {
+            // Two of them make a word.
+            (Op::TypeFloat, [Operand::LiteralBit32(16), ..]) => {
+                let pair = self.writer.vector(ty, 2);
+                let both = self.writer.apply(code, Op::CompositeConstruct, pair, &[value; 2]);
+                let both = self.writer.plus(code, (both, pair), zero, 1);
+                Ok(self.writer.extract(code, ty, both, 0))
+            }
+            (Op::TypeVector, &[Operand::IdRef(part), Operand::LiteralBit32(count)]) => {
+                let mut parts = Vec::with_capacity(count as usize);
+                for number in 0..count {
+                    let one = self.writer.extract(code, part, value, number);
+                    parts.push(self.hide_with(code, (one, part), zero)?);
+                }
+                Ok(self.writer.apply(code, Op::CompositeConstruct, ty, &parts))
+            }
+            _ => Err("floats that are no scalars or vectors"),
+        }
     }
 }
 

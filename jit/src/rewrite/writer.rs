@@ -142,6 +142,11 @@ impl Writer {
         holds_floats(&|id| self.definition(id), ty, &|_| true)
     }
 
+    /// Whether values of a type are halves, or vectors of them, that are there for storage alone.
+    pub(super) fn is_stored_half(&self, ty: Word) -> bool {
+        self.holds_floats(ty) && self.is_storage_only(ty)
+    }
+
     /// Has the decorations of one id be those of another one.
     pub(super) fn decorate_as(&mut self, id: Word, new: Word) {
         for inst in &mut self.module.annotations {
@@ -301,6 +306,31 @@ impl Writer {
     /// The same bits as a value of another type.
     pub(super) fn cast(&mut self, code: &mut Vec<Instruction>, value: Word, from: Word, to: Word) -> Word {
         if from == to { value } else { self.apply(code, Op::Bitcast, to, &[value]) }
+    }
+
+    /// The same of values that may be there for storage alone: these are converted, and to nothing but integers of their width.
+    pub(super) fn stored_as(
+        &mut self,
+        code: &mut Vec<Instruction>,
+        value: Word,
+        from: Word,
+        to: Word,
+    ) -> Result<Word> {
+        if from == to || ![from, to].iter().any(|&ty| self.is_storage_only(ty)) {
+            return Ok(self.cast(code, value, from, to));
+        }
+        if [from, to].iter().any(|&ty| self.holds_floats(ty)) {
+            return Err("elements of another type");
+        }
+        let inst = self.definition(to).ok_or("no type")?;
+        let count = self.count(inst);
+        let scalar = inst.operands.first().and_then(Operand::id_ref_any).unwrap_or(to);
+        let sign = self.definition(scalar).and_then(|inst| inst.operands.get(1));
+        let convert = if sign == Some(&Operand::LiteralBit32(0)) { Op::UConvert } else { Op::SConvert };
+        let word = self.u32();
+        let words = count.map_or(word, |count| self.vector(word, count));
+        let wide = self.apply(code, Op::UConvert, words, &[value]);
+        Ok(self.apply(code, convert, to, &[wide]))
     }
 
     /// The words of a value of `words` words, `zero` added to each: one that the driver's compiler cannot see through.

@@ -18,7 +18,7 @@ impl Checked {
 
     /// Demands that nothing is.
     #[track_caller]
-    fn appends_nothing(self) -> Self {
+    pub(crate) fn appends_nothing(self) -> Self {
         self.appends(&[])
     }
 }

@@ -35,7 +35,9 @@ pub(crate) fn is_possible() -> bool {
 pub(crate) fn glsl(recipe: &str, names: &str, size: &str, body: &str) -> String {
     let mut text = String::from("#version 450\n#extension GL_EXT_shader_8bit_storage : enable\n");
     text.push_str("#extension GL_EXT_shader_16bit_storage : enable\n");
-    text.push_str("#extension GL_EXT_shader_explicit_arithmetic_types_int8 : enable\n");
+    for width in ["int8", "float16"] {
+        let _ = writeln!(text, "#extension GL_EXT_shader_explicit_arithmetic_types_{width} : enable");
+    }
     for kind in ["basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithmetic"] {
         let _ = writeln!(text, "#extension GL_KHR_shader_subgroup_{kind} : enable");
     }

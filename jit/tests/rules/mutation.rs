@@ -67,6 +67,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placed_blocks_random", super::placed_blocks_random::ALL),
     ("placed_grids", super::placed_grids::ALL),
     ("placed_lines", super::placed_lines::ALL),
+    ("epilogue_halves", super::epilogue_halves::ALL),
     ("epilogue_rows", super::epilogue_rows::ALL),
     ("epilogues", super::epilogues::ALL),
     ("placed_elements", super::placed_elements::ALL),

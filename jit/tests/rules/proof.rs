@@ -241,6 +241,9 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::ZerosDivide,
     Mutant::AnyArgumentIsTheZero,
     Mutant::HiddenTwiceIsOpen,
+    Mutant::HalvesAreHandedOn,
+    Mutant::ReadBackIsOpen,
+    Mutant::ReadBackIsKept,
     Mutant::ChoicesAreOpen,
     Mutant::AloneIsOpen,
     Mutant::ArgumentsAreNotHidden,
@@ -288,4 +291,6 @@ const NO_CLAIM: &[Mutant] = &[
     // About the values that the items of a placed kernel write.
     Mutant::IdsAreNotVirtual,
     Mutant::VariablesKeepTheirValues,
+    // About the values that the items of an epilogue load.
+    Mutant::HalvesAreNotKept,
 ];

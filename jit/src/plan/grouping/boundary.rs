@@ -47,6 +47,14 @@ fn writes(kernel: &Specialized, binding: usize) -> bool {
     accesses.is_ok_and(|all| all.iter().any(|access| access.binding == binding && access.kind.writes()))
 }
 
+/// Whether a kernel reads back what it has stored through a binding, whatever a compiler knows of that.
+fn reads_back(kernel: &Specialized, binding: usize) -> bool {
+    kernel.normal.as_ref().is_ok_and(|normal| {
+        let mut accesses = normal.analysis.accesses.iter().enumerate();
+        accesses.any(|(number, access)| access.binding == binding && normal.is_volatile(number))
+    })
+}
+
 /// What is hidden from each member.
 pub(crate) fn hidden(
     members: &[Member],
@@ -65,6 +73,11 @@ pub(crate) fn hidden(
                 let targets = members[earlier].targets.iter().enumerate();
                 targets.filter(move |(at, _)| all || writes(&kernels[earlier], *at)).map(|(_, target)| target)
             });
+            // Where it stays inside, no load is volatile.
+            let is_inside = matches!(target, Target::Internal { .. }) && !mutant!(ReadBackIsOpen);
+            if is_inside && reads_back(&kernels[number], at) {
+                return true;
+            }
             let own = member.targets.iter().enumerate().filter(|(other, _)| computes && *other != at);
             { earlier }.chain(own.map(|(_, other)| other)).any(|other| may_meet(other, target, bindings))
         };

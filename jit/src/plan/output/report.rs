@@ -332,7 +332,8 @@ pub struct EpilogueReport {
     pub stores: u32,
     /// How many elements there are.
     pub elements: u64,
-    /// Bytes of memory traffic that are saved: those that were loaded, and those that were stored if nothing else needs them.
+    /// Bytes of memory traffic that are saved: those that were loaded, and those that were stored if nothing else needs them. None of halves that are
+    /// read back where they are stored.
     pub saved: u64,
     /// The elements are not stored: their buffer was promoted, and nothing else reads them.
     pub gone: bool,
@@ -349,7 +350,11 @@ impl std::fmt::Display for EpilogueReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { stores, elements, saved, .. } = self;
         let plural = if *stores == 1 { "store" } else { "stores" };
-        write!(f, "behind {stores} {plural} of {elements} elements, for {saved} bytes")
+        write!(f, "behind {stores} {plural} of {elements} elements, ")?;
+        match saved {
+            0 => f.write_str("which are read back"),
+            _ => write!(f, "for {saved} bytes"),
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! - all places in the registers are known when the kernel is built
 //!
 //! # Refuses
-//! - buffers that could not stay inside ([`internalize`]); elements that are not accessed as wholes
+//! - buffers that could not stay inside ([`internalize`]); elements that are not accessed as wholes; volatile loads
 
 use crate::analysis::access::AccessKind;
 use crate::plan::grouping::group::Group;
@@ -88,7 +88,7 @@ fn of_buffer(problem: Problem<'_>, group: &mut Group, buffer: BufferId) -> Optio
     let (kind, options) = (Internalization::Private, FuseOptions::default());
     let Owned { elements, size, slots, places, .. } =
         internalize::owned(problem.with_options(&options), group, buffer, kind).ok()?;
-    let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never);
+    let all = elements.iter().zip(places).filter(|(one, _)| !one.form.never && !is_read_back(list, one));
     let (elements, places): (Vec<&Element>, Vec<SlotOf>) = all.unzip();
     let is_read = elements.iter().any(|one| one.kind == AccessKind::Read);
     if !is_read
@@ -106,6 +106,12 @@ fn of_buffer(problem: Problem<'_>, group: &mut Group, buffer: BufferId) -> Optio
     };
     let accesses = elements.into_iter().zip(places).map(access).collect();
     Some(Kept { slots, bytes: u64::from(slots) * size.next_multiple_of(4), accesses })
+}
+
+/// Whether an access has to find what memory holds, whatever was stored there.
+fn is_read_back(list: &[Submission], one: &Element) -> bool {
+    let normal = list[one.member].kernel.normal.as_ref();
+    normal.map_or(true, |normal| normal.is_volatile(one.access)) && !mutant!(ReadBackIsKept)
 }
 
 /// Whether accesses are to whole elements of a size.

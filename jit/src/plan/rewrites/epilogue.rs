@@ -313,7 +313,9 @@ impl Pair<'_> {
         // What is stored back may be left in memory whatever was wished, and then all of it has to be there.
         let is_left = is_needed || !items.stored_back.is_empty() && !mutant!(StoredBackIsInside);
         handed.keeps = is_left && !(items.all_back && !stored.below && !stored.above);
-        let gone = !is_needed && items.stored_back.is_empty();
+        let reads_back = rewrite::reads_back(&source.kernel, &consumer.kernel, &handed.stores);
+        handed.keeps |= reads_back && !mutant!(HalvesAreNotKept);
+        let gone = !is_needed && items.stored_back.is_empty() && !reads_back;
         (handed.loads, handed.stored_back) = (items.loads.clone(), items.stored_back.clone());
         let number = |bytes: i128| (bytes - stored.origin) / items.stride;
         let first = number(items.first);
@@ -352,7 +354,12 @@ impl Pair<'_> {
             buffer: source.args[self.into].buffer,
             stores: handed.stores.len() as u32,
             elements: elements as u64,
-            saved: (items.stride * elements) as u64 * if handed.keeps { 1 } else { 2 },
+            saved: (items.stride * elements) as u64
+                * match (reads_back, handed.keeps) {
+                    (true, _) => 0,
+                    (false, true) => 1,
+                    (false, false) => 2,
+                },
             gone,
         };
         let args = args.ok_or_else(unknown)?;
@@ -408,8 +415,8 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// Shows that the producer stores each of the elements at most once, and accesses them in no other way. That all of them are stored is shown
-    /// of all producers together ([`parts::cover`]).
+    /// Shows that the producer stores each of the elements at most once, and accesses them in no other way. It may read those that are not
+    /// stored back. That all of them are stored is shown of all producers together ([`parts::cover`]).
     fn stored_once(&self, items: &Items) -> Result<Stored, RewriteReason> {
         let &Self { list, uses, producer, into, limits, .. } = self;
         let wrong = |what| self.source_has(what);
@@ -427,6 +434,11 @@ impl Pair<'_> {
             let meets =
                 consumer.args.iter().enumerate().any(|(n, own)| self.is_handed(n) && overlap(own, arg));
             if !meets || form.never {
+                continue;
+            }
+            // What only reads elements finds them as before, unless these are stored back.
+            let changes = !items.stored_back.is_empty() && !mutant!(StoredBackIsUnseen);
+            if access.kind == AccessKind::Read && !changes {
                 continue;
             }
             if access.binding != into || access.kind != AccessKind::Write {

@@ -5,12 +5,12 @@
 //!
 //! # Guarantees
 //! - behind each of the stores stands the body of the consumer, for the item that belongs to the element's index ([`Ids`]), if there is one; its
-//!   loads of the element are the stored value
+//!   loads of the element are the stored value, or, of halves that are there for storage alone, what is read back from where they are stored
 //! - the rest of the producer is unchanged, except for the stores themselves where these are not needed ([`Handed::keeps`])
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - consumers with returns on some of the paths to a block, or in loops; elements that are no words
+//! - consumers with returns on some of the paths to a block, or in loops; elements that are no scalars or vectors
 //!
 //! # Leaves alone
 //! - whether each element is stored once, and whether other accesses conflict with the consumer's: that depends on the numbers of a call
@@ -18,13 +18,15 @@
 
 use ahash::{AHashMap, AHashSet};
 use rspirv::dr::{Block, Function, Instruction, Module, Operand};
-use rspirv::spirv::{Op, SelectionControl, StorageClass, Word};
+use rspirv::spirv::{Capability, Op, SelectionControl, StorageClass, Word};
 
+use super::parts::{declares, scalars};
 use super::rows::{Row, Rows};
-use super::{Copy, Ids, Parts, Place, comes_from, parts, returns, width};
+use super::{Copy, Ids, Parts, Place, comes_from, hides, parts, returns, width};
 use crate::frontend::defs::Defs;
 use crate::frontend::resource::{self, Role};
-use crate::ir::opcodes::is_pure;
+use crate::frontend::types::Type;
+use crate::ir::opcodes::{is_pure, make_volatile};
 use crate::kernel::{NormalKernel, Specialized};
 use crate::rewrite::writer::Result;
 
@@ -52,6 +54,22 @@ impl Handed {
         let all = lists.chain([usize::from(*keeps)]).chain(rows.numbers());
         all.flat_map(|n| (n as u32).to_le_bytes()).collect()
     }
+}
+
+/// Whether the elements that these stores store are read back where they are stored. Halves that a kernel only stores and converts cannot be hidden, and
+/// drivers round a conversion in another way where its result is not stored but converted back: so they pass through memory as without the epilogue.
+pub(crate) fn reads_back(producer: &Specialized, consumer: &Specialized, stores: &[usize]) -> bool {
+    let (Ok(own), Ok(theirs)) = (&producer.normal, &consumer.normal) else { return false };
+    let defs = Defs::new(&own.module);
+    let is_half = |&number: &usize| {
+        let (block, position) = own.analysis.accesses[number].at;
+        let store = own.module.functions.first()?.blocks.get(block)?.instructions.get(position)?;
+        let ty = defs.type_of(store.operands.get(1)?.id_ref_any()?)?;
+        let (scalar, _) = scalars(own, ty);
+        Some(matches!(own.types.get(scalar), Type::Float { width: 16 }))
+    };
+    let computes = [own, theirs].iter().any(|normal| declares(normal, Capability::Float16));
+    hides(own, theirs) && !computes && stores.iter().any(|store| is_half(store) == Some(true))
 }
 
 /// The producer with the consumer behind its stores, as a module.
@@ -102,13 +120,22 @@ pub(in crate::rewrite) fn append(
             return Err("an index of another width than 32 bits");
         }
         let row = row.and_then(|row| row.find(index, &defs));
-        let element = (*value, defs.type_of(*value).ok_or("a value of no type")?);
+        let ty_of_value = defs.type_of(*value).ok_or("a value of no type")?;
+        let element = Element { pointer: *pointer, value: *value, ty: ty_of_value };
         epilogue.behind(&mut function, (block, position), ((index, ty), row), element)?;
     }
     if let Some(first) = function.blocks.first_mut() {
         first.instructions.splice(0..0, variables);
     }
     Ok(epilogue.copy.writer.finish(function))
+}
+
+/// What a store stores, and where.
+#[derive(Clone, Copy)]
+struct Element {
+    pointer: Word,
+    value: Word,
+    ty: Word,
 }
 
 /// Local variables of the consumer, which all its copies share.
@@ -209,7 +236,7 @@ impl Epilogue<'_> {
         function: &mut Function,
         (block, position): (usize, usize),
         ((index, ty), row): ((Word, Word), Option<Row>),
-        element: (Word, Word),
+        element: Element,
     ) -> Result<()> {
         let label = function.blocks[block].label_id().ok_or("a block without a label")?;
         let before = &mut function.blocks[block].instructions;
@@ -228,7 +255,8 @@ impl Epilogue<'_> {
         let is_stored = copy.is_stored(before, number);
         let start = Instruction::new(Op::Label, None, Some(join), Vec::new());
         let joined = Block { label: Some(start), instructions: rest };
-        let (mut blocks, entry) = self.body(before, number, element, join)?;
+        let value = self.handed_on(before, element)?;
+        let (mut blocks, entry) = self.body(before, number, (value, element.ty), join)?;
         let writer = &self.copy.writer;
         if let Some(is_stored) = is_stored {
             let merge = vec![Operand::IdRef(join), Operand::SelectionControl(SelectionControl::NONE)];
@@ -243,6 +271,27 @@ impl Epilogue<'_> {
         Ok(())
     }
 
+    /// What was stored, as the consumer has it. Its floats are hidden.
+    fn handed_on(&mut self, code: &mut Vec<Instruction>, element: Element) -> Result<Word> {
+        let Element { pointer, value, ty } = element;
+        let copy = &mut self.copy;
+        if copy.zero.is_none() || !copy.writer.holds_floats(ty) {
+            return Ok(value);
+        }
+        if !copy.writer.is_stored_half(ty) {
+            return copy.hide(code, value, ty);
+        }
+        if mutant!(HalvesAreHandedOn) {
+            return Ok(value);
+        }
+        if !self.handed.keeps && !mutant!(HalvesAreNotKept) {
+            return Err("halves that are read back and not stored");
+        }
+        let read = copy.writer.apply(code, Op::Load, ty, &[pointer]);
+        code.iter_mut().last().into_iter().for_each(|load| make_volatile(&mut load.operands));
+        Ok(read)
+    }
+
     /// The body for the item of an element, which goes on at `join`, and where it begins. What it is made of is put before it.
     fn body(
         &mut self,
@@ -254,11 +303,6 @@ impl Epilogue<'_> {
         let copy = &mut self.copy;
         copy.values.clear();
         copy.dims = Some(copy.digits(before, number));
-        let has_floats = copy.writer.holds_floats(ty);
-        let value = match copy.zero {
-            Some(_) if has_floats => copy.hide(before, value, ty)?,
-            _ => value,
-        };
         // Phis speak of what comes later.
         for block in &self.body.blocks {
             let labels = block.label.iter().chain(&block.instructions);
@@ -327,7 +371,7 @@ impl Epilogue<'_> {
                         return Err("elements of another type");
                     }
                     let own = self.copy.import.global(&mut self.copy.writer, own)?;
-                    self.copy.writer.cast(code, value, ty, own)
+                    self.copy.writer.stored_as(code, value, ty, own)?
                 } else {
                     self.copy.argument(code, inst, &Place::Element(number))?;
                     self.copy.value(old)?

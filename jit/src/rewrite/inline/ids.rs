@@ -27,6 +27,9 @@ impl Copy<'_> {
             return self.element_where(code, inst, None);
         }
         let own = self.import.global(&mut self.writer, ty)?;
+        if self.zero.is_some() && self.writer.is_stored_half(own) {
+            return Err("arguments that are halves");
+        }
         let argument = self.import.argument(&mut self.writer, &path, ty)?;
         let value = self.writer.load(code, argument);
         self.loaded(code, inst, value, own)
@@ -70,8 +73,10 @@ impl Copy<'_> {
         own: Word,
     ) -> Result<()> {
         let (old, ty) = inst.result_id.zip(inst.result_type).ok_or("an instruction without a result")?;
-        // What the consumer loads as well, or has as an argument, it may have computed with.
-        if self.zero.is_some() && self.import.holds_floats(ty) {
+        // What the consumer loads as well, or has as an argument, it may have computed with. Halves of an epilogue that are in memory alone are
+        // hidden where the kernel is linked, if another binding has them as well (`emit::hide`).
+        let is_stored_half = self.definition.is_none() && self.writer.is_stored_half(own);
+        if self.zero.is_some() && self.import.holds_floats(ty) && !is_stored_half {
             value = self.hide(code, value, own)?;
         }
         self.values.insert(old, value);

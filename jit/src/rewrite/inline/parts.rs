@@ -60,13 +60,13 @@ fn capability_of(normal: &NormalKernel, scalar: Word) -> Option<Capability> {
     }
 }
 
-fn declares(normal: &NormalKernel, capability: Capability) -> bool {
+pub(super) fn declares(normal: &NormalKernel, capability: Capability) -> bool {
     let operand = Operand::Capability(capability);
     normal.module.capabilities.iter().any(|inst| inst.operands.contains(&operand))
 }
 
 /// The scalar that a type is made of, and how many of it.
-fn scalars(normal: &NormalKernel, ty: Word) -> (Word, u32) {
+pub(super) fn scalars(normal: &NormalKernel, ty: Word) -> (Word, u32) {
     match normal.types.get(ty) {
         Type::Vector { element, count } => (*element, (*count).max(1)),
         _ => (ty, 1),
