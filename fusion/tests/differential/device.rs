@@ -129,6 +129,7 @@ impl Device {
             "grids" => Source::Grids(Grids::new(seed).sizes(sizes)),
             "epilogues" => Source::Epilogues(Epilogues::new(seed)),
             "parts" => Source::Epilogues(Epilogues::of_parts(seed)),
+            "halves" => Source::Epilogues(Epilogues::of_halves(seed)),
             "forms" => Source::Forms(Forms::new(seed).sizes(sizes)),
             "turns" => Source::Turns(generator()),
             "pools" => Source::Pools(generator()),

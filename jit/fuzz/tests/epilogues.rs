@@ -19,6 +19,12 @@ fn parts_of_rows_give_the_same_bytes() {
     compare(Epilogues::of_parts, "VKFUSE_PART_LISTS", false);
 }
 
+/// The same of halves, with `VKFUSE_HALF_LISTS`.
+#[test]
+fn halves_give_the_same_bytes() {
+    compare(Epilogues::of_halves, "VKFUSE_HALF_LISTS", false);
+}
+
 fn compare(lists_of: fn(u64) -> Epilogues, how_many: &str, recomputes: bool) {
     if let Ok(name) = std::env::var("VKFUSE_FUZZ_SEED")
         && let Some((Ok(seed), Ok(list))) = name.split_once(':').map(|(s, l)| (s.parse(), l.parse()))

@@ -10,7 +10,7 @@ use vkfuse_interp::{
 };
 use vkfuse_jit::plan::{
     BlockCoarseningLimits, BufferId, FloatMode, FuseOptions, Internalization, Limits, Plan, Promote, Report,
-    ShapeLimits, Step, ThreadCoarseningLimits, UnrollLimits, plan, plan_unfused,
+    ShapeLimits, SmallScalars, Step, ThreadCoarseningLimits, UnrollLimits, plan, plan_unfused,
 };
 
 /// A wrong result.
@@ -92,6 +92,7 @@ pub fn limits(case: &Case) -> Limits {
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
         max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
+        small_scalars: SmallScalars { int8: true, int16: true, float16: turn % 3 != 1 },
         ..devices::middling()
     }
 }

@@ -5,7 +5,10 @@
 //!
 //! In lists [of parts](Epilogues::of_parts) several kernels store columns of each row, as a concatenation does, half of them with a hole, an overlap
 //! or another fault.
+//!
+//! Lists [of halves](Epilogues::of_halves) are either of these, on elements of 16 bits.
 
+pub(super) mod halves;
 mod parts;
 
 use std::fmt::Write as _;
@@ -15,6 +18,7 @@ use super::case::{Case, Family, Legality};
 use super::pool::PoolKernel;
 use super::random::Random;
 use super::written::{Written, stream, submission, text, wishes};
+use halves::Halves;
 use vkfuse_jit::plan::{Promote, Submission};
 
 /// Buffers that are only read, and those that are written.
@@ -27,6 +31,7 @@ const WORDS: usize = 2048;
 pub struct Epilogues {
     seed: u64,
     is_of_parts: bool,
+    is_of_halves: bool,
     kernels: Written,
 }
 
@@ -35,6 +40,7 @@ struct Draft {
     random: Random,
     width: u32,
     height: u32,
+    halves: Option<Halves>,
     wishes: Vec<Promote>,
     submissions: Vec<Submission>,
     kernels: Vec<Arc<PoolKernel>>,
@@ -43,12 +49,17 @@ struct Draft {
 impl Epilogues {
     /// Lists of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, is_of_parts: false, kernels: Written::default() }
+        Self { seed, is_of_parts: false, is_of_halves: false, kernels: Written::default() }
     }
 
     /// Lists of kernels that store parts of rows.
     pub fn of_parts(seed: u64) -> Self {
         Self { is_of_parts: true, ..Self::new(seed) }
+    }
+
+    /// Lists of both kinds, on halves.
+    pub fn of_halves(seed: u64) -> Self {
+        Self { is_of_halves: true, ..Self::new(seed) }
     }
 
     /// The list of that number.
@@ -58,8 +69,10 @@ impl Epilogues {
         let height = *random.pick(&[1, 2, 4, 8, 16, 5, 7]);
         let wishes = wishes(&mut random, 6);
         let (submissions, kernels) = (Vec::new(), Vec::new());
-        let mut draft = Draft { random, width, height, wishes, submissions, kernels };
-        let mut from = match self.is_of_parts {
+        let halves = self.is_of_halves.then(|| Halves::random(&mut random));
+        let is_of_parts = self.is_of_parts || self.is_of_halves && random.one_in(4);
+        let mut draft = Draft { random, width, height, halves, wishes, submissions, kernels };
+        let mut from = match is_of_parts {
             true => self.parts(&mut draft),
             false => self.producer(&mut draft),
         };
@@ -68,9 +81,11 @@ impl Epilogues {
             from = if draft.random.one_in(4) { from } else { to };
         }
         let mut contents = Random::new(number as u64 ^ 0x5eed);
-        let buffers = (0..6)
-            .map(|_| (0..WORDS).flat_map(|_| (contents.below(1000) as u32).to_le_bytes()).collect())
-            .collect();
+        let mut word = || match self.is_of_halves {
+            true => Halves::word(&mut contents),
+            false => contents.below(1000) as u32,
+        };
+        let buffers = (0..6).map(|_| (0..WORDS).flat_map(|_| word().to_le_bytes()).collect()).collect();
         let Draft { submissions, kernels, .. } = draft;
         let (family, legality) = (Family::Epilogues, Legality::Unlabelled);
         Case { family, legality, violation: "", submissions, kernels, buffers }
@@ -266,7 +281,10 @@ impl Epilogues {
     }
 
     fn submit(&mut self, draft: &mut Draft, text: &str, groups: [u32; 3], buffers: &[u64], push: [u32; 4]) {
-        let kernel = self.kernels.of(text);
+        let kernel = match draft.halves {
+            Some(halves) => self.kernels.of(&halves.of(text)),
+            None => self.kernels.of(text),
+        };
         draft.submissions.push(submission(&kernel, groups, buffers, (WORDS, &draft.wishes), push));
         draft.kernels.push(kernel);
     }

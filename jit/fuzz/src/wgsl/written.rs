@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
+use super::epilogues::halves::{STORED, only_stored};
 use super::pool::{Kind, PoolKernel, load};
 use super::random::Random;
 use vkfuse_jit::kernel::Module;
@@ -18,7 +19,11 @@ impl Written {
     pub(super) fn of(&mut self, text: &str) -> Arc<PoolKernel> {
         let number = self.0.len();
         let made = || {
-            let module = Module::from_wgsl("written", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let mut module = Module::from_wgsl("written", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            if text.starts_with(STORED) {
+                let words = only_stored(module.words());
+                module = Module::from_words("written", &words).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            }
             let kernel = load(&module, &[]);
             let kind = Kind::Soup { dims: 1 };
             Arc::new(PoolKernel { number, module, spec: Vec::new(), kernel, text: text.to_owned(), kind })
