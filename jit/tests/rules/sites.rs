@@ -243,7 +243,7 @@ probes! {
             "let x = z[i]; let y = z[i + p.x]; z[i] = x * 3u - y; z[i + p.x] = x + y * y;",
             "z[i] = a[i] * 3u; z[i + p.x] = z[i] + b[i];",
         ] {
-            refuses(&flat("a b z", &format!("let o = a[i] + b[i]; {}", body.replace("x *", "o + x *"))), 40, [40, 0, 0], 80, "overwrites");
+            refuses(&flat("a b z", &format!("let o = a[i] + b[i]; {}", body.replace("x *", "o + x *"))), 40, [40, 0, 0], 80, "works in place");
         }
         // What it reads is written by the reader.
         let text = flat("a b z", &format!("let k = i % 8u; {}", rotation("2u * i", "2u * i + 1u")));
