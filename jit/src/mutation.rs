@@ -147,6 +147,7 @@ mutants! {
     // Rounds, and values that a plan depends on.
     AnyQuotientEnds: "a loop whose counter is divided ends, whatever it is compared with",
     AnyExitIsATest: "every round that another one follows has passed each of a loop's exits",
+    OneWayStepsForAll: "a counter that one way through a round steps is stepped by all of them",
     SteppedIsNotStepped: "a counter that is tested behind its step is tested before it",
     LoopsEndLate: "a counter is behind its loop what it is after the most rounds",
     UnreachableIsReached: "a run may come to what is unreachable",

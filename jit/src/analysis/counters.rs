@@ -11,6 +11,8 @@ type Shift = (BinaryOp, u32, usize);
 
 /// Most sums between a counter and what is compared.
 const MAX_SHIFTS: usize = 8;
+/// Most choices, one in the other, between the ways through a round that each step a counter.
+const MAX_CHOICES: u32 = 4;
 
 /// How a test compares a counter while the loop goes on.
 struct Compared {
@@ -23,10 +25,29 @@ struct Compared {
 impl Builder<'_> {
     /// The loop-invariant `step` of `next = counter + step`, or of `next = counter - (-step)`.
     pub(super) fn step_of(&mut self, next: u32, counter: u32, own_loop: usize) -> Option<NodeId> {
+        self.step_within(next, counter, own_loop, MAX_CHOICES)
+    }
+
+    fn step_within(&mut self, next: u32, counter: u32, own_loop: usize, choices: u32) -> Option<NodeId> {
         let next = self.source(next);
         let Definition::Local { block, inst } = self.definitions.get(&next).copied()? else {
             return None;
         };
+        if inst.class.opcode == Op::Phi {
+            // A step that each way through the round takes by itself, as `continue` has it from some compilers. What the loop's own header
+            // carries is of the round before.
+            let the_loop = &self.cfg.loops[own_loop];
+            let is_of_round = the_loop.blocks.contains(block) && block != the_loop.header;
+            if !is_of_round || choices == 0 {
+                return None;
+            }
+            let ways: Vec<u32> =
+                (0..inst.operands.len()).step_by(2).filter_map(|at| id_at(inst, at)).collect();
+            let (&first, others) = ways.split_first()?;
+            let step = self.step_within(first, counter, own_loop, choices - 1)?;
+            let is_same = |&way: &u32| self.step_within(way, counter, own_loop, choices - 1) == Some(step);
+            return (others.iter().all(is_same) || mutant!(OneWayStepsForAll)).then_some(step);
+        }
         let (a, b) = (id_at(inst, 0)?, id_at(inst, 1)?);
         let step = match inst.class.opcode {
             Op::IAdd | Op::ISub if self.source(a) == counter => b,

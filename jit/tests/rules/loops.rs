@@ -75,6 +75,25 @@ probes! {
             .split(2, Write, Read);
     }
 
+    /// A step that each way through a round takes by itself is one step, if it is the same.
+    fn counters_that_every_way_steps_are_followed() {
+        let list = |other: u32, first: &str| {
+            let round = format!("let i = gid.x * 4u + k; if (i >= p.x) {{ {first} }} z[i] = a[i] * 3u + k; k = k + 1u;");
+            let text = kernel("a z", "8", &format!("var k = 0u; loop {{ if (k >= 4u) {{ break; }} {round} }}"));
+            Lab::rewriting(128)
+                .promote(1, Promote::Private)
+                .submit(&text, [4, 1, 1], &[0, 1], &[other])
+                .submit(&text, [4, 1, 1], &[1, 2], &[other])
+                .check()
+        };
+        list(101, "k = k + 1u; continue;").fused(0).inside(1, Internalization::Private);
+        list(101, "if (i >= p.x + 1u) { k = k + 1u; } else { k = k + 1u; } continue;").fused(0);
+        // Two steps at once leave out elements, and which they are is not known.
+        for first in ["k = k + 2u; continue;", "k = k + p.x; continue;"] {
+            list(101, first).refused(1);
+        }
+    }
+
     /// A loop inside, before or after the access: the counter outside is still one.
     fn counters_of_loops_around_loops_are_followed() {
         let grid = "for (var e = gid.x; e < p.x; e += nwg.x * 8u) { BODY }";
