@@ -157,7 +157,7 @@ impl ContextInner {
         let mut others = jit::doubts(usual, submissions, &options, &self.limits);
         // What stays inside otherwise is not to be given memory for this.
         if !list.entries.iter().flat_map(|entry| &entry.buffers).all(|buffer| buffer.has_memory()) {
-            others.retain(|way| *way != Way::Apart);
+            others.retain(|way| !way.fuses_less());
         }
         if others.is_empty() {
             return None;

@@ -9,7 +9,7 @@ use vkfuse::{
 const N: usize = 256;
 
 /// A kernel named `kernel` with `x` at binding 0, `z` at binding 1 and a block of push constants.
-fn kernel(rig: &Rig, body: &str) -> Kernel {
+pub(crate) fn kernel(rig: &Rig, body: &str) -> Kernel {
     let text = format!(
         "struct Push {{ n: u32 }}\nvar<immediate> push: Push;\n\
          @group(0) @binding(0) var<storage, read> x: array<u32>;\n\

@@ -13,6 +13,7 @@ use tracing::{
 };
 use vkfuse::{Buffer, CancelCause, Error, Event, Kernel, Outcome};
 
+use crate::notes::kernel;
 use crate::support::Rig;
 
 const N: u32 = 256;
@@ -61,17 +62,6 @@ impl Subscriber for Warnings {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
-}
-
-fn kernel(rig: &Rig, body: &str) -> Kernel {
-    let text = format!(
-        "struct Push {{ n: u32 }}\nvar<immediate> push: Push;\n\
-         @group(0) @binding(0) var<storage, read> x: array<u32>;\n\
-         @group(0) @binding(1) var<storage, read_write> z: array<u32>;\n\
-         @compute @workgroup_size(64)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n\
-         let i = id.x;\nif (i >= push.n) {{ return; }}\n{body}\n}}\n"
-    );
-    rig.context.kernel_from_wgsl("kernel", &text).expect("a kernel")
 }
 
 fn buffers(rig: &Rig) -> [Buffer<u32>; 3] {

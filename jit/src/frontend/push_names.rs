@@ -81,10 +81,10 @@ impl Names<'_> {
                     let Some(at) = declared.decoration(ty, Some(number), Decoration::Offset) else {
                         continue;
                     };
-                    let own = declared.name(ty, number);
+                    let own = declared.name(ty, Some(number));
                     // WGSL puts the block into a structure of its own.
                     let is_wrapped = own.is_none() && name.is_empty() && inst.from(1).len() == 1;
-                    let own = own.map_or_else(|| format!("member {number}"), str::to_owned);
+                    let own = own.unwrap_or_else(|| format!("member {number}"));
                     let name = match name.is_empty() {
                         true if is_wrapped => String::new(),
                         true => own,

@@ -13,8 +13,7 @@
 //! | [`spec`](super::spec) | `SpecId`, `OpSpecConstant*`, types and constants (through [`value`](super::value)) |
 //! | [`survey`](super::survey), [`specialize`](super::specialize) | all of that again, execution modes, `OpSpecConstantOp` |
 //! | [`newer`](super::newer), [`load`](super::load) | capabilities, declarations of types |
-//! | [`Declarations`], for [`push_names`](super::push_names), [`elements`](super::elements), [`lines`](super::lines) | types, constants, member names, decorations, variables |
-//! | [`views`](super::views) | names, types of pointers, bindings |
+//! | [`Declarations`], for [`push_names`](super::push_names), [`elements`](super::elements), [`lines`](super::lines), [`views`](super::views) | types, constants, names, decorations, variables |
 //! | [`lines`](super::lines) | `OpLine`, the debug set, accesses, loops |
 //! | [`strip_layout`](super::passes::strip_layout) | the parsed module, its constants at their defaults |
 //!
@@ -77,8 +76,8 @@ pub(super) struct Declarations<'a> {
     constants: AHashMap<u32, u32>,
     /// First operands of decorations, by what they are on: an id, or a member of a structure.
     decorations: AHashMap<(u32, Option<u32>, u32), u32>,
-    /// Names of members.
-    names: AHashMap<(u32, u32), String>,
+    /// Names of ids and of members of structures, as literals.
+    names: AHashMap<(u32, Option<u32>), &'a [u32]>,
     /// Variables, in order.
     pub(super) variables: Vec<Inst<'a>>,
 }
@@ -88,9 +87,11 @@ impl<'a> Declarations<'a> {
         let mut all = Self::default();
         for inst in instructions(words) {
             match inst.op() {
+                Some(Op::Name) => {
+                    all.names.insert((inst.at(0), None), inst.from(1));
+                }
                 Some(Op::MemberName) => {
-                    let name = string(inst.from(2)).map(|(name, _)| name);
-                    all.names.extend(name.map(|name| ((inst.at(0), inst.at(1)), name)));
+                    all.names.insert((inst.at(0), Some(inst.at(1))), inst.from(2));
                 }
                 Some(Op::MemberDecorate) => {
                     all.decorations.insert((inst.at(0), Some(inst.at(1)), inst.at(2)), inst.at(3));
@@ -126,9 +127,9 @@ impl<'a> Declarations<'a> {
         self.decorations.get(&(id, member, what as u32)).copied()
     }
 
-    /// The name of a member.
-    pub(super) fn name(&self, structure: u32, member: u32) -> Option<&str> {
-        self.names.get(&(structure, member)).map(String::as_str).filter(|name| !name.is_empty())
+    /// The name of an id, or of a member of a structure, unless it is empty.
+    pub(super) fn name(&self, id: u32, member: Option<u32>) -> Option<String> {
+        string(self.names.get(&(id, member))?).map(|(name, _)| name).filter(|name| !name.is_empty())
     }
 
     /// Where a variable is bound, if anything says so.

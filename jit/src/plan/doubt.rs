@@ -41,6 +41,12 @@ impl Way {
     /// All of them.
     pub const ALL: [Way; 5] = [Way::Usual, Way::Forced, Way::Coarser, Way::Wide, Way::Apart];
 
+    /// Whether it may fuse less than the usual way, so that buffers which stay inside there need memory.
+    #[must_use]
+    pub fn fuses_less(self) -> bool {
+        matches!(self, Way::Wide | Way::Apart)
+    }
+
     /// The options that plan it.
     #[must_use]
     pub fn options(self, options: &FuseOptions) -> FuseOptions {
@@ -108,8 +114,9 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
 /// Whether a fused dispatch has far fewer invocations than one of its members had, on a device that runs many at once.
 fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
     let mut members = step.members.iter().filter_map(|&at| list.get(at));
-    let fused = (step.groups, step.local_size());
-    members.any(|one| pays::narrower(fused, (one.groups, one.kernel.interface.local_size), limits).is_some())
+    let counts = step.groups.into_iter().chain(step.local_size());
+    let fused = counts.map(u64::from).fold(1, u64::saturating_mul);
+    members.any(|one| pays::is_narrow(fused, one.invocations(), limits))
 }
 
 /// Whether a rewrite was left out for its price alone, and that is not far from what it saves.

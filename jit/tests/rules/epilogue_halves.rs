@@ -185,22 +185,23 @@ probes! {
         if !is_possible() {
             return;
         }
-        for (stored, loaded) in [
-            ("uint8_t", "uint8_t"), ("int8_t", "int8_t"), ("uint16_t", "uint16_t"), ("int16_t", "int16_t"),
-            ("uint8_t", "int8_t"), ("int16_t", "uint16_t"), ("u16vec2", "u16vec2"), ("i8vec4", "i8vec4"),
+        for (stored, made, loaded, wide) in [
+            ("uint8_t", "uint", "uint8_t", "uint"),
+            ("int8_t", "int", "int8_t", "int"),
+            ("uint16_t", "uint", "uint16_t", "uint"),
+            ("int16_t", "int", "int16_t", "int"),
+            ("uint8_t", "uint", "int8_t", "int"),
+            ("int16_t", "int", "uint16_t", "uint"),
+            ("u16vec2", "uvec2", "u16vec2", "uvec2"),
+            ("i8vec4", "ivec4", "i8vec4", "ivec4"),
         ] {
             for promote in [Promote::None, Promote::Auto] {
-                let wide = |ty: &str| match (&ty[..1], ty.len()) {
-                    ("u", 7) if ty.ends_with('2') => "uvec2".to_owned(),
-                    (_, 6) if ty.ends_with('4') => "ivec4".to_owned(),
-                    ("u", _) => "uint".to_owned(),
-                    _ => "int".to_owned(),
-                };
-                let store = format!("z[at] = {stored}({}(int(clamp(s * 20.0, -100.0, 100.0))));", wide(stored));
-                let body = format!("o[i] = {loaded}({}(d[i]) * 3 + 1);", wide(loaded)).replace("uvec2(d[i]) * 3 + 1", "uvec2(d[i]) * 3u + 1u").replace("uint(d[i]) * 3 + 1", "uint(d[i]) * 3u + 1u");
+                let store = format!("z[at] = {stored}({made}(int(clamp(s * 20.0, -100.0, 100.0))));");
+                let narrow = format!("o[i] = {loaded}({wide}(d[i]) * {wide}(3) + {wide}(1));");
+                let widened = format!("o[i] = {wide}(d[i]) * {wide}(2);");
                 begun(&store, stored, promote)
-                    .submit(&each(&format!("d:{loaded} o:{loaded}"), &body), EACH, &[1, 3], &[])
-                    .submit(&each(&format!("d:{loaded} o:{}", wide(loaded)), &format!("o[i] = {}(d[i]) * 2;", wide(loaded)).replace("uvec2(d[i]) * 2", "uvec2(d[i]) * 2u").replace("uint(d[i]) * 2", "uint(d[i]) * 2u")), EACH, &[3, 4], &[])
+                    .submit(&each(&format!("d:{loaded} o:{loaded}"), &narrow), EACH, &[1, 3], &[])
+                    .submit(&each(&format!("d:{loaded} o:{wide}"), &widened), EACH, &[3, 4], &[])
                     .check()
                     .fused(0)
                     .appends(&[(1, 0), (2, 0)]);

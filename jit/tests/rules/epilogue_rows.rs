@@ -97,12 +97,12 @@ probes! {
         let (width, height, channels) = (8u32, 16u32, 2u32);
         let n = width * height * channels;
         let values: String = (0..4).map(|r| computed("var", &format!("s{r}"), &format!("x + {r}u"))).collect();
-        let stores: String = (0..4).map(|r| format!("if (x + {r}u < p.w) {{ z[i32(y) * i32(p.w) + i32(x) + {r}] = s{r}; }} ")).collect();
+        let stores: String = (0..4).map(|r| format!("z[y * p.w + x + {r}u] = s{r}; ")).collect();
         let columns = kernel("a b z", "16, 1", &format!("let x = gid.x * 4u; let y = gid.y; {values} {stores}"));
         let guard = |size: &str| {
             format!("let x = gid.x; let y = gid.y; let c = gid.z; if (any(gid >= vec3<u32>({size}))) {{ return; }} ")
         };
-        let scale = guard("p.x, p.y, p.z") + "let ix = i32(x); let iy = i32(y); let ic = i32(c); z[ic * i32(p.w) + iy * i32(p.z * 4u) + ix] = a[ic * i32(p.w) + iy * i32(p.x) + ix] * b[ic] + x;";
+        let scale = guard("p.x, p.y, p.z") + "let i = c * p.w + y * p.x + x; z[i] = a[i] * b[c] + x;";
         let at = "c * p.w + (y * 2u + k / 2u) * p.x + x * 2u + k % 2u";
         let pool = guard("p.x / 2u, p.y / 2u, p.z")
             + &format!("var m = 0u; for (var k = 0u; k < 4u; k++) {{ m = max(m, a[{at}]); }} z[(c * (p.y / 2u) + y) * (p.x / 2u) + x] = m;");

@@ -89,7 +89,7 @@ fn said(producer: &str, declared: &str, body: &str, gains: bool) -> String {
     done.stdout + &done.stderr
 }
 
-/// A consumer that would be done where the product is stored, if it were not for what is said of it.
+/// The report names the property of the consumer that keeps it from being an epilogue; without it, it is one.
 #[test]
 fn what_a_consumer_has_is_said_of_it() {
     if !has_device() {
@@ -105,7 +105,7 @@ fn what_a_consumer_has_is_said_of_it() {
     }
 }
 
-/// A producer, the declaration of `x` if it is another, what the consumer does, whether it reads gains, and what is said.
+/// The producer, the declaration of `x` unless it is an array of floats, the body of the consumer, whether it reads gains, and the text that is expected.
 const PAIRS: &[(&str, &str, &str, bool, &str)] = &[
     (
         PRODUCT,

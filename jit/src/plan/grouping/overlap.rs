@@ -87,10 +87,6 @@ fn takes_long(list: &[Submission], group: &Group, at: usize) -> bool {
 
 /// Whether no member fills the device. Where members are small depends on the device, and so does whether it runs dispatches at once.
 fn is_small(list: &[Submission], group: &Group, limits: &Limits) -> bool {
-    let invocations = |one: &Submission| {
-        let counts = one.groups.iter().chain(&one.kernel.interface.local_size);
-        counts.map(|&count| u64::from(count)).fold(1, u64::saturating_mul)
-    };
-    let all = list[group.start..group.end()].iter().map(invocations);
+    let all = list[group.start..group.end()].iter().map(Submission::invocations);
     all.max().is_some_and(|most| most < limits.overlapping_invocations)
 }

@@ -97,6 +97,12 @@ impl Submission {
         has_work(self.groups)
     }
 
+    /// How many invocations its work-groups have together.
+    pub(crate) fn invocations(&self) -> u64 {
+        let counts = self.groups.iter().chain(&self.kernel.interface.local_size);
+        counts.map(|&count| u64::from(count)).fold(1, u64::saturating_mul)
+    }
+
     /// Two arguments that share some bytes but not all, where the kernel writes through one of them.
     pub fn overlap(&self) -> Option<(SetBinding, SetBinding)> {
         let ends = |arg: &Arg| (arg.offset, arg.offset.saturating_add(arg.len));

@@ -36,17 +36,16 @@ pub(in crate::plan) fn pays(
     proposal: &Proposal,
 ) -> Result<(), RewriteReason> {
     let Problem { list, uses, options, limits } = problem;
-    let own = (list[at].groups, list[at].kernel.interface.local_size);
-    if options.wide
-        && let Some((invocations, own)) = narrower((proposal.groups, proposal.local), own, limits)
-    {
+    let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
+    let invocations = product(proposal.groups).saturating_mul(product(proposal.local));
+    let own = list[at].invocations();
+    if options.wide && is_narrow(invocations, own, limits) {
         return Err(RewriteReason::Narrow { invocations, own });
     }
     let (Places::Rows { length } | Places::Blocks { length, .. }) = proposal.places else { return Ok(()) };
     if options.force {
         return Ok(());
     }
-    let product = |n: [u32; 3]| n.iter().map(|&n| u64::from(n)).product::<u64>();
     let (rows, length) = (product(proposal.groups), u64::from(length));
     let rounds = length.div_ceil(product(proposal.local));
     if rounds > SHORT_ROUNDS && rows < FILLING_ROWS {
@@ -107,15 +106,7 @@ fn is_local(list: &[Submission], uses: &Uses, buffer: BufferId) -> bool {
     matches!(wish(list, uses, buffer), Ok(Promote::Local | Promote::Auto))
 }
 
-/// The invocations of work-groups of these numbers and sizes, and of others, if the first are far fewer and leave most of the device idle.
-pub(in crate::plan) fn narrower(
-    one: ([u32; 3], [u32; 3]),
-    other: ([u32; 3], [u32; 3]),
-    limits: &Limits,
-) -> Option<(u64, u64)> {
-    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
-    let invocations = |(groups, local)| product(groups).saturating_mul(product(local));
-    let (one, other) = (invocations(one), invocations(other));
-    let is_narrower = one < limits.overlapping_invocations && other >= one.saturating_mul(NARROWER);
-    is_narrower.then_some((one, other))
+/// Whether a dispatch of `invocations` has far fewer than the kernel by itself, `own`, and leaves most of the device idle.
+pub(in crate::plan) fn is_narrow(invocations: u64, own: u64, limits: &Limits) -> bool {
+    invocations < limits.overlapping_invocations && own >= invocations.saturating_mul(NARROWER)
 }

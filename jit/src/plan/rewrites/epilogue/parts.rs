@@ -54,7 +54,7 @@ pub(super) fn cover(
     }
     // What is stored beside the elements is none of them.
     if all.iter().any(|(_, stored)| stored.below || stored.above) && !mutant!(PartsStayInside) {
-        return Err(first.source_has("elements of which only some are read, as others that store parts"));
+        return Err(first.source_has("elements beside those that are read, as others store parts"));
     }
     let stores = all.iter().map(|(_, stored)| stored.certain).sum::<i128>();
     if stores < items.count && !mutant!(PartsAreAll) {
