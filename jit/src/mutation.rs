@@ -185,6 +185,8 @@ mutants! {
     IgnoreLimits: "limits on bindings, push constants and shared memory are not kept",
     WishesAreGranted: "what is to stay inside needs no binding, whether it does or not",
     SmallArgumentsMove: "8- and 16-bit push constants go to a uniform buffer where there is no room, as others do",
+    AnyLengthIsAMultiple: "what numbers of items are divided by is a multiple of sixteen",
+    QuartersBeginAnywhere: "four numbers next to each other begin at a multiple of four",
     ItemsApartAreVectors: "an access may take the elements of items that do not lie next to each other",
     EndsAreAlike: "all members of a free shape end at the same item",
     PeeledItemsAreFewer: "of the items behind the last whole group at most two are done",

@@ -10,6 +10,7 @@ use super::modes::Modes;
 use super::{Binding, SetBinding, local_ids, push_block};
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::cfg::Cfg;
+use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::floats::{FloatUse, Floats, Open};
 use crate::analysis::if_conversion::{RangeGuard, StraightLine, straight_line};
 use crate::analysis::resolved_branches::{ResolvedBranch, resolve};
@@ -144,6 +145,13 @@ impl NormalKernel {
     /// The range guards on its straight line, if it is one.
     pub(crate) fn guards(&self) -> impl Iterator<Item = &RangeGuard> {
         self.straight_line().into_iter().flat_map(|line| &line.guards)
+    }
+
+    /// Whether an access is to the element with the number of its item along `x`.
+    pub(crate) fn is_own_number(&self, access: &Access) -> bool {
+        let index = access.element.and_then(|element| element.index);
+        let node = index.map(|index| self.analysis.exprs.get(index.node));
+        matches!(node, Some(Node::Id { kind: IdKind::Global, dim: 0 }))
     }
 
     /// What loads of shared memory cost, by the dimension along which work-groups are coarsened.

@@ -6,6 +6,8 @@ pub(in crate::plan) mod candidate;
 pub(in crate::plan) mod candidates;
 pub(in crate::plan) mod context;
 pub(in crate::plan) mod item_coarsening;
+pub(in crate::plan) mod neighbours;
+pub(in crate::plan) mod push_multiples;
 pub(in crate::plan) mod push_ranges;
 pub(in crate::plan) mod resolved_branches;
 pub(in crate::plan) mod superword;

@@ -77,6 +77,11 @@ impl Schedule {
         Some(ItemCoarsening { items, rounds, consecutive, tail: self.tail })
     }
 
+    /// Whether elements of neighbours are accessed as vectors.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.splits.iter().any(|split| matches!(split.level, Level::Vector(_)))
+    }
+
     /// Block coarsening.
     pub(crate) fn block_coarsening(&self) -> Option<BlockCoarsening> {
         self.splits.iter().find_map(|split| match (split.axis, split.level) {

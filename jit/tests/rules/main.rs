@@ -34,6 +34,7 @@ mod limits;
 mod lockstep;
 mod loops;
 mod narrow;
+mod neighbours;
 mod normal;
 mod numbers;
 mod one_store;

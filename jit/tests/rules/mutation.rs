@@ -29,6 +29,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("splits", super::splits::ALL),
     ("indices", super::indices::ALL),
     ("guards", super::guards::ALL),
+    ("neighbours", super::neighbours::ALL),
     ("arms", super::arms::ALL),
     ("arms_random", super::arms_random::ALL),
     ("images", super::images::ALL),

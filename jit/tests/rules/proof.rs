@@ -233,6 +233,8 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::EffectsComeAfterGuards,
     Mutant::EndsAreAlike,
     Mutant::ItemsApartAreVectors,
+    Mutant::AnyLengthIsAMultiple,
+    Mutant::QuartersBeginAnywhere,
     Mutant::PeeledItemsAreFewer,
     Mutant::NothingIsHidden,
     Mutant::EveryFloatIsPlain,

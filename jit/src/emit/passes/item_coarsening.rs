@@ -20,13 +20,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ahash::AHashSet;
+use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::smallvec;
 
 use super::bindings;
 use super::trace::conditions::{Condition, Order};
-use super::trace::vectors::Which;
+use super::trace::vectors::{Lie, Which};
 use super::trace::words::Polynomial;
 use super::trace::{self, Ids, Source, Start, Tracer};
 use crate::emit::JitError;
@@ -76,14 +76,17 @@ fn error(detail: &str) -> JitError {
     JitError::new("item_coarsening", detail)
 }
 
-/// By member and binding: whether accesses to an element with the item's number are to vectors.
-fn vectors(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> AHashSet<(Func, u32)> {
-    let mut found = AHashSet::new();
+/// By member and binding: which accesses are to vectors.
+fn vectors(recipe: &Recipe, kernels: &[Arc<Specialized>]) -> AHashMap<(Func, u32), Lie> {
+    let mut found = AHashMap::new();
     for (number, (member, kernel)) in recipe.members.iter().zip(kernels).enumerate() {
-        let accesses = kernel.normal.iter().flat_map(|normal| &normal.analysis.accesses);
-        for (access, _) in accesses.zip(&member.wide).filter(|(_, is_wide)| **is_wide) {
-            if let Target::Bound(binding) = member.targets[access.binding] {
-                found.insert((Func::new(number), u32::from(binding)));
+        let Ok(normal) = &kernel.normal else { continue };
+        let accesses = normal.analysis.accesses.iter().zip(&member.wide);
+        for (access, _) in accesses.filter(|(_, is_wide)| **is_wide) {
+            let Target::Bound(binding) = member.targets[access.binding] else { continue };
+            let lie = found.entry((Func::new(number), u32::from(binding))).or_insert(Lie::AtNumbers);
+            if !normal.is_own_number(access) {
+                *lie = Lie::AtMultiples;
             }
         }
     }
@@ -98,7 +101,7 @@ struct Job<'m> {
     entry: Func,
     source: Rc<Source>,
     /// See [`vectors`].
-    wide: Rc<AHashSet<(Func, u32)>>,
+    wide: Rc<AHashMap<(Func, u32), Lie>>,
     /// The variables that see elements as vectors.
     views: AHashSet<Global>,
 }
@@ -125,6 +128,8 @@ impl Job<'_> {
         let mut tracer = Tracer::new(Builder::new(self.code.module, self.main), start);
         let (from, times) = base.unwrap_or((items[0], 1));
         tracer.note_id(from, None);
+        // There are not more than 2^31 items (`plan::dispatch::item_coarsening`).
+        tracer.note_range(from, (0, (1 << 31) / times));
         let first = Polynomial::word(from).times(&Polynomial::constant(times));
         let mut numbers = Vec::new();
         for (&item, k) in items.iter().zip(0..) {

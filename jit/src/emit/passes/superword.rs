@@ -162,6 +162,8 @@ impl Job<'_> {
             None => (common.global[axis], 1, recipe.schedule.local_size()[axis] / how.items),
         };
         tracer.note_id(from, None);
+        // Their numbers are below 2^31 (`plan::dispatch::superword`).
+        tracer.note_range(from, (0, (1 << 31) / times));
         for (k, item) in (0..).zip(&items) {
             let words = Polynomial::word(from).times(&Polynomial::constant(times));
             let words = words.and_then(|words| words.plus(1, &Polynomial::constant(k * distance)));

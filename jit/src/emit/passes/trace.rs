@@ -10,6 +10,7 @@ mod copies;
 pub(super) mod guard;
 mod key;
 mod memory;
+mod quarters;
 pub(super) mod vectors;
 mod wide;
 pub(super) mod words;
@@ -54,6 +55,8 @@ pub(super) struct Fact {
     /// It is made of ids of the invocation.
     varies: bool,
     words: Option<Polynomial>,
+    /// Its least and its greatest number, as far as they are known.
+    range: Option<(u32, u32)>,
     parts: Option<Args>,
     made: Option<(Op, Args)>,
 }
@@ -117,15 +120,20 @@ pub(super) struct Source {
     frozen: AHashSet<Global>,
     /// See [`bindings::own`].
     own: AHashSet<Global>,
+    /// Powers of two that push constants, by their offsets, are multiples of; none of these is zero.
+    multiples: AHashMap<u32, u32>,
 }
 
 impl Source {
     pub(super) fn of(module: &Module, recipe: &Recipe, kernels: &[Arc<Specialized>]) -> Self {
+        let multiples = { recipe.push_multiples.iter() }
+            .filter_map(|one| Some((recipe.push.get(usize::from(one.slot))?.offset, one.of)));
         let functions = module.defined.iter().map(|&func| (func, Rc::new(module.functions[func].clone())));
         Self {
             functions: functions.collect(),
             frozen: bindings::frozen(module, recipe),
             own: bindings::own(module, recipe, kernels),
+            multiples: multiples.filter(|_| recipe.behind.is_none()).collect(),
         }
     }
 }

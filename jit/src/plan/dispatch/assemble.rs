@@ -11,7 +11,7 @@ use crate::kernel::{BindingKind, FloatControls, Specialized};
 use crate::plan::dispatch::candidate::Candidate;
 use crate::plan::dispatch::candidates::{self, Propose};
 use crate::plan::dispatch::context::{Context, Finished};
-use crate::plan::dispatch::{block_coarsening, push_ranges, resolved_branches};
+use crate::plan::dispatch::{block_coarsening, push_multiples, push_ranges, resolved_branches};
 use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::Layout;
@@ -354,6 +354,7 @@ fn step(
         late_stores,
         converges: converges(&kernels, limits),
         push_ranges: Vec::new(),
+        push_multiples: Vec::new(),
     };
     for (index, one) in (0..).zip(kept) {
         for kept_results::KeptAccess { member, access, slot, .. } in one.accesses {
@@ -364,6 +365,7 @@ fn step(
     recipe.members.iter_mut().zip(resolved).for_each(|(member, branches)| member.resolved = branches);
     recipe.members.iter_mut().zip(wide).for_each(|(member, wide)| member.wide = wide);
     recipe.push_ranges = push_ranges::of(&recipe, &list[range.clone()]);
+    recipe.push_multiples = push_multiples::of(&recipe, &list[range.clone()]);
     let encoded = recipe.encode();
     let origins = std::mem::take(&mut push.origins);
     let step = Step {

@@ -15,13 +15,13 @@ use rspirv::spirv::Op;
 
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::dependence::Shape;
-use crate::analysis::expr::{IdKind, Node};
 use crate::analysis::if_conversion::RangeGuard;
 use crate::frontend::types::Type;
 use crate::ir::entity::Value;
 use crate::kernel::{BindingKind, NormalKernel};
 use crate::plan::dispatch::candidate::Candidate;
 use crate::plan::dispatch::context::Finished;
+use crate::plan::dispatch::neighbours::Neighbours;
 use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::{Layout, fold};
@@ -204,21 +204,25 @@ fn wide(member: &Submission, granted: &[Granted]) -> Vec<bool> {
     let Some(normal) = normal(member) else { return Vec::new() };
     // Groups of four that are in range as a whole.
     let covered = covered(member, normal) / 4 * 4;
+    let neighbours = Neighbours { exprs: &normal.analysis.exprs, push: &member.push };
     let is_wide = |access: &Access| {
         let arg = &member.args[access.binding];
         let binding = &member.kernel.interface.bindings[access.binding];
         let Some(index) = access.element.and_then(|e| e.index) else { return false };
-        let node = normal.analysis.exprs.get(index.node);
+        // A vector lies in what is bound as a whole, or not at all.
+        let fits = match normal.is_own_number(access) {
+            true => access.constant + 4 * covered <= arg.len,
+            false => arg.len.is_multiple_of(16) && neighbours.are_vector(index.node),
+        };
         binding.kind == BindingKind::StorageBuffer
             && !is_inside(member, access.binding, granted)
-            && matches!(node, Node::Id { kind: IdKind::Global, dim: 0 })
             && matches!(normal.types.get(index.ty), Type::Int { width: 32, .. } | Type::Float { width: 32 })
             && index.stride == 4
             && access.terms.len() == 1
             && access.size == 4
             && access.constant.is_multiple_of(16)
             && arg.offset.is_multiple_of(16)
-            && access.constant + 4 * covered <= arg.len
+            && fits
     };
     normal.analysis.accesses.iter().map(is_wide).collect()
 }

@@ -27,8 +27,8 @@ pub(crate) fn of(recipe: &Recipe, members: &[Submission]) -> Vec<PushRange> {
         if !member.unroll.iter().any(is_done_by_some) {
             continue;
         }
-        for (at, number) in planned(submission) {
-            let Some(&slot) = member.push.get(at) else { continue };
+        for (planned, number) in planned(submission) {
+            let Some(&slot) = member.push.get(planned.at) else { continue };
             let is_known = found.iter().any(|range| range.slot == slot);
             if !is_known && (1..invocations).contains(&number) {
                 let (least, greatest) = match number {
@@ -61,8 +61,15 @@ pub(crate) fn has_long_row(submission: &Submission, loops: &[Unroll], invocation
     !loops.is_empty() && numbers.peek().is_some() && numbers.all(|number| number > invocations)
 }
 
-/// Push constants that a plan depends on, by their places among those of the kernel, and their numbers.
-fn planned(submission: &Submission) -> impl Iterator<Item = (usize, u32)> {
+/// A push constant that a plan depends on.
+pub(super) struct Planned {
+    /// Its place among those of the kernel.
+    pub(super) at: usize,
+    pub(super) offset: u32,
+}
+
+/// Push constants that a plan depends on, and their numbers.
+pub(super) fn planned(submission: &Submission) -> impl Iterator<Item = (Planned, u32)> {
     let kernel = &submission.kernel;
     let leaves = match kernel.normal.as_ref().map(|normal| &normal.analysis.push) {
         Ok(PushUse::Leaves(leaves)) => leaves.as_slice(),
@@ -75,6 +82,6 @@ fn planned(submission: &Submission) -> impl Iterator<Item = (usize, u32)> {
     });
     words.filter_map(|(at, leaf)| {
         let bytes = submission.push.get(leaf.offset as usize..)?.first_chunk()?;
-        Some((at, u32::from_le_bytes(*bytes)))
+        Some((Planned { at, offset: leaf.offset }, u32::from_le_bytes(*bytes)))
     })
 }

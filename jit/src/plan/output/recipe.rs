@@ -11,7 +11,7 @@ use crate::plan::input::submission::Internalization;
 use crate::schedule::Schedule;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 37;
+pub(crate) const CODE_VERSION: u32 = 38;
 
 /// The type of the slot of the zero that hides floats.
 pub(crate) const ZERO: &str = "u32 zero";
@@ -42,6 +42,15 @@ pub(crate) struct Recipe {
     pub(crate) converges: Option<Converges>,
     /// Where the numbers of some push constants lie.
     pub(crate) push_ranges: Vec<PushRange>,
+    /// Push constants that are multiples of a power of two, where vectors begin at such.
+    pub(crate) push_multiples: Vec<PushMultiple>,
+}
+
+/// A power of two that a push constant of 32 bits, which is not zero, is a multiple of in every call of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PushMultiple {
+    pub(crate) slot: u16,
+    pub(crate) of: u32,
 }
 
 /// Least and greatest number that a push constant of 32 bits has in every call of the code.
@@ -248,6 +257,7 @@ impl Recipe {
             late_stores,
             converges,
             push_ranges,
+            push_multiples,
         } = self;
         let mut out = Writer(b"vkfuse.fused".to_vec());
         out.u32(CODE_VERSION);
@@ -348,6 +358,12 @@ impl Recipe {
             out.0.extend_from_slice(b"ranges");
             out.list(push_ranges, |out, &PushRange { slot, least, greatest }| {
                 [u32::from(slot), least, greatest].into_iter().for_each(|n| out.u32(n));
+            });
+        }
+        if !push_multiples.is_empty() {
+            out.0.extend_from_slice(b"multiples");
+            out.list(push_multiples, |out, &PushMultiple { slot, of }| {
+                [u32::from(slot), of].into_iter().for_each(|n| out.u32(n));
             });
         }
         out.0

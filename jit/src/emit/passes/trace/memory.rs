@@ -38,6 +38,10 @@ impl Pointer {
         self.class == StorageClass::StorageBuffer
     }
 
+    fn is_pushed(&self) -> bool {
+        self.class == StorageClass::PushConstant
+    }
+
     /// How many places it is.
     pub(super) fn count(&self) -> usize {
         self.path.iter().map(SmallVec::len).max().unwrap_or(1)
@@ -96,6 +100,9 @@ impl Tracer<'_> {
                     all.push(if shares {
                         let before = self.written;
                         let loaded = self.write(load, ty, None)?;
+                        if pointer.is_pushed() {
+                            self.note_multiple(pointer, loaded)?;
+                        }
                         self.spared += usize::from(self.written == before && pointer.is_storage());
                         loaded
                     } else {

@@ -17,8 +17,17 @@ pub(in crate::emit::passes) enum Which {
     Open,
     /// Some of those of a way that was gone through before.
     Traced(Rc<Vectors>),
-    /// Those of these functions to elements of these bindings that have the items' numbers.
-    OfItems(Rc<AHashSet<(Func, u32)>>),
+    /// Those of these functions to elements of these bindings.
+    OfItems(Rc<AHashMap<(Func, u32), Lie>>),
+}
+
+/// Where the elements of four items lie that are a vector.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::emit::passes) enum Lie {
+    /// At the items' numbers.
+    AtNumbers,
+    /// At a multiple of four, and behind it.
+    AtMultiples,
 }
 
 /// Items, and elements of a vector.

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::copies::{Copies, of};
 use super::memory::Pointer;
-use super::vectors::{Place, Touch, WIDE, Which};
+use super::vectors::{Lie, Place, Touch, WIDE, Which};
 use super::{Other, Traced, Tracer};
 use crate::emit::passes::bindings;
 use crate::ir::entity::{self, Global, Type, Value};
@@ -54,14 +54,19 @@ impl Tracer<'_> {
             Which::Traced(vectors) => vectors.items(number),
             Which::OfItems(bindings) => {
                 let binding = bindings::binding(self.code.module, pointer.global()?);
-                let is_wide = binding.is_some_and(|binding| bindings.contains(&(pointer.func, binding)));
-                let has_numbers = |place: &Place| {
+                let lie = binding.and_then(|binding| bindings.get(&(pointer.func, binding)));
+                let is_vector = |place: &Place| {
                     let base = self.start.ids.base.map(|(base, step)| (base, (step, 0)));
                     let is_own =
                         |(base, of)| place.numbers == [0, 1, 2, 3] && place.rest.of(base) == Some(of);
-                    base.is_some_and(is_own) || mutant!(ItemsApartAreVectors)
+                    let begins = place.is_whole() && place.rest.is_multiple(WIDE as u32, &[]);
+                    match lie {
+                        Some(Lie::AtNumbers) => base.is_some_and(is_own) || mutant!(ItemsApartAreVectors),
+                        Some(Lie::AtMultiples) => begins || mutant!(ItemsApartAreVectors),
+                        None => false,
+                    }
                 };
-                let all = found.as_ref().filter(|(_, place)| is_wide && has_numbers(place));
+                let all = found.as_ref().filter(|(_, place)| is_vector(place));
                 all.map(|_| [true; WIDE])
             }
         };
@@ -82,7 +87,11 @@ impl Tracer<'_> {
         let mut rest = None;
         for (number, &index) in numbers.iter_mut().zip(indices) {
             let fact = self.fact(index);
-            let (own, constant) = fact.words.as_ref().filter(|_| fact.early)?.split();
+            let (own, constant) = fact.words.as_ref()?.split();
+            // Where vectors begin is asked before, unless it is known.
+            if !fact.early && !own.is_multiple(WIDE as u32, &[]) {
+                return None;
+            }
             *number = constant as i32;
             if rest.get_or_insert_with(|| own.clone()) != &own {
                 return None;

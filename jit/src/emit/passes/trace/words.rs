@@ -71,9 +71,14 @@ impl Polynomial {
 
     /// The word, if it is one.
     pub(in crate::emit::passes) fn as_word(&self) -> Option<Value> {
+        self.as_product().filter(|&(_, factor)| factor == 1).map(|(word, _)| word)
+    }
+
+    /// A word and its factor, if it is their product.
+    pub(in crate::emit::passes) fn as_product(&self) -> Option<(Value, u32)> {
         match self.0.as_slice() {
-            [(product, 1)] => match product.as_slice() {
-                [word] => Some(*word),
+            [(product, factor)] => match product.as_slice() {
+                [word] => Some((*word, *factor)),
                 _ => None,
             },
             _ => None,

@@ -13,6 +13,15 @@ use crate::ir::entity::{DecorationSet, Type, Value};
 use crate::ir::opcodes::{self, DIVIDES};
 use crate::ir::{Args, ConstData, ConstKind, Node, Operation, Root, TypeKind, ValueData, fold};
 
+/// What a quotient or a remainder is by, if its second operand is this number.
+pub(super) fn divisor(op: Op, by: u32) -> Option<u32> {
+    match op {
+        Op::UDiv | Op::UMod => Some(by),
+        Op::ShiftRightLogical => 1u32.checked_shl(by),
+        _ => by.checked_add(1).filter(|n| n.is_power_of_two()),
+    }
+}
+
 impl Tracer<'_> {
     /// Writes an instruction without effects for all items.
     pub(super) fn copies(&mut self, frame: &Frame, operation: &Operation, data: ValueData) -> Traced<Copies> {
@@ -118,6 +127,12 @@ impl Tracer<'_> {
                 return Ok(known);
             }
             words = self.words_of(*op, ty, args);
+            if let (None, [a, b]) = (&words, args.as_slice()) {
+                let (op, a, b) = (*op, *a, *b);
+                if let Some(known) = self.of_quarters(op, ty, [a, b])? {
+                    return Ok(known);
+                }
+            }
         }
         if let Some(words) = &words {
             if let Some(number) = words.as_constant() {
@@ -220,7 +235,7 @@ impl Tracer<'_> {
         self.code.nodes.push(Node::Inst(inst));
         let value = value.ok_or(Other)?;
         let words = self.opaque(value, ty);
-        self.facts.insert(value, Fact { early: early && safe, varies, words, parts, made });
+        self.facts.insert(value, Fact { early: early && safe, varies, words, parts, made, range: None });
         Ok(value)
     }
 
@@ -261,7 +276,7 @@ impl Tracer<'_> {
     }
 
     /// The constant of an integer type.
-    fn constant(&mut self, ty: Type, number: u32) -> Value {
+    pub(super) fn constant(&mut self, ty: Type, number: u32) -> Value {
         let kind = ConstKind::Bits(SmallVec::from_slice(&[number]));
         let constant = self.code.module.constant(ConstData { ty, kind, decorations: None });
         self.code.function().constant(constant, ty)
@@ -292,7 +307,7 @@ impl Tracer<'_> {
             }
             Op::UDiv | Op::UMod | Op::ShiftRightLogical | Op::BitwiseAnd => {
                 let (value, by) = (of(0)?, of(1)?.as_constant()?);
-                self.part(op, &value, by)
+                self.part(op, &value, by).or_else(|| self.part_of_multiple(op, &value, by))
             }
             _ => None,
         }
@@ -302,11 +317,7 @@ impl Tracer<'_> {
     fn part(&self, op: Op, value: &Polynomial, by: u32) -> Option<Polynomial> {
         let (base, step) = self.start.ids.base?;
         let (factor, constant) = value.of(base)?;
-        let divisor = match op {
-            Op::UDiv | Op::UMod => by,
-            Op::ShiftRightLogical => 1u32.checked_shl(by)?,
-            _ => by.checked_add(1).filter(|n| n.is_power_of_two())?,
-        };
+        let divisor = divisor(op, by)?;
         // The item's number plus a constant, whose sum fits in a word.
         let divides = divisor != 0 && (step % divisor == 0 || mutant!(AnyDistanceIsDivided));
         if factor != step || !divides || constant >= 1 << 16 {
@@ -348,8 +359,14 @@ impl Tracer<'_> {
                     _ => None,
                 });
             }
+            (Op::IEqual | Op::INotEqual, &[a, b], []) if self.number(b) == Some(0) && self.is_not_zero(a) => {
+                return Ok(Some(self.code.truth(op == Op::INotEqual)));
+            }
             (Op::Select, &[condition, a, b], []) => {
-                return Ok(self.truth(condition).map(|truth| if truth { a } else { b }));
+                return match self.truth(condition) {
+                    Some(truth) => Ok(Some(if truth { a } else { b })),
+                    None => self.chosen(condition, a, b),
+                };
             }
             _ => {}
         }
