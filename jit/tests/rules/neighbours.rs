@@ -4,6 +4,7 @@ use vkfuse_jit::plan::ShapeLimits;
 
 use super::glsl::{glsl, is_possible};
 use super::lab::{Lab, kernel};
+use super::placed_blocks_random::Random;
 
 /// A device that takes four items next to each other as vectors.
 fn lab() -> Lab {
@@ -40,7 +41,77 @@ fn divisions(body: &str, push: &[u32]) -> usize {
     count
 }
 
+/// A word made of the item's number and push constants, which may wrap.
+fn word(random: &mut Random, depth: usize) -> String {
+    if depth == 0 || random.one_in(8) {
+        return random.one_of(&["i", "i", "i", "i", "p.y", "p.z"]).to_owned();
+    }
+    let a = word(random, depth - 1);
+    let b = match random.one_in(3) {
+        true => random.one_of(&["1u", "3u", "4u", "8u", "16u", "4294967292u"]).to_owned(),
+        false => word(random, depth - 1),
+    };
+    let row = random.one_of(&[
+        "p.y",
+        "p.y",
+        "p.z",
+        "(p.y / 2u)",
+        "(p.y * 2u)",
+        "4u",
+        "8u",
+        "12u",
+        "5u",
+        "(p.y - p.z)",
+    ]);
+    match random.below(14) {
+        0..4 => format!("({a} % {row})"),
+        4 | 5 => format!("({a} / {row})"),
+        6 => format!("({a} + {b})"),
+        7 => format!("({a} - {b})"),
+        8 => format!("({a} - {a} % {row})"),
+        9 => format!("({a} * {})", random.one_of(&["2u", "3u", "4u", "p.z", "12u"])),
+        10 => format!("({a} {} {})", random.one_of(&[">>", "<<"]), random.one_of(&["1u", "2u", "3u"])),
+        11 => format!("({a} & {})", random.one_of(&["3u", "7u", "15u", "28u", "p.z"])),
+        12 => format!("select({a}, {b}, {a} < {row})"),
+        _ => format!("select({a}, {b}, {} < {row})", word(random, depth - 1)),
+    }
+}
+
+fn lists() -> u64 {
+    std::env::var("VKFUSE_ROWS").ok().and_then(|text| text.parse().ok()).unwrap_or(150)
+}
+
 probes! {
+    // Indices of any form: each item has its own elements.
+    fn random_rows_are_those_of_the_items() {
+        let mut vectors = 0;
+        for seed in 0..lists() {
+            let random = &mut Random(seed);
+            let mut body = "let i = gid.x; if (i >= p.x) { return; } var r = b[i];\n".to_owned();
+            for _ in 0..1 + random.below(3) {
+                let index = word(random, 4);
+                let what = random.one_of(&["a[(INDEX) & 63u]", "a[(INDEX) & 63u]", "(INDEX)", "a[min(INDEX, 63u)]"]);
+                body.push_str(&format!("r = r * 5u + {};\n", what.replace("INDEX", &index)));
+            }
+            body.push_str("z[i] = r;");
+            let rows = [4, 8, 8, 16, 16, 32, 12, 24, 6, 9];
+            let all: u32 = random.one_of(&[48, 48, 45, 46, 40, 64]);
+            let push = [all, random.one_of(&rows), random.one_of(&[4, 8, 2, 1, 12, 3])];
+            let mut lab = lab();
+            if random.one_in(3) {
+                (lab.limits.shape.items, lab.limits.shape.superword) = (1, 4);
+            }
+            let groups = [all.div_ceil(8), 1, 1];
+            let lab = lab
+                .submit(&kernel("a z", "8", TRIPLE), groups, &[0, 1], &push[..1])
+                .submit(&kernel("a b z", "8", &body), groups, &[0, 1, 2], &push);
+            let schedule = lab.check().plan.report.groups[0].schedule.clone();
+            vectors += u64::from(schedule.contains("vec4"));
+        }
+        println!("{vectors} of {} lists are done in vectors", lists());
+        assert!(vectors * 2 > lists(), "{vectors}");
+    }
+
     // Two halves of each row, one of them negative, as in rotary embeddings.
     fn halves_of_rows_are_vectors() {
         let body = "let i = gid.x; if (i >= p.x) { return; }
