@@ -46,13 +46,15 @@ pub(crate) fn propose(finished: &Finished<'_>) -> Vec<Candidate> {
         && granted.iter().all(|one| reads_what_was_written(members, group.start, one));
     let items = if facts.items > 1 && straight { facts.items.min(widest(members)) } else { 1 };
     let own = members.iter().map(|m| m.kernel.interface.local_size[0]).max().unwrap_or(1);
-    let size = if facts.group_size == 0 { own } else { facts.group_size };
+    let total = members.iter().map(total).max().unwrap_or(1);
+    // Fewer work-groups would leave processors of the device without work.
+    let is_small = total / u128::from(items.max(1)) < u128::from(limits.overlapping_invocations);
+    let size = if facts.group_size == 0 || is_small { own } else { facts.group_size };
     let size = size.min(limits.max_work_group_size[0]).min(limits.max_work_group_invocations).max(1);
     let is_as_submitted = size == own || group.layout.domain != Domain::Grid && facts.group_size == 0;
     if items == 1 && is_as_submitted || !totals_fit(members, float, limits) {
         return Vec::new();
     }
-    let total = members.iter().map(total).max().unwrap_or(1);
     let candidate = |how: Option<ItemCoarsening>| {
         let several = size * how.map_or(1, |how| how.items * how.rounds);
         let groups = fold(total.div_ceil(u128::from(several)), limits).ok()?;
