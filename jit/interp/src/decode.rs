@@ -16,6 +16,7 @@ mod image;
 mod linear;
 mod memory;
 mod module;
+mod parts;
 mod scan;
 mod shape;
 mod subgroup;
@@ -60,6 +61,8 @@ struct Decoder<'w> {
     glsl_sets: Vec<u32>,
     quiet_sets: Vec<u32>,
     span_cache: AHashMap<View, (u32, u32)>,
+    /// Of loads and stores that only some lanes matter of: which, by their place among the program's flags.
+    parts: AHashMap<u32, u32>,
     /// All byte offsets, strides and widths of buffer accesses, united.
     grain_bits: u32,
 }
@@ -96,6 +99,7 @@ impl<'w> Decoder<'w> {
                 moves: Vec::new(),
                 cases: Vec::new(),
                 gathers: Vec::new(),
+                flags: Vec::new(),
                 groups: Vec::new(),
                 has_atomics: false,
                 grain_shift: 0,
@@ -113,6 +117,7 @@ impl<'w> Decoder<'w> {
             glsl_sets: Vec::new(),
             quiet_sets: Vec::new(),
             span_cache: AHashMap::new(),
+            parts: AHashMap::new(),
             grain_bits: 4,
         }
     }

@@ -239,15 +239,17 @@ impl<'a> Machine<'a> {
                     let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
                     world.store_bytes(site, spans, &r[src as usize..(src + n) as usize]);
                 }
-                Inst::LoadLanes { shared, dst, pointer, n } => {
+                Inst::LoadLanes { shared, dst, pointer, n, asked } => {
                     left -= u32::from(shared);
                     let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
-                    world.load_lanes(site, shared, &mut r[dst as usize..(dst + n) as usize]);
+                    let asked = program.flags(asked, n);
+                    world.load_lanes(site, shared, asked, &mut r[dst as usize..(dst + n) as usize]);
                 }
-                Inst::StoreLanes { shared, src, pointer, n } => {
+                Inst::StoreLanes { shared, src, pointer, n, changed } => {
                     left -= u32::from(shared);
                     let site = Site { at, meta: r[pointer as usize], offset: r[pointer as usize + 1] };
-                    world.store_lanes(site, shared, &r[src as usize..(src + n) as usize]);
+                    let changed = program.flags(changed, n);
+                    world.store_lanes(site, shared, changed, &r[src as usize..(src + n) as usize]);
                 }
                 Inst::LoadBlock { dst, pointer, first, n } => {
                     left -= 1;

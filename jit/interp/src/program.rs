@@ -41,6 +41,8 @@ pub struct Program {
     pub(super) moves: Vec<Move>,
     pub(super) cases: Vec<(u64, u32)>,
     pub(super) gathers: Vec<u32>,
+    /// What loads and stores say of each of their lanes.
+    pub(super) flags: Vec<bool>,
     pub(super) groups: Vec<GroupInst>,
     pub(super) has_atomics: bool,
     /// log2 of the largest power of two up to 4 that divides all byte offsets, strides and widths.
@@ -55,6 +57,16 @@ impl Program {
     /// Decodes a module with the entry point `main`, or with exactly one compute entry point.
     pub fn decode(words: &[u32]) -> Result<Self, OracleError> {
         super::decode::decode(words, None)
+    }
+
+    /// What a load or a store says of each of its lanes; nothing if it says the same of all.
+    #[inline]
+    pub(super) fn flags(&self, first: u32, n: u32) -> &[bool] {
+        if first == u32::MAX {
+            return &[];
+        }
+        let first = first as usize;
+        self.flags.get(first..first + n as usize).unwrap_or(&[])
     }
 
     /// Runs in sub-groups of this size, whatever [`Options`](crate::Options) say, as a pipeline with a required sub-group size does.
@@ -389,12 +401,16 @@ pub(super) enum Inst {
         dst: u32,
         pointer: u32,
         n: u32,
+        /// Where the table of lanes says of each whether anything depends on it; `u32::MAX`: something does on all.
+        asked: u32,
     },
     StoreLanes {
         shared: bool,
         src: u32,
         pointer: u32,
         n: u32,
+        /// Where the table of lanes says of each whether it has another value than before; `u32::MAX`: all may.
+        changed: u32,
     },
     /// From Workgroup memory with an explicit layout.
     LoadBlock {

@@ -33,6 +33,7 @@ impl<'w> Decoder<'w> {
             let link = if index == first { None } else { Some(self.allocate(1)?) };
             let result = self.allocate(self.shapes.lanes(source.def.ty))?;
             let phis = self.assign(source)?;
+            self.find_parts(source)?;
             reached.insert(source.def.id, Reached { source, phis, link, result, start: 0 });
         }
         // Callees come before callers, so a call knows where it leads.

@@ -54,7 +54,8 @@ impl Decoder<'_> {
             }
             Class::Private | Class::Shared => {
                 let n = self.shapes.lanes(view.ty);
-                Inst::LoadLanes { shared: class == Class::Shared, dst, pointer, n }
+                let asked = self.part_of(raw, class);
+                Inst::LoadLanes { shared: class == Class::Shared, dst, pointer, n, asked }
             }
         };
         self.emit(raw, inst);
@@ -75,7 +76,8 @@ impl Decoder<'_> {
             }
             Class::Private | Class::Shared => {
                 let n = self.shapes.lanes(view.ty);
-                Inst::StoreLanes { shared: class == Class::Shared, src, pointer, n }
+                let changed = self.part_of(raw, class);
+                Inst::StoreLanes { shared: class == Class::Shared, src, pointer, n, changed }
             }
         };
         self.emit(raw, inst);

@@ -149,7 +149,8 @@ impl World<'_> {
         (offset.checked_add(n)? <= len).then_some(first + offset)
     }
 
-    pub(super) fn load_lanes(&mut self, site: Site, shared: bool, out: &mut [u64]) {
+    /// `asked` says of each lane whether anything depends on it; if it says nothing, something does on all of them.
+    pub(super) fn load_lanes(&mut self, site: Site, shared: bool, asked: &[bool], out: &mut [u64]) {
         let Some(first) = self.lanes(site, shared, out.len()) else {
             out.fill(0);
             return self.report_lanes(self.touch(site, AccessKind::Read), site, shared);
@@ -161,7 +162,9 @@ impl World<'_> {
             (&self.private, &self.private_written)
         };
         out.copy_from_slice(&lanes[range.clone()]);
-        if let Some(lane) = written[range.clone()].iter().position(|written| !written) {
+        let is_asked = |lane: usize| asked.get(lane).copied().unwrap_or(true);
+        let mut unwritten = written[range.clone()].iter().enumerate().filter(|(_, written)| !**written);
+        if let Some((lane, _)) = unwritten.find(|&(lane, _)| is_asked(lane)) {
             let at = site.offset + lane as u64;
             self.report_unwritten_lane(self.touch(site, AccessKind::Read), at, shared);
         }
@@ -170,7 +173,8 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn store_lanes(&mut self, site: Site, shared: bool, values: &[u64]) {
+    /// `changed` says of each lane whether it has another value than before; if it says nothing, all of them may.
+    pub(super) fn store_lanes(&mut self, site: Site, shared: bool, changed: &[bool], values: &[u64]) {
         let Some(first) = self.lanes(site, shared, values.len()) else {
             return self.report_lanes(self.touch(site, AccessKind::Write), site, shared);
         };
@@ -181,7 +185,13 @@ impl World<'_> {
             (&mut self.private, &mut self.private_written)
         };
         lanes[range.clone()].copy_from_slice(values);
-        written[range.clone()].fill(true);
+        match changed {
+            [] => written[range.clone()].fill(true),
+            _ => written[range.clone()]
+                .iter_mut()
+                .zip(changed)
+                .for_each(|(written, changed)| *written |= changed),
+        }
         if shared {
             self.touch_shared(site, AccessKind::Write, range);
         }

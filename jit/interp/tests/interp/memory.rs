@@ -37,6 +37,24 @@ fn reports_uninitialised_local_variable() {
 }
 
 #[test]
+fn parts_of_variables_are_written_by_inserting_them() {
+    every_order(
+        &shader!("parts"),
+        [1, 1, 1],
+        &[bytes(&[5]), bytes(&[0; 2])],
+        &[],
+        |order, memory, objects, findings| {
+            // Only what is read and was not written.
+            assert_eq!(findings.uninitialised.count, 1, "{order:?}: {:?}", findings.uninitialised.list);
+            let found = findings.uninitialised.list[0];
+            assert!(matches!(found.access.place, Place::Private { .. }));
+            assert_eq!(found.offset, 1);
+            assert_eq!(memory.words(objects[1])[0], 9);
+        },
+    );
+}
+
+#[test]
 fn initialised_variables_are_clean() {
     every_order(
         &shader!("initialised"),
