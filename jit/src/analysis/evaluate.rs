@@ -66,6 +66,8 @@ pub(crate) struct AccessForm {
     /// Whether the access happens wherever the conditions hold: in every invocation that runs to its end, and in every
     /// round of the loops around the access except for what `begun` says.
     pub(crate) certain: bool,
+    /// Whether what its guards ask is followed, so that the conditions say all of it.
+    pub(crate) followed: bool,
     /// What counts the rounds of the loops around the access, outermost first. Complete if the access is `certain`.
     pub(crate) counters: SmallVec<[AtomId; 2]>,
     /// For loops that are tested after the access only: the counter, and the last round that is certainly begun.
@@ -247,6 +249,7 @@ impl<'a> Evaluator<'a> {
             ranges: if mutant!(ForgetGuards) { Ranges::default() } else { ranges },
             conditions: if mutant!(ForgetConditions) { Vec::new() } else { conditions },
             certain,
+            followed: exact,
             counters,
             begun,
             unknown,

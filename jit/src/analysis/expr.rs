@@ -469,48 +469,6 @@ impl Exprs {
             _ => self.add(Node::BoolOr(a, b)),
         }
     }
-
-    /// A comparison of two words; decided if both are constants.
-    pub(crate) fn compare(&mut self, op: CompareOp, width: u8, a: NodeId, b: NodeId) -> NodeId {
-        let (Node::Const { value: x, .. }, Node::Const { value: y, .. }) = (self.get(a), self.get(b)) else {
-            return self.add(Node::Compare { op, width, a, b });
-        };
-        let holds = holds(op, width, *x, *y);
-        self.constant(u64::from(holds), 1)
-    }
-
-    /// `condition ? a : b` of words.
-    pub(crate) fn select(&mut self, width: u8, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
-        match self.get(condition) {
-            Node::Const { value: 0, .. } => b,
-            Node::Const { .. } => a,
-            _ => self.add(Node::Select { width, condition, a, b }),
-        }
-    }
-
-    /// `condition ? a : b` of boolean nodes, as conjunction or disjunction where it is one.
-    pub(crate) fn choose(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
-        let negated = self.not(condition);
-        match self.get(b) {
-            // `b` is what the condition is not, so it is true where it is chosen.
-            _ if b == negated => return self.add(Node::BoolOr(negated, a)),
-            _ if b == condition => return self.add(Node::BoolAnd(condition, a)),
-            Node::Const { value: 0, .. } => return self.add(Node::BoolAnd(condition, a)),
-            Node::Const { .. } => return self.add(Node::BoolOr(negated, a)),
-            _ => {}
-        }
-        // The same from the other side: `a` is chosen where the condition holds.
-        match self.get(a) {
-            _ if a == negated => return self.and(negated, b),
-            _ if a == condition => return self.or(condition, b),
-            Node::Const { value: 0, .. } => return self.and(negated, b),
-            Node::Const { .. } => return self.or(condition, b),
-            _ => {}
-        }
-        let yes = self.add(Node::BoolAnd(condition, a));
-        let no = self.add(Node::BoolAnd(negated, b));
-        self.add(Node::BoolOr(yes, no))
-    }
 }
 
 /// Whether a comparison of two words holds.

@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
                 let condition = self.component(condition, if scalar { 0 } else { component }, block);
                 let a = self.component(operand(1)?, component, block);
                 let b = self.component(operand(2)?, component, block);
-                Some(self.exprs.select(width, condition, a, b))
+                Some(self.exprs.pick(width, condition, a, b))
             }
             Op::CompositeExtract => {
                 let source = operand(0)?;
@@ -402,22 +402,7 @@ impl<'a> Builder<'a> {
             // A merge after a branch. Cut cycles through it before following its inputs.
             let placeholder = self.opaque(id, component);
             self.memo.insert((id, component), placeholder);
-            if let Some(node) = self.chosen(&inputs, component, width, block) {
-                return Some(node);
-            }
-            // As seen from the merge: what a loop that was left here has counted is not what it was inside.
-            let inputs: Vec<NodeId> =
-                inputs.iter().map(|&(value, _)| self.component(value, component, block)).collect();
-            let distinct: Vec<NodeId> = inputs.iter().copied().fold(Vec::new(), |mut seen, node| {
-                if !seen.contains(&node) {
-                    seen.push(node);
-                }
-                seen
-            });
-            return Some(match distinct.as_slice() {
-                [one] => *one,
-                _ => self.exprs.add(Node::Join { width, inputs: distinct }),
-            });
+            return Some(self.merged(&inputs, component, width, block));
         };
         let placeholder = self.opaque(id, component);
         self.memo.insert((id, component), placeholder);
@@ -437,48 +422,6 @@ impl<'a> Builder<'a> {
         let init = self.component(first, 0, from);
         let bound = if under.is_empty() { self.bound_of(id, init, own_loop) } else { None };
         Some(self.exprs.add(Node::Counter { id, width, init, step, of: own_loop as u32, under, bound }))
-    }
-
-    /// The merge after a branch with two ends: the condition chooses. Short-circuit `&&` and `||` are
-    /// of this form.
-    ///
-    /// Let `d` be the last block that all ways to the merge pass. If each input comes from `d` itself
-    /// or from behind one of its edges, where nothing else leads, the edge taken last decides.
-    fn chosen(&mut self, inputs: &[(u32, usize)], component: u32, width: u8, block: usize) -> Option<NodeId> {
-        let (condition, yes, no) = self.choice(inputs, block)?;
-        let condition = self.component(condition, 0, block);
-        let yes = self.component(yes, component, block);
-        let no = self.component(no, component, block);
-        Some(if width == 1 {
-            self.exprs.choose(condition, yes, no)
-        } else {
-            self.exprs.add(Node::Select { width, condition, a: yes, b: no })
-        })
-    }
-
-    /// The condition that chooses between the inputs of a merge, and what it chooses.
-    fn choice(&self, inputs: &[(u32, usize)], block: usize) -> Option<(u32, u32, u32)> {
-        let &[(x, x_from), (y, y_from)] = inputs else { return None };
-        let head = self.cfg.idom(block)?;
-        let (condition, on_true, on_false) = self.cfg.conditional(self.function, head)?;
-        if on_true == on_false {
-            return None;
-        }
-        let behind = |target: usize, from: usize| {
-            if from == head {
-                target == block
-            } else {
-                self.cfg.predecessors[target] == [head] && self.cfg.dominates(target, from)
-            }
-        };
-        let (yes, no) = if behind(on_true, x_from) && behind(on_false, y_from) {
-            (x, y)
-        } else if behind(on_true, y_from) && behind(on_false, x_from) {
-            (y, x)
-        } else {
-            return None;
-        };
-        Some((condition, yes, no))
     }
 
     /// Conditions that all hold where one does, as far as it is made of them, and whether each of them is true there.
@@ -501,12 +444,16 @@ impl<'a> Builder<'a> {
             Op::LogicalNot => Some(vec![(operand(0)?, !holds)]),
             Op::LogicalAnd if holds => Some(vec![(operand(0)?, true), (operand(1)?, true)]),
             Op::LogicalOr if !holds => Some(vec![(operand(0)?, false), (operand(1)?, false)]),
-            Op::Phi => {
+            Op::Phi | Op::Select => {
                 let input = |pair: &[Operand]| {
                     Some((pair.first()?.id_ref_any()?, self.cfg.block_of_label(pair.get(1)?.id_ref_any()?)?))
                 };
-                let inputs: Vec<(u32, usize)> = inst.operands.chunks(2).filter_map(input).collect();
-                let (condition, yes, no) = self.choice(&inputs, block)?;
+                let (condition, yes, no) = if inst.class.opcode == Op::Select {
+                    (operand(0)?, operand(1)?, operand(2)?)
+                } else {
+                    let inputs: Vec<(u32, usize)> = inst.operands.chunks(2).filter_map(input).collect();
+                    self.choice(&inputs, block)?
+                };
                 // Where it is not what one of the sides always is, the other side was taken.
                 let is_never = |side: u32, taken: bool| {
                     let known = match self.definitions.get(&side).map(|known| known.inst().class.opcode) {

@@ -589,7 +589,8 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    fn cuts(&self) -> Vec<String> {
+    /// Why the list is not one dispatch.
+    pub(crate) fn cuts(&self) -> Vec<String> {
         let tried =
             |split: &SplitReport| split.tried.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         self.plan.report.splits.iter().map(|split| split.detail.clone() + &tried(split)).collect()

@@ -14,6 +14,7 @@ mod blocks;
 mod certain;
 mod concatenations;
 mod dimensions;
+mod early_returns;
 mod epilogue_halves;
 mod epilogue_rows;
 mod epilogues;

@@ -35,6 +35,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("images", super::images::ALL),
     ("concatenations", super::concatenations::ALL),
     ("dimensions", super::dimensions::ALL),
+    ("early_returns", super::early_returns::ALL),
     ("loops", super::loops::ALL),
     ("certain", super::certain::ALL),
     ("numbers", super::numbers::ALL),

@@ -184,6 +184,7 @@ impl Maker<'_> {
             ranges,
             conditions: Vec::new(),
             certain: true,
+            followed: true,
             counters: Default::default(),
             begun: Default::default(),
             unknown: false,

@@ -481,17 +481,29 @@ impl Pair<'_> {
         if !items.stored_back.is_empty() && self.origin_of(&items.stored_back) != Some(stored.origin) {
             return Err(self.wrong("elements that begin elsewhere"));
         }
+        // Where nothing says when a store happens, it is not known to be a second one.
+        let unclear = |stores: &[usize]| {
+            let unclear = stores.iter().find(|&&n| !all[n].1.followed).map(|&n| stored.handed.stores[n]);
+            unclear.map(|number| self.source_at("a store under a condition that is not followed", number))
+        };
+        let twice = || wrong("elements that may be stored twice");
         for (n, (access, a)) in all.iter().enumerate() {
-            for (_, b) in &all[n + 1..] {
+            for (m, (_, b)) in all.iter().enumerate().skip(n + 1) {
                 if relate(&mut atoms, shape, a, b) != Relation::Disjoint && !mutant!(StoresAreApart) {
-                    return Err(wrong("elements that may be stored twice"));
+                    return Err(unclear(&[n, m]).unwrap_or_else(twice));
                 }
             }
             let itself = relate(&mut atoms, shape, a, a);
             let is_own = matches!(itself, Relation::Disjoint | Relation::SameInvocation);
             let is_once = is_own && (access.loop_depth == 0 || differs_by_round(&atoms, a));
             if !is_once && !mutant!(StoresAreApart) {
-                return Err(wrong("elements that may be stored twice"));
+                let rounds = || match is_own && !(a.certain && a.begun.is_empty()) {
+                    true => {
+                        self.source_at("a store in rounds that are not followed", stored.handed.stores[n])
+                    }
+                    false => twice(),
+                };
+                return Err(unclear(&[n]).unwrap_or_else(rounds));
             }
         }
         stored.certain = all.iter().map(|(_, form)| parts::certain(&atoms, shape, form)).sum();

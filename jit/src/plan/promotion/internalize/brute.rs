@@ -107,6 +107,7 @@ fn list(seed: u64) -> bool {
                 ranges,
                 conditions: Vec::new(),
                 certain: true,
+                followed: true,
                 counters: Default::default(),
                 begun: Default::default(),
                 unknown: false,

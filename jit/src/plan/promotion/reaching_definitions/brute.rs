@@ -57,6 +57,7 @@ fn access(
         ranges,
         conditions: facts.clone(),
         certain: true,
+        followed: true,
         counters: SmallVec::new(),
         begun: SmallVec::new(),
         unknown: false,
