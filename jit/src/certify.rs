@@ -257,6 +257,16 @@ impl Checker<'_, '_> {
                 self.pair(&group, &mut world, &mut traces, (a.0, &a.1), (b.0, &b.1));
             }
         }
+        for (number, access) in &known {
+            let member = &group.members[*number];
+            let (own, all) = group.extents(member);
+            if recipe.members[*number].remap.is_some() || own[0] >= all[0] {
+                continue;
+            }
+            let subject = format!("submission {}, behind its items: block {}", member.position, access.at.0);
+            let mut make = |attempt| group.beyond(&mut world, &mut traces, (*number, access), attempt > 0);
+            self.ask(Claim::Shape, subject, &mut make);
+        }
         for (number, internal) in recipe.internal.iter().enumerate() {
             self.internal(&group, &mut world, &mut traces, &known, number, internal);
         }

@@ -373,6 +373,8 @@ mutants! {
     AnyDistanceIsDivided: "a quotient of items a distance apart is one of that distance, whatever divides it",
     NothingWrapsBetween: "what is below a limit is not beyond where words wrap",
     WorkGroupsAreNobodys: "work-groups are made larger, no matter who asks for their numbers",
+    GuardsEndAnywhere: "a line of items ends before the dispatch does, whatever its guards let through",
+    NobodyIsInAPart: "the way of one part is taken by the items of others",
     WorkGroupsCover: "work-groups are made larger, whether or not this many are there",
     VectorsLieAnywhere: "four elements next to each other are a vector, wherever they begin",
     BuffersStartAnywhere: "a buffer starts where a vector may",

@@ -330,6 +330,15 @@ impl<'a> Group<'a> {
         self.recipe.barriers.iter().any(|&after| first <= after && after < second)
     }
 
+    /// Invocations of a member's own dispatch and of the group's, by dimension.
+    pub(super) fn extents(&self, member: &Member<'_>) -> ([u32; 3], [u32; 3]) {
+        let extent =
+            |groups: [u32; 3], local: [u32; 3]| [0, 1, 2].map(|d| groups[d].saturating_mul(local[d]));
+        let one = member.submission;
+        let own = extent(one.groups, one.kernel.interface.local_size);
+        (own, extent(self.groups, self.recipe.schedule.local_size()))
+    }
+
     /// Whether every invocation of every member is done exactly once, and nothing a renumbered member reads gives it
     /// away.
     pub(super) fn mapping(&self) -> Result<(), String> {
@@ -345,12 +354,13 @@ impl<'a> Group<'a> {
             let (groups, local) = (member.submission.groups, member.submission.kernel.interface.local_size);
             let complain = |what: &str| Err(format!("submission {}: {what}", member.position));
             let Some(remap) = &one.remap else {
-                let extent =
-                    |groups: [u32; 3], local: [u32; 3]| [0, 1, 2].map(|d| groups[d].saturating_mul(local[d]));
-                let is_larger = self.recipe.schedule.superword().is_some()
-                    && extent(groups, local) == extent(self.groups, self.recipe.schedule.local_size())
+                let (own, all) = self.extents(member);
+                let has_local = local == self.recipe.schedule.local_size();
+                // Of a line's items, those that the dispatch has besides are asked about (`Group::beyond`).
+                let is_larger = (self.recipe.schedule.superword().is_some() || has_local)
+                    && (own == all || own[1..] == [1, 1] && all[1..] == [1, 1] && own[0] < all[0])
                     && what_knows_its_group(member).is_none();
-                if (groups != self.groups || local != self.recipe.schedule.local_size()) && !is_larger {
+                if (groups != self.groups || !has_local) && !is_larger {
                     return complain("has another shape than the dispatch and is not renumbered");
                 }
                 continue;

@@ -108,6 +108,31 @@ impl<'a> Group<'a> {
     }
 }
 
+impl<'a> Group<'a> {
+    /// Asks for an invocation behind the last one of a member's own dispatch that comes to one of its accesses.
+    pub(super) fn beyond(
+        &'a self,
+        w: &mut World,
+        traces: &mut Traces<'a>,
+        (number, access): (usize, &Access),
+        exact: bool,
+    ) -> Option<Question> {
+        let reader = actor(self, w, "t");
+        let [own, ..] = self.extents(&self.members[number]).0;
+        let own = w.terms.constant(u64::from(own), 32);
+        let ids = self.ids(w, number, &reader);
+        let behind = w.terms.compare(Compare::ULessEqual, own, ids.global[0]);
+        let trace = self.trace(w, traces, number, &reader, exact);
+        let mut comes = Vec::new();
+        for frame in trace.frames_of(w, access.at.0) {
+            comes.push(trace.reach(w, frame, access.at.0));
+        }
+        let comes = w.terms.any(comes);
+        let facts = trace.facts().to_vec();
+        Some(ask(w, vec![behind, comes], &facts))
+    }
+}
+
 /// The invocation of that name; the same name always gives the same invocation.
 pub(super) fn actor(group: &Group<'_>, w: &mut World, name: &str) -> Actor {
     w.actors.get(name).cloned().unwrap_or_else(|| {

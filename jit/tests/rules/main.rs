@@ -32,6 +32,7 @@ mod kept_results;
 mod kinds;
 mod late_stores;
 mod limits;
+mod line_parts;
 mod lockstep;
 mod loops;
 mod narrow;

@@ -55,6 +55,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("rounds", super::rounds::ALL),
     ("late_stores", super::late_stores::ALL),
     ("limits", super::limits::ALL),
+    ("line_parts", super::line_parts::ALL),
     ("floats", super::floats::ALL),
     ("fetched", super::fetched::ALL),
     ("inline_rows", super::inline_rows::ALL),

@@ -271,6 +271,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::VectorsLieAnywhere,
     Mutant::SidesMeetLater,
     Mutant::WorkGroupsAreNobodys,
+    Mutant::NobodyIsInAPart,
     Mutant::BuffersStartAnywhere,
     Mutant::RegistersAreOne,
     Mutant::AnybodyStores,

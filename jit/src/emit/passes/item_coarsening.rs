@@ -26,6 +26,7 @@ use smallvec::smallvec;
 
 use super::bindings;
 use super::trace::conditions::{Condition, Order};
+use super::trace::parts::Part;
 use super::trace::vectors::{Lie, Which};
 use super::trace::words::Polynomial;
 use super::trace::{self, Ids, Source, Start, Tracer};
@@ -122,6 +123,7 @@ impl Job<'_> {
             items: items.len(),
             clamps: false,
             wide: Which::OfItems(self.wide.clone()),
+            part: Part::Whole,
             guards: Some(self.entry),
             most: usize::MAX,
         };

@@ -2,7 +2,8 @@
 //!
 //! A stencil loads each element as often as it has neighbours. Where one invocation does `n` items that lie below each other, it loads the rows that they
 //! have in common once. The way that items in the middle of a range take through the fused kernel is written for all of them ([`trace`](super::trace)); whether
-//! they take it is asked first, and where they do not, they are done one after another by the kernel as it is.
+//! they take it is asked first, and where they do not, they are done one after another by the kernel as it is. Of a line whose parts different members do, each
+//! part has a way of its own ([`trace::parts`](super::trace::parts)).
 //!
 //! # Requires
 //! - functions without parameters of members that are free: no barrier, nothing that is shared, and nothing handed from one item to another
@@ -20,6 +21,7 @@ use ahash::AHashSet;
 use rspirv::spirv::{BuiltIn, LoopControl, Op, SelectionControl};
 use smallvec::SmallVec;
 
+use super::trace::parts::{Met, Part};
 use super::trace::vectors::{Touch, Vectors, Which};
 use super::trace::words::Polynomial;
 use super::trace::{self, Ids, Source, Start, Tracer, guard};
@@ -33,6 +35,9 @@ use crate::schedule::Superword;
 
 /// Most instructions that are written.
 const MOST: usize = 4096;
+
+/// Most ways that are written.
+const MOST_WAYS: usize = 4;
 
 /// The ids that the items have instead of the invocation's.
 const VIRTUAL: [BuiltIn; 3] =
@@ -49,10 +54,14 @@ pub(in crate::emit) fn run(
     let source = Rc::new(Source::of(module, recipe, kernels));
     let mut job = Job { module, recipe, entry, source };
     let beside = how.in_vectors();
-    let chosen = beside.and_then(|beside| Some((job.in_vectors(beside)?, beside)));
-    let Some((way, how)) = chosen.or_else(|| Some((job.better(how)?, how))) else { return Ok(()) };
-    let (main, views) = (way.main, way.views.clone());
-    finish(module, recipe, how, entry, way);
+    let chosen = beside.and_then(|beside| Some((job.in_vectors(beside, &Part::Whole)?, beside)));
+    let Some((way, how)) = chosen.or_else(|| Some((job.better(how, &Part::Whole)?, how))) else {
+        return Ok(());
+    };
+    let ways = job.of_parts(way, how);
+    let main = ways[0].main;
+    let views = ways.iter().flat_map(|way| way.views.iter().copied()).collect();
+    finish(module, recipe, how, entry, ways);
     bindings::decorate(module, recipe, kernels, (main, &views));
     let mut size = recipe.schedule.local_size();
     size[usize::from(how.axis)] /= how.items;
@@ -68,10 +77,21 @@ struct Job<'a> {
     source: Rc<Source>,
 }
 
+/// How a way is written.
+#[derive(Clone)]
+struct How {
+    clamps: bool,
+    wide: Which,
+    part: Part,
+}
+
 /// A way that has been written.
 struct Way {
     /// Its function, which has no code yet.
     main: Func,
+    how: How,
+    met: Met,
+    written: usize,
     /// What has to stand before.
     before: Vec<Node>,
     nodes: Vec<Node>,
@@ -88,12 +108,13 @@ struct Way {
 
 impl Job<'_> {
     /// The way without clamps, if that spares more loads.
-    fn better(&mut self, how: Superword) -> Option<Way> {
+    fn better(&mut self, how: Superword, part: &Part) -> Option<Way> {
         // Clamps are left out only where something is gained by it.
-        let plain = self.way(how, false, Which::Open);
+        let open = |clamps| How { clamps, wide: Which::Open, part: part.clone() };
+        let plain = self.way(how, open(false), None);
         let unclamped = match &plain {
             Some(way) if !way.met_clamps => None,
-            _ => self.way(how, true, Which::Open),
+            _ => self.way(how, open(true), None),
         };
         match (plain, unclamped) {
             (Some(plain), Some(other)) => Some(if other.spared > plain.spared { other } else { plain }),
@@ -102,10 +123,11 @@ impl Job<'_> {
     }
 
     /// The way with vectors that has the fewest accesses to memory, if all that is stored can be vectors.
-    fn in_vectors(&mut self, how: Superword) -> Option<Way> {
+    fn in_vectors(&mut self, how: Superword, part: &Part) -> Option<Way> {
         let mut best: Option<(bool, Vectors)> = None;
         for clamps in [false, true] {
-            let Some(way) = self.way(how, clamps, Which::Open) else { continue };
+            let open = How { clamps, wide: Which::Open, part: part.clone() };
+            let Some(way) = self.way(how, open, None) else { continue };
             let found = Vectors::of(&way.touches, &way.ids);
             if let Some(found) =
                 found.filter(|one| best.as_ref().is_none_or(|(_, best)| one.left < best.left))
@@ -117,15 +139,50 @@ impl Job<'_> {
             }
         }
         let (clamps, vectors) = best?;
-        self.way(how, clamps, Which::Traced(Rc::new(vectors)))
+        self.way(how, How { clamps, wide: Which::Traced(Rc::new(vectors)), part: part.clone() }, None)
     }
 
-    /// Writes a way.
-    fn way(&mut self, how: Superword, clamps: bool, wide: Which) -> Option<Way> {
+    /// The ways of each part of a line, if it has some, in one function; `whole` is that of the whole.
+    fn of_parts(&mut self, whole: Way, how: Superword) -> Vec<Way> {
+        let begins = whole.met.begins();
+        if begins.is_empty() || how.axis != 0 {
+            return vec![whole];
+        }
+        let (mut ways, mut unused) = match whole.met.is_apart() {
+            true => (Vec::new(), Some(whole)),
+            false => (vec![whole], None),
+        };
+        for number in 0..=begins.len() {
+            let part = Part::Of(begins.clone(), number);
+            let in_vectors = how.vectors.then(|| self.in_vectors(how, &part)).flatten();
+            let Some(way) = in_vectors.or_else(|| self.better(how, &part)) else { continue };
+            // A way on which nothing is done, or that of the whole once more.
+            let is_idle = !stores(&self.module.functions[way.main], &way.nodes);
+            let written: usize = ways.iter().map(|way| way.written).sum();
+            if is_idle || way.met.left_out == 0 && unused.is_none() || written + way.written > MOST {
+                continue;
+            }
+            let main = ways.first().map(|first| first.main);
+            ways.extend(match main {
+                Some(_) => self.way(how, way.how, main),
+                None => Some(way),
+            });
+            if ways.len() == MOST_WAYS {
+                break;
+            }
+        }
+        if ways.is_empty() {
+            ways.extend(unused.take());
+        }
+        ways
+    }
+
+    /// Writes a way, in this function or in a new one.
+    fn way(&mut self, how: Superword, own: How, into: Option<Func>) -> Option<Way> {
         let Job { ref mut module, recipe, entry, .. } = *self;
         let ids = VIRTUAL.into_iter().filter_map(|one| Some((module.input(one)?, one))).collect();
         let Function { ty, result, control, .. } = module.functions[entry];
-        let main = module.functions.push(Function::new(ty, result, control));
+        let main = into.unwrap_or_else(|| module.functions.push(Function::new(ty, result, control)));
         let mut code = Builder::new(module, main);
         let common = common(&mut code, recipe, how);
         let mut items = Vec::new();
@@ -138,9 +195,11 @@ impl Job<'_> {
             source: self.source.clone(),
             ids: Ids { variables: ids, base: common.base.map(|base| (base, how.items)) },
             items: how.items as usize,
-            clamps,
-            wide,
-            guards: None,
+            clamps: own.clamps,
+            wide: own.wide.clone(),
+            part: own.part.clone(),
+            // Who comes before all parts is in range of what asks for no item.
+            guards: matches!(own.part, Part::Of(_, 0)).then_some(entry),
             most: MOST,
         };
         let mut tracer = Tracer::new(code, start);
@@ -176,10 +235,35 @@ impl Job<'_> {
         tracer.code.nodes = before;
         let holds = (!conditions.is_empty()).then(|| guard::write(&conditions, &mut tracer));
         let Tracer { code: Builder { nodes: before, .. }, spared, met_clamps, touches, views, .. } = tracer;
+        let (met, written) = (tracer.parts, tracer.written);
         let of_items = items.iter().flat_map(|item| [item.global, item.local].concat());
         let ids = of_items.chain([from]).collect();
-        Some(Way { main, before, nodes, holds, spared, met_clamps, touches, views, ids })
+        Some(Way {
+            main,
+            how: own,
+            met,
+            written,
+            before,
+            nodes,
+            holds,
+            spared,
+            met_clamps,
+            touches,
+            views,
+            ids,
+        })
     }
+}
+
+/// Whether these store anything.
+fn stores(f: &Function, nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match *node {
+        Node::Inst(inst) => matches!(f.insts[inst].operation, Operation::Store { .. }),
+        Node::Construct(construct) => {
+            let regions = f.constructs[construct].kind.regions();
+            regions.into_iter().any(|region| stores(f, &f.regions[region].nodes))
+        }
+    })
 }
 
 /// The ids of one item, each component by itself.
@@ -254,33 +338,41 @@ fn numbered(
     Item { global, local, index: code.linear(row, size[0], local[0]) }
 }
 
-/// Writes the entry point around a way.
-fn finish(module: &mut Module, recipe: &Recipe, how: Superword, entry: Func, way: Way) {
-    let Way { main, before, nodes, holds, .. } = way;
-    let variables = if holds.is_some() { built_ins::redirect(module, &VIRTUAL) } else { Vec::new() };
+/// Writes the entry point around ways: the first one that items take, or the kernel as it is.
+fn finish(module: &mut Module, recipe: &Recipe, how: Superword, entry: Func, ways: Vec<Way>) {
+    let main = ways[0].main;
+    let is_asked = ways.iter().all(|way| way.holds.is_some());
+    let variables = if is_asked { built_ins::redirect(module, &VIRTUAL) } else { Vec::new() };
     module.defined.push(main);
     module.entry_points.iter_mut().for_each(|one| one.function = main);
     module.modes.iter_mut().for_each(|mode| mode.function = main);
-    let mut code = Builder::new(module, main);
-    code.nodes = before;
-    match holds {
-        Some(holds) => {
-            let [inside, otherwise] = code.branch(holds, Some(SelectionControl::NONE));
-            code.function().regions[inside].nodes = nodes;
-            let before = std::mem::take(&mut code.nodes);
-            one_by_one(&mut code, recipe, how, (entry, &variables));
-            let nodes = std::mem::replace(&mut code.nodes, before);
-            code.function().regions[otherwise].nodes = nodes;
-        }
-        None => {
-            // Nothing calls the members.
-            code.nodes.extend(nodes);
-            code.module.defined = vec![main];
-        }
+    if !is_asked {
+        // Nothing calls the members.
+        module.defined = vec![main];
     }
+    let mut code = Builder::new(module, main);
+    let mut last = |code: &mut Builder<'_>| one_by_one(code, recipe, how, (entry, &variables));
+    one_of(&mut code, ways.into_iter(), &mut last);
     let f = code.function();
     f.regions[f.body].end = End::Return(None);
     code.begin();
+}
+
+/// Writes the first of these ways that is taken, or what comes last.
+fn one_of(
+    code: &mut Builder<'_>,
+    mut ways: std::vec::IntoIter<Way>,
+    last: &mut impl FnMut(&mut Builder<'_>),
+) {
+    let Some(way) = ways.next() else { return last(code) };
+    code.nodes.extend(way.before);
+    let Some(holds) = way.holds else { return code.nodes.extend(way.nodes) };
+    let [inside, otherwise] = code.branch(holds, Some(SelectionControl::NONE));
+    code.function().regions[inside].nodes = way.nodes;
+    let before = std::mem::take(&mut code.nodes);
+    one_of(code, ways, last);
+    let nodes = std::mem::replace(&mut code.nodes, before);
+    code.function().regions[otherwise].nodes = nodes;
 }
 
 /// A loop over the items: the kernel as it is does one in each iteration, with its ids in variables.

@@ -8,9 +8,12 @@
 pub(super) mod conditions;
 mod copies;
 pub(super) mod guard;
+mod hoist;
 mod key;
 mod memory;
+pub(super) mod parts;
 mod quarters;
+mod turned_away;
 pub(super) mod vectors;
 mod wide;
 pub(super) mod words;
@@ -34,7 +37,9 @@ use crate::kernel::Specialized;
 use crate::plan::recipe::Recipe;
 use conditions::Conditions;
 use copies::{Copies, Frame, of};
+pub(super) use hoist::hoist;
 use key::Key;
+use parts::{Met, Part};
 use vectors::{Touch, Which};
 use words::Polynomial;
 
@@ -103,7 +108,7 @@ pub(super) struct Tracer<'m> {
     memory: Memory,
     /// Vectors that memory holds, with their bindings.
     vectors: AHashMap<Place, (Option<u32>, Copies)>,
-    written: usize,
+    pub(super) written: usize,
     steps: usize,
     /// Accesses to buffers so far.
     accesses: usize,
@@ -111,6 +116,7 @@ pub(super) struct Tracer<'m> {
     pub(super) touches: Vec<Touch>,
     /// Variables that see buffers as vectors.
     pub(super) views: AHashSet<Global>,
+    pub(super) parts: Met,
 }
 
 /// What ways are written of.
@@ -146,6 +152,7 @@ pub(super) struct Start {
     /// Clamps are taken to change nothing.
     pub(super) clamps: bool,
     pub(super) wide: Which,
+    pub(super) part: Part,
     /// The function in which selections only keep out items that are not in range.
     pub(super) guards: Option<Func>,
     /// Most instructions that are written.
@@ -171,6 +178,7 @@ impl<'m> Tracer<'m> {
             accesses: 0,
             touches: Vec::new(),
             views: AHashSet::new(),
+            parts: Met::default(),
         }
     }
 
@@ -256,11 +264,8 @@ impl<'m> Tracer<'m> {
                     [false, false] => return self.sides(frame, construct, &condition, [accept, reject]),
                     [_, is_out] => is_out,
                 };
-                // Who is turned away has nothing left to do here.
-                for &one in condition.iter().filter(|_| !mutant!(NobodyIsTurnedAway)) {
-                    self.assume(one, truth)?;
-                }
-                self.region(frame, if truth { accept } else { reject })
+                let goes_on = self.goes_on(&condition, truth)?;
+                self.region(frame, if truth == goes_on { accept } else { reject })
             }
             ConstructKind::Loop { ref args, body, continuing, .. } => {
                 self.carry(frame, args, &f.regions[body].params)?;
@@ -554,44 +559,4 @@ fn one_or_each(mut all: Copies) -> Copies {
         all.truncate(1);
     }
     all
-}
-
-/// Moves what values are made of out of nodes; returns it.
-pub(super) fn hoist(
-    f: &mut Function,
-    nodes: &mut Vec<Node>,
-    values: impl Iterator<Item = Value>,
-) -> Vec<Node> {
-    let (mut needed, mut moved) = (values.collect(), Vec::new());
-    move_out(f, nodes, &mut needed, &mut moved);
-    moved.reverse();
-    moved
-}
-
-/// Moves what is needed out of nodes, last first.
-fn move_out(f: &mut Function, nodes: &mut Vec<Node>, needed: &mut AHashSet<Value>, moved: &mut Vec<Node>) {
-    let mut kept = Vec::with_capacity(nodes.len());
-    for node in nodes.drain(..).rev() {
-        match node {
-            Node::Inst(inst) => {
-                let data = &f.insts[inst];
-                if data.result.is_some_and(|result| needed.contains(&result)) {
-                    needed.extend(data.operation.values());
-                    needed.extend(data.operation.place().into_iter().flat_map(|place| &f.places[place].path));
-                    moved.push(node);
-                    continue;
-                }
-            }
-            Node::Construct(construct) => {
-                for region in f.constructs[construct].kind.regions().into_iter().rev() {
-                    let mut inner = std::mem::take(&mut f.regions[region].nodes);
-                    move_out(f, &mut inner, needed, moved);
-                    f.regions[region].nodes = inner;
-                }
-            }
-        }
-        kept.push(node);
-    }
-    kept.reverse();
-    *nodes = kept;
 }

@@ -11,13 +11,9 @@
 //! - the same values in the same places: which invocation computes them is all that changes
 //! - no number of the call is in the code: totals travel as push constants
 
-use rspirv::spirv::Op;
-
 use crate::analysis::access::{Access, AccessKind};
 use crate::analysis::dependence::Shape;
-use crate::analysis::if_conversion::RangeGuard;
 use crate::frontend::types::Type;
-use crate::ir::entity::Value;
 use crate::kernel::{BindingKind, NormalKernel};
 use crate::plan::dispatch::candidate::Candidate;
 use crate::plan::dispatch::context::Finished;
@@ -26,9 +22,9 @@ use crate::plan::grouping::boundary;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::grouping::mapping::{Layout, fold};
 use crate::plan::grouping::parts::Parts;
+use crate::plan::input::ends::{end, total};
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::FloatMode;
-use crate::plan::input::planned_push::number_of;
 use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::push::PushBlock;
 use crate::plan::output::recipe::SlotOf;
@@ -130,11 +126,6 @@ fn totals_fit(members: &[Submission], float: FloatMode, limits: &Limits) -> bool
     let limit = limits.max_push_bytes;
     // The group has been let grow beyond the limit, so there is a buffer.
     push.size() <= limit || own.size() > limit && push.fits_with_buffer(0, limit)
-}
-
-/// Items of a member, whole work-groups counted.
-pub(crate) fn total(member: &Submission) -> u128 {
-    u128::from(member.groups[0]) * u128::from(member.kernel.interface.local_size[0])
 }
 
 fn normal(member: &Submission) -> Option<&NormalKernel> {
@@ -250,30 +241,4 @@ fn common_end(members: &[Submission]) -> Option<u64> {
     let first = members.first().and_then(work)?;
     let alike = members.iter().all(|member| work(member) == Some(first) || mutant!(EndsAreAlike));
     alike.then_some(first)
-}
-
-/// The first item that a guard turns away, if that is known.
-fn end(member: &Submission, normal: &NormalKernel, guard: &RangeGuard) -> Option<u64> {
-    let limit = number(member, normal, guard.limit)?;
-    let inclusive = matches!(
-        (guard.op, guard.swapped),
-        (Op::ULessThanEqual | Op::SLessThanEqual | Op::UGreaterThan | Op::SGreaterThan, false)
-            | (Op::ULessThan | Op::SLessThan | Op::UGreaterThanEqual | Op::SGreaterThanEqual, true)
-    );
-    let signed =
-        matches!(guard.op, Op::SLessThan | Op::SLessThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual);
-    // A negative limit turns all away.
-    if signed && (limit as i32) < 0 {
-        return Some(0);
-    }
-    Some(u64::from(limit) + u64::from(inclusive))
-}
-
-/// Value of an unsigned number made of arguments.
-fn number(member: &Submission, normal: &NormalKernel, value: Value) -> Option<u32> {
-    let word = |at: u32| {
-        let bytes = member.push.get(at as usize..at as usize + 4)?;
-        Some(u32::from_le_bytes(bytes.try_into().ok()?))
-    };
-    number_of(normal, value, &word)
 }

@@ -1,7 +1,7 @@
 //! How the ids of differently shaped kernels follow from the ids of one dispatch.
 //!
 //! All renumbering keeps linear order: `x = lin mod Gx`, `y = (lin / Gx) mod Gy`, `z = lin / (Gx Gy)`.
-//! - *identity*: every member has the shape of the dispatch;
+//! - *identity*: every member has the shape of the dispatch, or is a line of items that ends before the dispatch does, by a guard of its own;
 //! - *groups*: members share a local size and differ in group counts: work-groups are renumbered as
 //!   wholes, so local ids, sub-groups and the kernels' own barriers stay what they were. *Parts* of such a group have work-groups of their own
 //!   ([`Parts`]): `lin` is then counted from the first of the member's;
@@ -13,6 +13,7 @@ use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::{Constant, Environment};
 use crate::analysis::size::BoundSize;
 use crate::plan::grouping::parts::Parts;
+use crate::plan::input::ends::ends_by_itself;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::Submission;
 use crate::schedule::{Domain, Schedule};
@@ -45,6 +46,10 @@ pub(crate) struct Shapes {
     largest: [u32; 3],
     /// Whether a member is not item-only.
     fixed: bool,
+    /// Whether the range of every member is a line.
+    line: bool,
+    /// Fewest work-groups of a member whose items do not end by themselves.
+    fewest: u32,
     /// Most invocations of a group and of a member.
     size: u32,
     items: u128,
@@ -61,6 +66,8 @@ impl Shapes {
             same_groups: true,
             largest: first.groups,
             fixed: !interface.item_only,
+            line: is_line(first),
+            fewest: fewest(first),
             size: product(interface.local_size) as u32,
             items: items(first),
         }
@@ -78,6 +85,8 @@ impl Shapes {
             self.largest = next.groups;
         }
         self.fixed |= !interface.item_only;
+        self.line &= is_line(next);
+        self.fewest = self.fewest.min(fewest(next));
         self.size = self.size.max(product(interface.local_size) as u32);
         self.items = self.items.max(items(next));
         self
@@ -87,15 +96,15 @@ impl Shapes {
     pub(crate) fn layout(&self, limits: &Limits) -> Result<Layout, Reason> {
         let local = self.local;
         let Some(other) = self.other_local else {
-            if self.same_groups && within(self.groups, limits) {
+            let largest = self.largest;
+            if (self.same_groups || self.ends()) && within(largest, limits) {
                 return Ok(Layout {
                     domain: Domain::Grid,
-                    shape: Shape { groups: self.groups, local },
+                    shape: Shape { groups: largest, local },
                     free: false,
                     parts: Parts::default(),
                 });
             }
-            let largest = self.largest;
             let groups = if within(largest, limits) { largest } else { fold(product(largest), limits)? };
             return Ok(linear_groups(groups, local, Parts::default()));
         };
@@ -111,6 +120,12 @@ impl Shapes {
             return Err(Reason::RangeTooLarge);
         }
         Ok(Layout { domain: Domain::LinearItems, shape, free: false, parts: Parts::default() })
+    }
+
+    /// Whether members with fewer items than the largest keep out all others by themselves.
+    fn ends(&self) -> bool {
+        let is_line = self.line && !self.fixed && self.items <= MOST_ITEMS;
+        is_line && self.fewest >= self.largest[0]
     }
 
     /// The mapping under which each part has work-groups of its own, of `all` work-groups; `None` if members are renumbered by items.
@@ -132,7 +147,8 @@ impl Layout {
 
     /// Whether `member` keeps the group ids of the dispatch.
     pub(crate) fn keeps_groups(&self, member: &Submission) -> bool {
-        self.domain != Domain::LinearItems && member.groups == self.shape.groups && self.parts.is_one()
+        let is_same = self.domain == Domain::Grid || member.groups == self.shape.groups;
+        self.domain != Domain::LinearItems && is_same && self.parts.is_one()
     }
 
     /// Number of things (groups or items) the member has of those the mapping renumbers.
@@ -142,8 +158,8 @@ impl Layout {
 
     /// Whether some of the dispatch has nothing to do for `member`.
     pub(crate) fn needs_guard(&self, member: &Submission) -> bool {
-        if self.free {
-            return true;
+        if self.free || self.domain == Domain::Grid {
+            return self.free;
         }
         let all = match self.domain {
             Domain::LinearItems => product(self.shape.groups) * product(self.shape.local),
@@ -229,6 +245,19 @@ impl Layout {
             facts,
         })
     }
+}
+
+/// Most items whose numbers are right in comparisons of words with a sign.
+const MOST_ITEMS: u128 = 1 << 31;
+
+/// Whether the range of an item-only submission is a line.
+fn is_line(one: &Submission) -> bool {
+    [one.groups, one.kernel.interface.local_size].iter().all(|n| n[1..] == [1, 1])
+}
+
+/// Fewest work-groups that there have to be for a submission to have its own items.
+fn fewest(one: &Submission) -> u32 {
+    if is_line(one) && ends_by_itself(one) { u32::MAX } else { one.groups[0] }
 }
 
 /// Invocations of a submission, whole groups counted.

@@ -29,8 +29,13 @@ impl Order {
         };
         let (a, b) = if swapped { (b, a) } else { (a, b) };
         // Not `a < b` is `b <= a`.
-        let (a, b, strict) = if truth { (a, b, strict) } else { (b, a, !strict) };
-        Some(Self { signed, strict, a, b })
+        let order = Self { signed, strict, a, b };
+        Some(if truth { order } else { order.not() })
+    }
+
+    /// What holds where this does not.
+    pub(in crate::emit::passes) fn not(self) -> Self {
+        Self { a: self.b, b: self.a, strict: !self.strict, ..self }
     }
 
     pub(in crate::emit::passes) fn op(self) -> Op {
@@ -56,6 +61,8 @@ pub(in crate::emit::passes) type Behind = Vec<(Value, bool)>;
 #[derive(Default)]
 pub(in crate::emit::passes) struct Conditions {
     pub(in crate::emit::passes) all: Vec<(Behind, Condition)>,
+    /// Of each of these, all that is on one side has to hold.
+    pub(in crate::emit::passes) either: Vec<(Behind, [Vec<Order>; 2])>,
     behind: Behind,
 }
 
@@ -77,26 +84,48 @@ impl Conditions {
         self.note(Condition::Order(order));
     }
 
+    /// Adds that all orders of one of these sides hold.
+    pub(in crate::emit::passes) fn add_either(&mut self, mut sides: Vec<Vec<Order>>) {
+        if sides.iter().any(|side| side.iter().all(|&order| self.knows(Condition::Order(order)))) {
+            return;
+        }
+        let is_excluded = |side: &Vec<Order>| side.iter().any(|one| self.knows(Condition::Order(one.not())));
+        if let Some(at) = sides.iter().position(is_excluded).filter(|_| sides.len() > 1) {
+            sides.remove(at);
+        }
+        match <[Vec<Order>; 2]>::try_from(sides) {
+            Ok(sides) => self.either.push((self.behind.clone(), sides)),
+            Err(sides) => sides.into_iter().flatten().for_each(|order| self.add_order(order)),
+        }
+    }
+
+    fn knows(&self, condition: Condition) -> bool {
+        self.all.iter().any(|(behind, other)| *other == condition && self.behind.starts_with(behind))
+    }
+
     fn note(&mut self, condition: Condition) {
-        let known =
-            |(behind, other): &(Behind, Condition)| *other == condition && self.behind.starts_with(behind);
-        if !self.all.iter().any(known) {
+        if !self.knows(condition) {
             self.all.push((self.behind.clone(), condition));
         }
     }
 
     pub(in crate::emit::passes) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.all.is_empty() && self.either.is_empty()
     }
 
     /// The words that they are made of.
     pub(in crate::emit::passes) fn words(&self) -> impl Iterator<Item = Value> + '_ {
-        self.all.iter().flat_map(|(behind, condition)| {
+        let single = self.all.iter().flat_map(|(behind, condition)| {
             let own = match *condition {
                 Condition::Order(order) => [order.a, order.b],
                 Condition::Is(word, _) => [word, word],
             };
             behind.iter().map(|one| one.0).chain(own)
-        })
+        });
+        let either = self.either.iter().flat_map(|(behind, sides)| {
+            let own = sides.iter().flatten().flat_map(|order| [order.a, order.b]);
+            behind.iter().map(|one| one.0).chain(own)
+        });
+        single.chain(either)
     }
 }

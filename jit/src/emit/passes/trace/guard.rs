@@ -42,15 +42,34 @@ pub(in crate::emit::passes) fn write(all: &Conditions, tracer: &mut Tracer<'_>) 
             let one = if truth { word } else { not(&mut tracer.code, word) };
             all = Some(both(&mut tracer.code, all, one));
         }
-        let Some(mut holds) = all else { continue };
-        // Where control does not come there, nothing has to hold.
-        for &(word, truth) in behind {
-            let away = if truth { not(&mut tracer.code, word) } else { word };
-            holds = tracer.code.test(Op::LogicalOr, away, holds);
-        }
+        let Some(holds) = all else { continue };
+        let holds = unless_away(&mut tracer.code, behind, holds);
+        whole = Some(both(&mut tracer.code, whole, holds));
+    }
+    for (behind, sides) in &all.either {
+        let [before, after] = sides.each_ref().map(|side| {
+            let side: Vec<Condition> = side.iter().map(|&order| Condition::Order(order)).collect();
+            let mut all: Option<Value> = None;
+            for order in orders(tracer, &side) {
+                let one = tracer.code.test(order.op(), order.a, order.b);
+                all = Some(both(&mut tracer.code, all, one));
+            }
+            all.unwrap_or_else(|| tracer.code.truth(true))
+        });
+        let holds = tracer.code.test(Op::LogicalOr, before, after);
+        let holds = unless_away(&mut tracer.code, behind, holds);
         whole = Some(both(&mut tracer.code, whole, holds));
     }
     whole.unwrap_or_else(|| tracer.code.truth(true))
+}
+
+/// Whether this holds where control comes behind these branches: where it does not, nothing has to hold.
+fn unless_away(code: &mut Builder<'_>, behind: &Behind, mut holds: Value) -> Value {
+    for &(word, truth) in behind {
+        let away = if truth { not(code, word) } else { word };
+        holds = code.test(Op::LogicalOr, away, holds);
+    }
+    holds
 }
 
 fn not(code: &mut Builder<'_>, value: Value) -> Value {
