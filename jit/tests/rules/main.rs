@@ -33,6 +33,7 @@ mod kinds;
 mod late_stores;
 mod limits;
 mod line_parts;
+mod line_parts_random;
 mod lockstep;
 mod loops;
 mod narrow;

@@ -56,6 +56,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("late_stores", super::late_stores::ALL),
     ("limits", super::limits::ALL),
     ("line_parts", super::line_parts::ALL),
+    ("line_parts_random", super::line_parts_random::ALL),
     ("floats", super::floats::ALL),
     ("fetched", super::fetched::ALL),
     ("inline_rows", super::inline_rows::ALL),
