@@ -7,6 +7,7 @@
 //! # Guarantees
 //! - where nothing is in doubt, no way but the usual one is named
 
+use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::options::{FloatMode, FuseOptions, Policy};
 use crate::plan::input::submission::Submission;
@@ -97,7 +98,7 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     };
     let fused = || plan.steps.iter().filter(|step| step.is_fused());
     let narrow = fused().filter(|step| is_narrow(step, list, limits)).count();
-    let apart = narrow > 0 || fused().any(is_long);
+    let apart = narrow > 0 || fused().any(is_long) || fused().any(|step| does_in_turn(step, list, limits));
     // Where two kernels are all that is fused, the way in which they are wide is that in which they are apart.
     let wide = narrow > 0 && (fused().count() > 1 || fused().any(|step| step.members.len() > 2));
     // Two long rows of a work-group have more loads in flight, and load once what both need; but fewer work-groups may be too few for the device.
@@ -117,6 +118,43 @@ fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
     let counts = step.groups.into_iter().chain(step.local_size());
     let fused = counts.map(u64::from).fold(1, u64::saturating_mul);
     members.any(|one| pays::is_narrow(fused, one.invocations(), limits))
+}
+
+/// Whether a fused dispatch does one after another what the device would run at the same time: two members that take long, neither of which hands anything
+/// to the other, and none that fills the device. What both hand on to a third may not be worth it.
+fn does_in_turn(step: &Step, list: &[Submission], limits: &Limits) -> bool {
+    let members: Vec<&Submission> = step.members.iter().filter_map(|&at| list.get(at)).collect();
+    if !members.iter().all(|one| one.invocations() < limits.overlapping_invocations) {
+        return false;
+    }
+    let takes_long = |one: &&Submission| {
+        let has_loops = analysis_of(one).is_ok_and(|analysis| !analysis.loops.is_empty());
+        has_loops || one.kernel.interface.has_barrier
+    };
+    let hands = |from: &Submission, to: &Submission| {
+        let written =
+            from.args.iter().zip(&from.kernel.interface.bindings).filter(|(_, binding)| binding.writes);
+        written.into_iter().any(|(arg, _)| to.args.iter().any(|other| other.buffer == arg.buffer))
+    };
+    let long: Vec<usize> = (0..members.len()).filter(|&at| takes_long(&members[at])).collect();
+    if long.len() < 2 {
+        return false;
+    }
+    // By member: those that hand something to it, or to one that does.
+    let mut behind: Vec<Vec<usize>> = Vec::new();
+    for (at, one) in members.iter().enumerate() {
+        let mut own = Vec::new();
+        for before in (0..at).filter(|&before| hands(members[before], one)) {
+            own.push(before);
+            own.extend(&behind[before]);
+        }
+        own.sort_unstable();
+        own.dedup();
+        behind.push(own);
+    }
+    long.iter()
+        .enumerate()
+        .any(|(number, &at)| long[..number].iter().any(|before| !behind[at].contains(before)))
 }
 
 /// Whether a rewrite was left out for its price alone, and that is not far from what it saves.

@@ -154,6 +154,33 @@ probes! {
         assert!(lab(56).holds_with(&[&[56], &[56]]));
     }
 
+    // Two that take long, and a third that needs both: apart, a device that is not full runs the first two at once.
+    fn what_is_done_in_turn_is_measured() {
+        let looped = |name: &str, first: &str| {
+            let body = format!("var s = {first}; for (var k = 0u; k < 30u; k++) {{ s = s * 5u + a[gid.x]; }} {name}[gid.x] = s;");
+            kernel(&format!("a {name}"), "8", &body)
+        };
+        let both = kernel("a b z", "8", "z[gid.x] = a[gid.x] + b[gid.x];");
+        let after = kernel("a z", "8", "var s = 0u; for (var k = 0u; k < 30u; k++) { s = s * 5u + a[gid.x]; } z[gid.x] = s;");
+        for (overlapping_invocations, ways) in [(1 << 16, vec![Way::Apart]), (0, vec![])] {
+            let mut lab = Lab::new(64)
+                .submit(&looped("z", "1u"), [8, 1, 1], &[0, 1], &[])
+                .submit(&looped("y", "2u"), [8, 1, 1], &[0, 2], &[])
+                .submit(&both, [8, 1, 1], &[1, 2, 3], &[]);
+            lab.limits.overlapping_invocations = overlapping_invocations;
+            assert_eq!(lab.doubts(), ways);
+            lab.check().fused(0);
+        }
+        // One needs what the other hands on, also by way of a third.
+        let mut lab = Lab::new(64)
+            .submit(&looped("z", "1u"), [8, 1, 1], &[0, 1], &[])
+            .submit(&both, [8, 1, 1], &[1, 0, 2], &[])
+            .submit(&after, [8, 1, 1], &[2, 3], &[]);
+        lab.limits.overlapping_invocations = 1 << 16;
+        assert_eq!(lab.doubts(), []);
+        lab.check().fused(0);
+    }
+
     fn few_invocations_in_place_of_many_are_measured() {
         let each = kernel("a z", "8", "z[gid.x] = a[gid.x] * 3u;");
         // What has a loop is not recomputed.

@@ -16,7 +16,7 @@ pub fn artifact_tools() -> Option<&'static str> {
 }
 
 /// Raised whenever an artifact is made or written otherwise for the same words.
-pub const ARTIFACT_VERSION: u32 = 15;
+pub const ARTIFACT_VERSION: u32 = 16;
 
 /// Everything that an artifact follows from. A store has to find an artifact under the very same origin and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
