@@ -120,8 +120,8 @@ fn is_narrow(step: &Step, list: &[Submission], limits: &Limits) -> bool {
     members.any(|one| pays::is_narrow(fused, one.invocations(), limits))
 }
 
-/// Whether a fused dispatch does one after another what the device would run at the same time: two members that take long, neither of which hands anything
-/// to the other, and none that fills the device. What both hand on to a third may not be worth it.
+/// Whether a fused dispatch does one after another what the device would run at the same time: two members that take long, hand each other nothing, and
+/// do not fill the device. What both hand on to a third may not be worth it.
 fn does_in_turn(step: &Step, list: &[Submission], limits: &Limits) -> bool {
     let members: Vec<&Submission> = step.members.iter().filter_map(|&at| list.get(at)).collect();
     if !members.iter().all(|one| one.invocations() < limits.overlapping_invocations) {
