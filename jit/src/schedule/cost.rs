@@ -36,7 +36,7 @@ impl Schedule {
         let wait = demands.barriers && (self.full_subgroups.is_none() || self.is_by_subgroups());
         Cost {
             as_grouped: self.domain != Domain::LinearItems,
-            waiting: if wait { self.work_group().iter().product() } else { 0 },
+            waiting: if wait { self.work_group().into_iter().fold(1, u32::saturating_mul) } else { 0 },
             work_groups: Reverse(self.groups_per_work_group()),
             slow_accesses,
             invocations: Reverse(self.items_per_invocation()),

@@ -65,7 +65,7 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     let shape = larger(members, group, limits).filter(|_| grows).unwrap_or(own);
     let local = shape.local;
     let axis = usize::from(local[1] > 1);
-    let left = |items: u32| local.iter().product::<u32>() / items;
+    let left = |items: u32| local.iter().copied().fold(1, u32::saturating_mul) / items;
     let fits = |&items: &u32| {
         local[axis].is_multiple_of(items)
             && left(items) >= facts.lanes

@@ -392,7 +392,7 @@ pub enum Places {
 
 impl std::fmt::Display for RewriteReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let size: u32 = self.work_group.iter().product();
+        let size: u32 = self.work_group.iter().copied().fold(1, u32::saturating_mul);
         match self.places {
             Places::Rows { length } => {
                 write!(f, "item group * {length} + local + k * {size}, rows of {length}")

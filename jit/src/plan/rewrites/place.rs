@@ -522,7 +522,7 @@ fn proposals<'a>(
             }
         }
     }
-    let size = |p: &Proposal| p.local.iter().product::<u32>();
+    let size = |p: &Proposal| p.local.iter().copied().fold(1, u32::saturating_mul);
     found.sort_by_key(|p| (p.by_groups, if p.by_groups && is_free(p.partner) { size(p) } else { 0 }));
     found
 }
@@ -584,7 +584,7 @@ pub(in crate::plan) fn place(
     let words = words.into_iter().chain(numbering.counts(counts));
     push.extend(words.flat_map(u32::to_le_bytes));
     let line = !matches!(places, Places::Grid { .. });
-    let groups = if line { [groups.iter().product(), 1, 1] } else { groups };
+    let groups = if line { [groups.into_iter().fold(1, u32::saturating_mul), 1, 1] } else { groups };
     let report = RewriteReport {
         submission: at,
         partner,

@@ -192,7 +192,7 @@ impl Tile {
         };
         let fits = (0..3)
             .all(|d| groups[d] <= limits.max_groups[d] && local[d] <= limits.max_work_group_size[d])
-            && local.iter().product::<u32>() <= limits.max_work_group_invocations;
+            && local.iter().copied().fold(1, u32::saturating_mul) <= limits.max_work_group_invocations;
         // Most invocations of a line have an element.
         let is_full = u64::from(groups[0]) * u64::from(local[0]) * 3 <= u64::from(width) * 4;
         let proposal = Proposal { partner, places: Places::Grid { width }, groups, local, by_groups: false };
@@ -221,7 +221,7 @@ fn sectors(list: &[Submission], uses: &Uses, group: &Group) -> u64 {
 /// The same of one access.
 fn touched(shape: Shape, atoms: &Atoms, form: &AccessForm) -> u64 {
     let Shape { groups, local } = shape;
-    let lanes = local.iter().product::<u32>().min(TOGETHER);
+    let lanes = local.iter().copied().fold(1, u32::saturating_mul).min(TOGETHER);
     let (mut sectors, mut items) = (0, 0);
     for group in [[0; 3], groups.map(|count| count / 2)] {
         let mut seen: SmallVec<[i128; 64]> = SmallVec::new();

@@ -163,7 +163,7 @@ impl Blocks {
         }
         let length = elements / count;
         let largest = limits.max_work_group_size[0].min(limits.max_work_group_invocations);
-        let size = list[most].kernel.interface.local_size.iter().product::<u32>();
+        let size = list[most].kernel.interface.local_size.iter().copied().fold(1, u32::saturating_mul);
         let size = if length > SHORT_ROUNDS * u64::from(size) { size.max(WIDE.min(largest)) } else { size };
         if size > largest {
             return None;
