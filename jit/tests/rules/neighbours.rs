@@ -29,9 +29,13 @@ const TRIPLE: &str = "let i = gid.x; if (i >= p.x) { return; } z[i] = a[i] * 3u;
 
 /// Runs a kernel with numbers behind another one, with items as vectors if they can be; how often the code divides.
 fn divisions(body: &str, push: &[u32]) -> usize {
+    divisions_of(&kernel("a b z", "8", body), push)
+}
+
+fn divisions_of(text: &str, push: &[u32]) -> usize {
     let groups = push[0].div_ceil(8) + 1;
     let lab = lab().submit(&kernel("a z", "8", TRIPLE), [groups, 1, 1], &[0, 1], &push[..1]).submit(
-        &kernel("a b z", "8", body),
+        text,
         [groups, 1, 1],
         &[0, 1, 2],
         push,
@@ -178,14 +182,27 @@ probes! {
             uint low = a[first + pair], high = a[first + pair + half_row];
             z[i] = (column < half_row ? low : high) * 5u + (column < half_row ? high : low) * 7u + (b[i] ^ i);";
         let rotary = glsl("", "a b z", "8", body);
-        for (all, row) in [(48, 8), (48, 16), (48, 24), (48, 12), (40, 10), (48, 6), (45, 9)] {
-            let checked = lab()
-                .submit(&kernel("a z", "8", TRIPLE), [6, 1, 1], &[0, 1], &[all])
-                .submit(&rotary, [6, 1, 1], &[0, 1, 2], &[all, row])
+        let apart = divisions_of(&rotary, &[48, 6]);
+        for row in [8, 16, 24] {
+            assert!(divisions_of(&rotary, &[48, row]) + 6 <= apart, "rows of {row}");
+        }
+        for (all, row) in [(48, 12), (40, 10), (45, 9)] {
+            divisions_of(&rotary, &[all, row]);
+        }
+    }
+
+    // A device that few items do not fill keeps the work-groups that kernels were submitted with.
+    fn small_dispatches_keep_their_work_groups() {
+        for (overlapping_invocations, size) in [(1 << 16, 8), (12, 16), (0, 16)] {
+            let mut lab = lab();
+            (lab.limits.shape.group_size, lab.limits.overlapping_invocations) = (16, overlapping_invocations);
+            let checked = lab
+                .submit(&kernel("a z", "8", TRIPLE), [6, 1, 1], &[0, 1], &[48])
+                .submit(&kernel("a z", "8", TRIPLE), [6, 1, 1], &[1, 2], &[48])
                 .check()
                 .fused(0);
-            let found = checked.plan.report.groups[0].schedule.contains("vec4");
-            assert!(found || row % 8 != 0, "rows of {row}");
+            let found = checked.plan.report.groups[0].schedule.clone();
+            assert!(found.starts_with(&format!("items: grid x / {size} invocations / vec4")), "{found}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! - a kernel that has its items' numbers from `GlobalInvocationId.x`, and the numbers of the call
 //!
 //! # Guarantees
-//! - what is said holds for words modulo `2^32`, whatever wraps: a multiple of four is four times some word, and three more than it does not wrap
+//! - results hold for arithmetic modulo `2^32`: adding less than four to a multiple of four does not overflow
 
 use crate::analysis::expr::{BinaryOp, CompareOp, Exprs, IdKind, Node, NodeId};
 
