@@ -29,6 +29,7 @@
 //! | … or several in its lanes | `x: grid / w sub-groups / k lanes / r unrolled \| n unrolled / S/k lanes` | exact, masked |
 //! | superword, strided along a line | `x: grid \| n unrolled / L/n invocations` | guarded |
 //! | superword, rows below each other | `y: grid \| L/n invocations / n unrolled` | guarded |
+//! | … whose columns go through shared memory | `y: grid \| n unrolled / L/n invocations` | guarded |
 //! | superword, in vectors | `x: grid \| L/4 invocations / vec4` | guarded |
 //!
 //! Thread coarsening of a work-group and superword code have the same digits. They differ in how the code is written, and so in the tail:
@@ -168,13 +169,21 @@ pub(crate) struct Schedule {
     tail: Tail,
     /// Size of sub-groups that pipelines have to request, all of them full.
     full_subgroups: Option<u32>,
+    /// Most loads of words below each other that go through shared memory: other invocations load these than need them.
+    staged: u32,
 }
 
 impl Schedule {
     /// Work as it was submitted, in work-groups of size `local`. In linear domains the grid is one line, if `line` says so.
     pub(crate) fn new(domain: Domain, local: [u32; 3], line: bool) -> Self {
-        let mut schedule =
-            Self { domain, local, splits: SmallVec::new(), tail: Tail::Exact, full_subgroups: None };
+        let mut schedule = Self {
+            domain,
+            local,
+            splits: SmallVec::new(),
+            tail: Tail::Exact,
+            full_subgroups: None,
+            staged: 0,
+        };
         for dim in 0..3 {
             if dim == 0 || domain == Domain::Grid || !line {
                 schedule.splits.push(Split { dim, axis: Axis::Group, level: Level::Grid });

@@ -10,7 +10,7 @@ use vkfuse::{
     module::ElementType,
 };
 use vkfuse_fuzz::wgsl::{
-    Case, Epilogues, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, is_as_given,
+    Case, Columns, Epilogues, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, is_as_given,
     open_words, run_unfused,
 };
 use vkfuse_jit::plan;
@@ -33,6 +33,8 @@ pub(crate) enum Source {
     /// Kernels over a grid.
     Grids(Grids),
     Epilogues(Epilogues),
+    /// Kernels that go by columns.
+    Columns(Columns),
     /// Forms that real programs submit.
     Forms(Forms),
 }
@@ -46,6 +48,7 @@ impl Source {
             Self::Seams(seams) => Some(seams.case(list)),
             Self::Grids(grids) => Some(grids.case(list)),
             Self::Epilogues(epilogues) => Some(epilogues.case(list)),
+            Self::Columns(columns) => Some(columns.case(list)),
             Self::Forms(forms) => Some(forms.case(list)),
         }
     }
@@ -130,6 +133,7 @@ impl Device {
             "epilogues" => Source::Epilogues(Epilogues::new(seed)),
             "parts" => Source::Epilogues(Epilogues::of_parts(seed)),
             "halves" => Source::Epilogues(Epilogues::of_halves(seed)),
+            "columns" => Source::Columns(Columns::new(seed)),
             "forms" => Source::Forms(Forms::new(seed).sizes(sizes)),
             "turns" => Source::Turns(generator()),
             "pools" => Source::Pools(generator()),

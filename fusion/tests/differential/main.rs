@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `VKFUSE_FUZZ_LISTS` | how many lists; a few hundred by default |
 //! | `VKFUSE_FUZZ_SEED` | first seed; `SEED:LIST` runs that one list of that seed and prints it (give the same `VKFUSE_FUZZ_LISTS`) |
-//! | `VKFUSE_FUZZ_KIND` | `lists` by default; `seams`: kernels by elements and by rows; `grids`: kernels over a grid; `epilogues`, `parts`, `halves`: what is done where one kernel stores, or several, or halves; `forms`: what real programs submit; `turns`: several lists by turns; `pools`: on few buffers |
+//! | `VKFUSE_FUZZ_KIND` | `lists` by default; `seams`: kernels by elements and by rows; `grids`: kernels over a grid; `epilogues`, `parts`, `halves`: what is done where one kernel stores, or several, or halves; `columns`: by the columns of a matrix; `forms`: what real programs submit; `turns`: several lists by turns; `pools`: on few buffers |
 //! | `VKFUSE_FUZZ_SECONDS` | begins no list after this many seconds; no limit by default |
 //! | `VKFUSE_FUZZ_ALL` | `1` goes on after a wrong list, and fails at the end |
 //! | `VKFUSE_FUZZ_VALIDATION` | `0` runs without the validation layers |
@@ -127,7 +127,7 @@ fn lists_of_other_kinds_give_the_same_bits_fused() {
     if std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("VKFUSE_FUZZ_")) {
         return;
     }
-    for kind in ["seams", "grids", "epilogues", "parts", "forms", "turns", "pools"] {
+    for kind in ["seams", "grids", "epilogues", "parts", "columns", "forms", "turns", "pools"] {
         run(kind, 30, (0, None));
     }
 }

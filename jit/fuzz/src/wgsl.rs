@@ -9,12 +9,13 @@
 //!
 //! The files in order of the work: `random`, `bench` (shape and size), `pattern` (indices), `recipe` (a kernel as
 //! data), `text` (as WGSL), `open` (specialization constants), `soup` (kernels and lists without a plan), `pool`,
-//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `written` (kernels written for a list), `seams`, `grids`, `forms` and `epilogues`
+//! `memory`, `list` (lists of known legality), `mixed`, `case`, `turns`, `reused`, `generator`, `written` (kernels written for a list), `seams`, `grids`, `columns`, `forms` and `epilogues`
 //! (lists of other kinds), `check`, `tally`.
 
 mod bench;
 mod case;
 mod check;
+mod columns;
 mod epilogues;
 mod forms;
 mod generator;
@@ -40,6 +41,7 @@ pub use check::{
     Failure, Outcome, check, explain, is_as_given, limits, open_words, planned, run_unfused,
     run_unfused_within,
 };
+pub use columns::Columns;
 pub use epilogues::Epilogues;
 pub use forms::Forms;
 pub use generator::Generator;

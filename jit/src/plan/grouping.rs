@@ -3,6 +3,7 @@
 pub(in crate::plan) mod boundary;
 pub(in crate::plan) mod budget;
 pub(in crate::plan) mod cause;
+pub(in crate::plan) mod columns;
 pub(in crate::plan) mod group;
 pub(in crate::plan) mod in_range;
 pub(in crate::plan) mod mapping;

@@ -59,6 +59,9 @@ impl Display for Schedule {
         if self.domain == Domain::LinearGroups {
             f.write_str(", linear work-groups")?;
         }
+        if self.staged > 0 {
+            f.write_str(", columns through shared memory")?;
+        }
         if self.tail != Tail::Exact {
             write!(f, ", tail {}", self.tail)?;
         }

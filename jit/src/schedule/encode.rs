@@ -5,7 +5,7 @@ use super::{Axis, Domain, Level, Schedule, Split, Tail};
 impl Schedule {
     /// Appends the canonical bytes.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let Self { domain, local, splits, tail, full_subgroups } = self;
+        let Self { domain, local, splits, tail, full_subgroups, staged } = self;
         let mut word = |n: u32| out.extend_from_slice(&n.to_le_bytes());
         word(match domain {
             Domain::Grid => 0,
@@ -43,5 +43,6 @@ impl Schedule {
         word(kind);
         word(u32::from(slot));
         word(full_subgroups.unwrap_or(0));
+        word(*staged);
     }
 }

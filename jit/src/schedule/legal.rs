@@ -24,6 +24,7 @@
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
 //! | unrolled | superword code has no push constants in a buffer | its path is found by ids and arguments alone |
 //! | unrolled | whole and peeled tails are those of items by number | where their work ends is one number |
+//! | staged | superword code of a square, without vectors, | its rows are its columns, and other invocations load than need what is loaded |
 //! | vector | accesses that take several elements at once are of items by number in vectors | the elements of other items are not next to each other |
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |
@@ -110,6 +111,8 @@ pub(crate) enum Illegal {
     Barriers,
     #[error("unrolled: superword code with push constants in a buffer")]
     SuperwordWithBuffer,
+    #[error("staged: no superword code of a square")]
+    NoSquare,
     #[error("vector: accesses of several elements by items that are not next to each other")]
     ApartInVector,
     #[error("vector: of {0}")]
@@ -127,6 +130,7 @@ impl Schedule {
         self.lanes()?;
         self.serial()?;
         self.unrolled(demands)?;
+        self.stages()?;
         self.vectors(demands)
     }
 
@@ -245,6 +249,17 @@ impl Schedule {
             return Err(Illegal::Barriers);
         }
         if superword && demands.push_buffer { Err(Illegal::SuperwordWithBuffer) } else { Ok(()) }
+    }
+
+    fn stages(&self) -> Result<(), Illegal> {
+        let [columns, rows, layers] = self.local;
+        let is_square = columns == rows && layers == 1 && self.domain == Domain::Grid;
+        let is_below = |how: super::Superword| how.axis == 1 && !how.vectors && !how.consecutive;
+        if self.staged == 0 || is_square && self.superword().is_some_and(is_below) {
+            Ok(())
+        } else {
+            Err(Illegal::NoSquare)
+        }
     }
 
     fn vectors(&self, demands: Demands) -> Result<(), Illegal> {

@@ -18,8 +18,9 @@ const STRIDED: ItemCoarsening =
 const VECTORS: ItemCoarsening = ItemCoarsening { consecutive: true, ..STRIDED };
 const WHOLE: ItemCoarsening = ItemCoarsening { tail: Tail::Whole, ..VECTORS };
 const PEELED: ItemCoarsening = ItemCoarsening { rounds: 3, tail: Tail::Peeled, ..VECTORS };
-const ROWS: Superword = Superword { items: 4, axis: 1, consecutive: true, vectors: false };
-const APART: Superword = Superword { items: 2, axis: 0, consecutive: false, vectors: false };
+const ROWS: Superword = Superword { items: 4, axis: 1, consecutive: true, vectors: false, staged: 0 };
+const APART: Superword = Superword { items: 2, axis: 0, consecutive: false, ..ROWS };
+const STAGED: Superword = Superword { items: 4, axis: 1, consecutive: false, vectors: false, staged: 2 };
 const BESIDE: Superword = Superword { vectors: true, ..ROWS };
 
 fn blocks(axis: u8, total: Option<u16>) -> BlockCoarsening {
@@ -100,6 +101,10 @@ fn all() -> Vec<(Schedule, &'static str)> {
             grid.clone().superwords(ROWS),
             "x: grid | 16 invocations; y: grid | 4 invocations / 4 unrolled, tail guarded",
         ),
+        (
+            grid.clone().superwords(STAGED),
+            "x: grid | 16 invocations; y: grid | 4 unrolled / 4 invocations, columns through shared memory, tail guarded",
+        ),
         (grid.superwords(BESIDE), "x: grid | 4 invocations / vec4; y: grid | 16 invocations, tail guarded"),
     ]
 }
@@ -149,8 +154,9 @@ fn decode(bytes: &[u8]) -> Schedule {
         other => panic!("{other:?}"),
     };
     let full_subgroups = Some(word()).filter(|&size| size > 0);
+    let staged = word();
     assert_eq!(words.next(), None);
-    Schedule { domain, local, splits, tail, full_subgroups }
+    Schedule { domain, local, splits, tail, full_subgroups, staged }
 }
 
 #[test]
@@ -319,7 +325,7 @@ fn passes_read_what_was_asked_for() {
         assert_eq!(schedule.items_per_invocation(), how.items * how.rounds);
         assert_eq!((schedule.thread_coarsening(), schedule.superword()), (None, None));
     }
-    for how in [ROWS, APART, BESIDE] {
+    for how in [ROWS, APART, BESIDE, STAGED] {
         let schedule = Schedule::new(Domain::Grid, [8, if how == APART { 1 } else { 8 }, 1], false);
         let schedule = schedule.superwords(how);
         assert_eq!(schedule.superword(), Some(how));
@@ -395,6 +401,10 @@ fn each_clause_can_fail() {
         (items(64).coarsen_items(ItemCoarsening { tail: Tail::Exact, ..VECTORS }), Illegal::NoTest),
         (items(64).coarsen_items(ItemCoarsening { items: 8, ..VECTORS }), Illegal::Vector(8)),
         (Schedule::new(Domain::Grid, [8, 6, 1], false).superwords(BESIDE), Illegal::Rows(6)),
+        (Schedule::new(Domain::Grid, [16, 8, 1], false).superwords(STAGED), Illegal::NoSquare),
+        (square.clone().superwords(Superword { staged: 1, ..ROWS }), Illegal::NoSquare),
+        (square.clone().superwords(Superword { staged: 1, ..BESIDE }), Illegal::NoSquare),
+        (line(64).superwords(Superword { staged: 1, ..APART }), Illegal::NoSquare),
     ];
     for (schedule, why) in refused {
         assert_eq!(schedule.legal(demands), Err(why), "{schedule}");

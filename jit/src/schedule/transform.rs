@@ -41,6 +41,7 @@ impl Schedule {
         let is_innermost = how.vectors || how.consecutive;
         self.set_local(dim, &if is_innermost { [left, last] } else { [last, left] });
         self.tail = Tail::Guarded;
+        self.staged = how.staged;
         self
     }
 

@@ -46,12 +46,20 @@ pub(crate) struct Superword {
     /// Rather four next to each other in `x`, whose elements are vectors: buffers start where vectors may, and what is stored lies so. Where
     /// the code has no path for that, it may have one for items as above.
     pub(crate) vectors: bool,
+    /// Most loads of words below each other that go through shared memory, of a square.
+    pub(crate) staged: u32,
 }
 
 impl Superword {
     /// Four items next to each other in `x`, if their elements are to be vectors.
     pub(crate) fn in_vectors(self) -> Option<Superword> {
-        self.vectors.then_some(Superword { items: VECTOR, axis: 0, consecutive: true, vectors: true })
+        self.vectors.then_some(Superword {
+            items: VECTOR,
+            axis: 0,
+            consecutive: true,
+            vectors: true,
+            staged: 0,
+        })
     }
 }
 
@@ -122,12 +130,12 @@ impl Schedule {
         Some(match split.level {
             Level::Vector(items) => {
                 let below = self.local[1] > 1;
-                Superword { items, axis: u8::from(below), consecutive: below, vectors: true }
+                Superword { items, axis: u8::from(below), consecutive: below, vectors: true, staged: 0 }
             }
             level => {
                 let consecutive = self.digits(Axis::Local, split.dim).last() == Some(level);
                 let items = level.extent().unwrap_or(1);
-                Superword { items, axis: split.dim, consecutive, vectors: false }
+                Superword { items, axis: split.dim, consecutive, vectors: false, staged: self.staged }
             }
         })
     }

@@ -12,6 +12,7 @@ mod arms;
 mod arms_random;
 mod blocks;
 mod certain;
+mod columns;
 mod concatenations;
 mod dimensions;
 mod early_returns;

@@ -79,6 +79,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("placed_groups_random", super::placed_groups_random::ALL),
     ("placed_rounds", super::placed_rounds::ALL),
     ("squares", super::squares::ALL),
+    ("columns", super::columns::ALL),
     ("kept_results", super::kept_results::ALL),
     ("lockstep", super::lockstep::ALL),
     ("narrow", super::narrow::ALL),

@@ -33,6 +33,8 @@ pub enum Family {
     Grids,
     /// Kernels that store elements in an order of their own, with epilogues ([`Epilogues`](super::Epilogues)).
     Epilogues,
+    /// Kernels by elements that go by columns ([`Columns`](super::Columns)).
+    Columns,
     /// Forms that real programs submit ([`Forms`](super::Forms)).
     Forms,
 }
@@ -64,6 +66,7 @@ impl Family {
             Self::Seams => "seams",
             Self::Grids => "grids",
             Self::Epilogues => "epilogues",
+            Self::Columns => "columns",
             Self::Forms => "forms",
         }
     }

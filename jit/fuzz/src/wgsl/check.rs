@@ -58,6 +58,8 @@ pub fn limits(case: &Case) -> Limits {
     let turn: usize =
         case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
+    // Squares of 32.
+    let is_large = case.family == Family::Columns;
     Limits {
         shape: ShapeLimits {
             group_size,
@@ -65,7 +67,7 @@ pub fn limits(case: &Case) -> Limits {
             vectors,
             rounds: [1, 3][turn / 2 % 2],
             least: 1,
-            superword: if vectors { 4 } else { items },
+            superword: if vectors || is_large { 4 } else { items },
             lanes: 1,
             conditions: None,
         },
@@ -91,8 +93,14 @@ pub fn limits(case: &Case) -> Limits {
         },
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
-        max_push_bytes: [256, 16, 0, 8, 256, 4, 32][turn % 7],
+        max_push_bytes: if is_large { 256 } else { [256, 16, 0, 8, 256, 4, 32][turn % 7] },
         small_scalars: SmallScalars { int8: true, int16: true, float16: turn % 3 != 1 },
+        max_work_group_size: if is_large {
+            [1024, 1024, 64]
+        } else {
+            devices::middling().max_work_group_size
+        },
+        max_work_group_invocations: if is_large { 1024 } else { 256 },
         ..devices::middling()
     }
 }

@@ -27,6 +27,7 @@ use smallvec::smallvec;
 use super::bindings;
 use super::trace::conditions::{Condition, Order};
 use super::trace::parts::Part;
+use super::trace::stage::Stage;
 use super::trace::vectors::{Lie, Which};
 use super::trace::words::Polynomial;
 use super::trace::{self, Ids, Source, Start, Tracer};
@@ -124,6 +125,7 @@ impl Job<'_> {
             clamps: false,
             wide: Which::OfItems(self.wide.clone()),
             part: Part::Whole,
+            stage: Stage::Open,
             guards: Some(self.entry),
             most: usize::MAX,
         };

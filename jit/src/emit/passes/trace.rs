@@ -13,6 +13,8 @@ mod key;
 mod memory;
 pub(super) mod parts;
 mod quarters;
+pub(super) mod stage;
+mod staging;
 mod turned_away;
 pub(super) mod vectors;
 mod wide;
@@ -40,6 +42,7 @@ use copies::{Copies, Frame, of};
 pub(super) use hoist::hoist;
 use key::Key;
 use parts::{Met, Part};
+use stage::{Noted, Stage};
 use vectors::{Touch, Which};
 use words::Polynomial;
 
@@ -117,6 +120,12 @@ pub(super) struct Tracer<'m> {
     /// Variables that see buffers as vectors.
     pub(super) views: AHashSet<Global>,
     pub(super) parts: Met,
+    /// Loads that might be staged, if that is not decided yet.
+    pub(super) noted: Vec<Noted>,
+    /// The regions that were gone through.
+    pub(super) trail: Vec<(Func, Region)>,
+    /// Item by item, its word among those that are staged for one load.
+    pub(super) stage_words: Vec<Value>,
 }
 
 /// What ways are written of.
@@ -153,6 +162,7 @@ pub(super) struct Start {
     pub(super) clamps: bool,
     pub(super) wide: Which,
     pub(super) part: Part,
+    pub(super) stage: Stage,
     /// The function in which selections only keep out items that are not in range.
     pub(super) guards: Option<Func>,
     /// Most instructions that are written.
@@ -179,6 +189,9 @@ impl<'m> Tracer<'m> {
             touches: Vec::new(),
             views: AHashSet::new(),
             parts: Met::default(),
+            noted: Vec::new(),
+            trail: Vec::new(),
+            stage_words: Vec::new(),
         }
     }
 
@@ -203,6 +216,7 @@ impl<'m> Tracer<'m> {
     fn region(&mut self, frame: &mut Frame, region: Region) -> Traced<Flow> {
         let f = frame.f.clone();
         let data = &f.regions[region];
+        self.trail.push((frame.func, region));
         self.steps += data.nodes.len() + 1;
         if self.steps > self.start.most.saturating_mul(STEPS) {
             return Err(Other);

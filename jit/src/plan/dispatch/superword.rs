@@ -14,16 +14,14 @@ use crate::analysis::access::AccessKind;
 use crate::analysis::affine::{Affine, Atom};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
-use crate::analysis::superword;
-use crate::kernel::BindingKind;
 use crate::plan::dispatch::context::Finished;
+use crate::plan::grouping::columns::{self, conditions};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::submission::{Internalization, Submission};
 use crate::plan::output::recipe::SlotOf;
 use crate::plan::promotion::internalize::Granted;
-use crate::rewrite;
 use crate::schedule::{Domain, Superword};
 
 /// Most work-groups that are merged into one, in one dimension.
@@ -41,22 +39,16 @@ const MOST: u64 = 1 << 30;
 /// The items of one invocation, if there are several, and the shape of the dispatch then: of items, not of invocations.
 pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     let Finished { list, group, granted, limits, .. } = *finished;
-    let members = finished.members();
-    let (facts, own) = (limits.shape, group.layout.shape);
-    // The ids of renumbered items are quotients, which are not known before the questions below are asked. Data that goes from one invocation to
-    // another has a barrier, or is trusted.
-    let stays = group.layout.domain.keeps_work_groups()
-        && group.trusted.is_empty()
-        && group.demands.iter().all(|demand| demand.kind == DemandKind::Invocation);
-    let in_registers = |one: &Granted| {
-        one.internal.kind == Internalization::Private
-            && one.uses.iter().flat_map(|of| &of.slots).all(|slot| matches!(slot, SlotOf::Fixed(_)))
-    };
-    let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
-    let can = facts.superword > 1 && fits && stays && granted.iter().all(in_registers);
-    if !can {
+    let own = group.layout.shape;
+    if !may_be(finished) {
         return None;
     }
+    let is_inside = |_: &Submission, buffer| granted.iter().any(|one| one.buffer == buffer);
+    if let Some(how) = columns::of(list, group, limits, is_inside) {
+        return Some((how, own));
+    }
+    let members = finished.members();
+    let facts = limits.shape;
     let conditions = members.iter().map(conditions).sum::<Option<u32>>()?;
     let can_have_vectors =
         facts.vectors && own.local[0].is_multiple_of(4) && have_vectors(list, group, granted);
@@ -74,7 +66,24 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
     let items = (2..=facts.superword).rev().find(fits)?;
     // In small work-groups vectors gain nothing.
     let vectors = can_have_vectors && items == 4 && 2 * left(items) >= facts.group_size;
-    Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors }, shape))
+    Some((Superword { items, axis: axis as u8, consecutive: axis == 1, vectors, staged: 0 }, shape))
+}
+
+/// Whether members may have superword code.
+fn may_be(finished: &Finished<'_>) -> bool {
+    let Finished { group, granted, limits, .. } = *finished;
+    let (facts, own) = (limits.shape, group.layout.shape);
+    // The ids of renumbered items are quotients, which are not known before the questions below are asked. Data that goes from one invocation to
+    // another has a barrier, or is trusted.
+    let stays = group.layout.domain.keeps_work_groups()
+        && group.trusted.is_empty()
+        && group.demands.iter().all(|demand| demand.kind == DemandKind::Invocation);
+    let in_registers = |one: &Granted| {
+        one.internal.kind == Internalization::Private
+            && one.uses.iter().flat_map(|of| &of.slots).all(|slot| matches!(slot, SlotOf::Fixed(_)))
+    };
+    let fits = (0..3).all(|d| u64::from(own.groups[d]) * u64::from(own.local[d]) <= MOST);
+    facts.superword > 1 && fits && stays && granted.iter().all(in_registers)
 }
 
 /// Larger work-groups with the same items, if no member depends on its work-groups. The rate at which a device starts work-groups is limited,
@@ -163,14 +172,4 @@ fn have_vectors(list: &[Submission], group: &Group, granted: &[Granted]) -> bool
         })
     };
     members.iter().all(starts) && members.iter().zip(&group.forms).all(stores)
-}
-
-/// The conditions on a member's path for several items, if it has one, and it makes no difference which invocation does an item.
-fn conditions(one: &Submission) -> Option<u32> {
-    let normal = one.kernel.normal.as_ref().ok()?;
-    let bindings = &one.kernel.interface.bindings;
-    let is_free = one.base == [0; 3]
-        && rewrite::why_not_free(&one.kernel).is_none()
-        && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)));
-    is_free.then(|| one.kernel.variants.path(|| superword::conditions(&normal.module))).flatten()
 }

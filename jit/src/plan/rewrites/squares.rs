@@ -2,7 +2,7 @@
 //!
 //! Neighbouring elements are best processed by neighbouring invocations. In a transposition this is the case on one side only: on the other
 //! side neighbours are a line apart, and each touches a sector of memory of its own. In a square of 16 x 16, as in kernels written by hand,
-//! both sides access pieces of lines. So the free members of a finished group are placed ([`place`]) on a grid with the width by
+//! both sides access pieces of lines. In a larger one the columns go through shared memory, where that is possible ([`columns`]). So the free members of a finished group are placed ([`place`]) on a grid with the width by
 //! which an index is divided, and the group is grown again; the version that touches fewer sectors is used.
 //!
 //! # Requires
@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
+use crate::plan::grouping::columns;
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
@@ -37,8 +38,8 @@ use crate::rewrite;
 const SECTOR: i128 = 32;
 /// Neighbours whose accesses are one.
 const TOGETHER: u32 = 32;
-/// Sides of a square.
-const SIDE: u32 = 16;
+/// Sides of squares that are tried.
+const SIDES: [u32; 2] = [columns::SIDE, 16];
 /// Widths that are tried.
 const MOST_WIDTHS: usize = 4;
 /// Number of items in which accesses are counted.
@@ -64,14 +65,21 @@ pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -
     if !members.clone().all(|at| shape.is_of(&list[at]) || is_nothing(&list[at]) || is_free(at)) {
         return None;
     }
-    let before = sectors(list, uses, group);
+    let before = sectors(list, uses, group, false);
     let proven = problem.proven();
     let problem = problem.with_options(&proven);
-    let tried = widths.into_iter().filter_map(|(partner, width)| {
-        let proposal = shape.proposal(&list[members.clone()], partner, width, limits)?;
+    let is_inside = |_: &Submission, buffer| wish(list, uses, buffer).is_ok_and(|wish| wish != Promote::None);
+    let sides = if matches!(shape, Tile::Square) { &SIDES[..] } else { &SIDES[1..] };
+    let sized = widths.into_iter().flat_map(|width| sides.iter().map(move |&side| (width, side)));
+    let tried = sized.filter_map(|((partner, width), side)| {
+        let proposal = shape.proposal(&list[members.clone()], partner, width, side, limits)?;
         let mut placed = placed(problem, &members, &proposal)?;
         let group = place::grow(problem.with_list(&placed.0), members.clone()).ok()?;
-        let after = sectors(list, uses, &group);
+        let stages = columns::of(&placed.0, &group, limits, is_inside).is_some();
+        if side == columns::SIDE && !stages {
+            return None;
+        }
+        let after = sectors(list, uses, &group, stages);
         placed.1.iter_mut().for_each(|one| one.sectors = Some((before, after)));
         // No member takes several elements at once as vectors where one has two dimensions, and a grid lets neighbours load once what they
         // have in common (`dispatch::superword`).
@@ -178,6 +186,7 @@ impl Tile {
         members: &[Submission],
         partner: usize,
         width: u32,
+        side: u32,
         limits: &Limits,
     ) -> Option<Proposal> {
         let (local, groups) = match self {
@@ -187,7 +196,7 @@ impl Tile {
                 let items = |one: &Submission| product(one.groups) * product(one.kernel.interface.local_size);
                 let lines = members.iter().map(items).max()?.div_ceil(u64::from(width));
                 let lines = u32::try_from(lines).ok()?;
-                ([SIDE, SIDE, 1], [width.div_ceil(SIDE), lines.div_ceil(SIDE), 1])
+                ([side, side, 1], [width.div_ceil(side), lines.div_ceil(side), 1])
             }
         };
         let fits = (0..3)
@@ -201,8 +210,8 @@ impl Tile {
 }
 
 /// The sectors that all accesses to memory touch, each work-group's neighbours by themselves, for [`COUNTED`] items: as two work-groups
-/// have it, the first one and one in the middle.
-fn sectors(list: &[Submission], uses: &Uses, group: &Group) -> u64 {
+/// have it, the first one and one in the middle. If it `stages` columns, they are as good as rows.
+fn sectors(list: &[Submission], uses: &Uses, group: &Group, stages: bool) -> u64 {
     let Group { start, layout, ref atoms, ref forms, .. } = *group;
     let mut all = 0;
     for (at, forms) in (start..).zip(forms) {
@@ -211,7 +220,8 @@ fn sectors(list: &[Submission], uses: &Uses, group: &Group) -> u64 {
             let buffer = list[at].args[access.binding].buffer;
             let is_inside = || wish(list, uses, buffer).is_ok_and(|wish| wish != Promote::None);
             if !form.never && !form.unknown && !is_inside() {
-                all += touched(layout.shape, atoms, form);
+                let is_staged = stages && columns::is_column(group, form);
+                all += if is_staged { least(form) } else { touched(layout.shape, atoms, form) };
             }
         }
     }
@@ -242,8 +252,12 @@ fn touched(shape: Shape, atoms: &Atoms, form: &AccessForm) -> u64 {
         sectors += seen.len() as u64;
     }
     // What neighbours have in common is in a cache either way.
-    let own = form.size as u64 * COUNTED / SECTOR as u64;
-    (sectors * COUNTED).checked_div(items).map_or(0, |all| all.max(own))
+    (sectors * COUNTED).checked_div(items).map_or(0, |all| all.max(least(form)))
+}
+
+/// The sectors of as many items that lie one behind the other.
+fn least(form: &AccessForm) -> u64 {
+    form.size as u64 * COUNTED / SECTOR as u64
 }
 
 /// An invocation.

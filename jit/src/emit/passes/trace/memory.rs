@@ -4,6 +4,7 @@ use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use smallvec::SmallVec;
 
 use super::copies::{Copies, Frame, of};
+use super::stage::Stage;
 use super::{Join, Memory, Other, Traced, Tracer, Variable, one_or_each};
 use crate::emit::passes::bindings;
 use crate::ir::entity::{Entity as _, Func, Global, Place, Type, Value};
@@ -86,6 +87,14 @@ impl Tracer<'_> {
                     || mutant!(StoredWordsAreShared);
                 let shares = stays && access.is_plain();
                 let count = if access.is_plain() { pointer.count() } else { self.start.items };
+                let number = self.accesses;
+                if let Some(staged) = self.from_stage(pointer, number, ty)? {
+                    self.touch(pointer, access, ty, false)?;
+                    return Ok(staged);
+                }
+                if shares {
+                    self.note_load(pointer, number, ty)?;
+                }
                 let wide = self.touch(pointer, access, ty, false)?;
                 if let Some(wide) = wide.as_ref().filter(|_| !shares) {
                     return self.load_vector(pointer, wide);
@@ -109,6 +118,7 @@ impl Tracer<'_> {
                         self.emit(load, ty, None)?
                     });
                 }
+                self.to_stage(pointer, number, &all)?;
                 Ok(one_or_each(all))
             }
             _ => Err(Other),
@@ -176,7 +186,11 @@ impl Tracer<'_> {
                 let ty = self.ty(value[0]);
                 let binding = bindings::binding(self.code.module, pointer.global()?);
                 self.vectors.retain(|_, known| known.0 != binding);
-                if let Some(wide) = self.touch(pointer, access, ty, true)? {
+                let wide = self.touch(pointer, access, ty, true)?;
+                if matches!(self.start.stage, Stage::Fill(_)) {
+                    return Ok(());
+                }
+                if let Some(wide) = wide {
                     return self.store_vector(pointer, &wide, value);
                 }
                 for item in 0..pointer.count().max(value.len()) {

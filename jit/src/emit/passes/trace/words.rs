@@ -99,6 +99,17 @@ impl Polynomial {
         self.0.iter().map(move |(product, factor)| (other(product), *factor))
     }
 
+    /// What it is multiplied by wherever it has a word: products without the word, and their factors.
+    pub(in crate::emit::passes) fn per(&self, word: Value) -> SmallVec<[Factored; 2]> {
+        let with = self.0.iter().filter(|(product, _)| product.contains(&word));
+        let left = with.map(|(product, factor)| {
+            let mut rest = product.clone();
+            rest.iter().position(|&one| one == word).map(|at| rest.remove(at));
+            (rest, *factor)
+        });
+        left.collect()
+    }
+
     /// Whether it is a multiple of `of` apart from its constant, if the products `known`, times their factors, are multiples.
     pub(in crate::emit::passes) fn is_multiple(&self, of: u32, known: &[Factored]) -> bool {
         let has = |product: &Product, part: &Product| {

@@ -1,0 +1,166 @@
+//! Words that lie below each other, through shared memory.
+//!
+//! Neighbours in `x` that load from one column of a matrix touch lines of memory apart. In a square of items another invocation loads what lies
+//! beside the word that it loaded last, and stores it to shared memory, from where each takes what its items need.
+//!
+//! # Guarantees
+//! - what is loaded is what the items load, each word once, and only where all items of the square take the way
+//! - all invocations of a work-group come to the same barriers: whether all of them take the way is agreed on before
+//!
+//! # Refuses
+//! - loads of what is written meanwhile, or that are not done whenever the way is taken
+//! - a kernel whose way depends on which invocation does an item
+
+use std::rc::Rc;
+
+use ahash::AHashMap;
+use rspirv::spirv::{BuiltIn, MemorySemantics, Op, Scope, SelectionControl, StorageClass};
+use smallvec::SmallVec;
+
+use super::items::row;
+use super::way::{How, Job, MOST, Way};
+use crate::emit::passes::trace::stage::{Noted, Stage, Staged};
+use crate::ir::entity::{Global, Value};
+use crate::ir::{Builder, GlobalData, Module, Operation, Root, TypeKind};
+use crate::schedule::Superword;
+
+/// Words of a sector of memory: neighbours that are nearer to each other have some of these in common.
+const SECTOR: u32 = 8;
+
+/// A way in two parts: the first stores to shared memory what the second takes from there.
+pub(super) struct Stages {
+    fill: Way,
+    take: Way,
+    /// Not zero if an invocation of the work-group does not take the way.
+    apart: Global,
+}
+
+/// The two parts of this way, if the schedule asks for that, and the way has loads of columns.
+pub(super) fn of(job: &mut Job<'_>, how: Superword, way: &Way) -> Option<Stages> {
+    let [columns, rows, _] = job.recipe.schedule.local_size();
+    let words = columns * row(rows);
+    let mut places: Vec<&Noted> = Vec::new();
+    let mut loads = AHashMap::new();
+    for one in way.noted.iter().filter(|one| is_column(one, way.first)) {
+        let known = places.iter().position(|other| other.place == one.place);
+        if known.is_none() {
+            if places.len() == how.staged as usize {
+                continue;
+            }
+            places.push(one);
+        }
+        let at = known.unwrap_or(places.len() - 1) as u32;
+        loads.insert(one.number, (at * words, known.is_none()));
+    }
+    if places.is_empty() {
+        return None;
+    }
+    let count = words * places.len() as u32;
+    let [array, apart] = [Some(count), None].map(|length| shared(job.module, length));
+    let staged = Rc::new(Staged { array, loads });
+    let [fill, take] = [Stage::Fill(staged.clone()), Stage::Take(staged)]
+        .map(|stage| job.way(how, How { stage, ..way.how.clone() }, Some(way.main)));
+    let (fill, take) = (fill?, take?);
+    let is_same = |one: &Way| one.trail == way.trail && one.holds.is_some() == way.holds.is_some();
+    let fits = is_same(&fill) && is_same(&take) && fill.written + take.written <= MOST;
+    fits.then_some(Stages { fill, take, apart })
+}
+
+/// Whether neighbours in `x` load words that are apart, and neighbours in `y` those next to each other.
+fn is_column(load: &Noted, [x, y]: [Value; 2]) -> bool {
+    let Some(words) = load.place.1.last() else { return false };
+    let (per_x, per_y) = (words.per(x), words.per(y));
+    let is_near = |factor: u32| (factor as i32).unsigned_abs() < SECTOR;
+    let is_apart =
+        !per_x.is_empty() && per_x.iter().all(|(rest, factor)| !rest.is_empty() || !is_near(*factor));
+    is_apart && matches!(per_y.as_slice(), [(rest, 1)] if rest.is_empty())
+}
+
+/// A word in shared memory, or an array of this many.
+fn shared(module: &mut Module, length: Option<u32>) -> Global {
+    let mut ty = module.u32();
+    if let Some(length) = length {
+        let length = module.word(length);
+        ty = module.ty(TypeKind::Array { element: ty, length });
+    }
+    let class = StorageClass::Workgroup;
+    let pointer = module.pointer(class, ty);
+    module.global(GlobalData { pointer, class, initializer: None, decorations: None })
+}
+
+impl Stages {
+    /// Whether it is asked if items take the way.
+    pub(super) fn is_asked(&self) -> bool {
+        self.fill.holds.is_some() || self.take.holds.is_some()
+    }
+
+    /// Writes both parts, or what comes last where an item of the work-group does not take the way.
+    pub(super) fn write(self, code: &mut Builder<'_>, last: &mut impl FnMut(&mut Builder<'_>)) {
+        let Self { fill, take, apart } = self;
+        code.nodes.extend(fill.before);
+        code.nodes.extend(take.before);
+        let holds: SmallVec<[Value; 2]> = [fill.holds, take.holds].into_iter().flatten().collect();
+        let whole = holds.first().map(|&first| {
+            let all = holds[1..].iter().fold(first, |all, &one| code.test(Op::LogicalAnd, all, one));
+            agreed(code, all, apart)
+        });
+        let before = std::mem::take(&mut code.nodes);
+        code.nodes = fill.nodes;
+        if !mutant!(NobodyWaitsForColumns) {
+            barrier(code);
+        }
+        code.nodes.extend(take.nodes);
+        let nodes = std::mem::replace(&mut code.nodes, before);
+        let Some(whole) = whole else { return code.nodes.extend(nodes) };
+        let [inside, otherwise] = code.branch(whole, Some(SelectionControl::NONE));
+        code.function().regions[inside].nodes = nodes;
+        let before = std::mem::take(&mut code.nodes);
+        last(code);
+        let nodes = std::mem::replace(&mut code.nodes, before);
+        code.function().regions[otherwise].nodes = nodes;
+    }
+}
+
+/// Whether something holds for all invocations of the work-group: the same for each.
+fn agreed(code: &mut Builder<'_>, holds: Value, apart: Global) -> Value {
+    if mutant!(OwnSquareIsWhole) {
+        return holds;
+    }
+    let (zero, one, root) = (code.word(0), code.word(1), Root::Global(apart));
+    let local = code.components(BuiltIn::LocalInvocationId);
+    let number = code.math(Op::BitwiseOr, local[0], local[1]);
+    let is_first = code.test(Op::IEqual, number, zero);
+    let [first, _] = code.branch(is_first, Some(SelectionControl::NONE));
+    let before = std::mem::take(&mut code.nodes);
+    code.store(root, &[], zero);
+    let nodes = std::mem::replace(&mut code.nodes, before);
+    code.function().regions[first].nodes = nodes;
+    barrier(code);
+    let [_, other] = code.branch(holds, Some(SelectionControl::NONE));
+    let before = std::mem::take(&mut code.nodes);
+    let (scope, semantics, ty) = (Scope::Workgroup, MemorySemantics::RELAXED, code.module.u32());
+    // What names them is declared here.
+    for number in [scope as u32, semantics.bits()] {
+        code.module.word(number);
+    }
+    let (place, args) = (code.place(root, &[]), SmallVec::from_slice(&[one]));
+    code.value(Operation::Atomic { op: Op::AtomicOr, place, scope, semantics, unequal: None, args }, ty);
+    let nodes = std::mem::replace(&mut code.nodes, before);
+    code.function().regions[other].nodes = nodes;
+    if !mutant!(NobodyWaitsToAgree) {
+        barrier(code);
+    }
+    let apart = code.load(root, &[]);
+    code.test(Op::IEqual, apart, zero)
+}
+
+/// A barrier of the work-group, for shared memory.
+fn barrier(code: &mut Builder<'_>) {
+    let (scope, semantics) =
+        (Scope::Workgroup, MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY);
+    // What names them is declared here.
+    for number in [scope as u32, semantics.bits()] {
+        code.module.word(number);
+    }
+    code.effect(Operation::Barrier { execution: Some(scope), memory: scope, semantics });
+}

@@ -1,0 +1,135 @@
+//! Words that neighbours load from lines apart, and that superword code of a square passes through shared memory (`emit::passes::superword`).
+//!
+//! # Requires
+//! - a group in squares of items
+//!
+//! # Guarantees
+//! - none: this is an estimate for the plan, and code without such loads does without shared memory
+
+use smallvec::SmallVec;
+
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::Atom;
+use crate::analysis::evaluate::AccessForm;
+use crate::analysis::superword;
+use crate::kernel::BindingKind;
+use crate::plan::grouping::group::Group;
+use crate::plan::input::analysis::analysis_of;
+use crate::plan::input::limits::Limits;
+use crate::plan::input::submission::{BufferId, Submission};
+use crate::plan::output::push::PushBlock;
+use crate::rewrite;
+use crate::schedule::{Domain, Superword};
+
+/// Sides of a square whose columns go through shared memory: each side is a line of four sectors, and a sub-group of most devices.
+pub(crate) const SIDE: u32 = 32;
+/// Invocations of its work-group. On an H200 128 and 256 take 423 and 436 us where squares without shared memory take 484.
+const INVOCATIONS: u32 = 128;
+/// Most loads that go through shared memory.
+const MOST: u32 = 2;
+/// Bytes of a sector, of a word and of a vector of these.
+const SECTOR: i128 = 32;
+const WORD: i128 = 4;
+const VECTOR: i128 = 16;
+
+/// Superword code of a square of [`SIDE`] whose columns go through shared memory, if the group gains by it. `is_inside`: what is no access to memory.
+pub(crate) fn of(
+    list: &[Submission],
+    group: &Group,
+    limits: &Limits,
+    is_inside: impl Fn(&Submission, BufferId) -> bool,
+) -> Option<Superword> {
+    let facts = limits.shape;
+    let members = &list[group.start..group.end()];
+    let is_square = group.layout.domain == Domain::Grid && group.layout.shape.local == [SIDE, SIDE, 1];
+    // Fewer work-groups leave processors idle.
+    let groups = group.layout.shape.groups.iter().map(|&count| u64::from(count)).product::<u64>();
+    let is_filled = groups >= u64::from(limits.block_coarsening.least);
+    if !is_square || !is_filled || facts.superword <= 1 || INVOCATIONS < facts.lanes {
+        return None;
+    }
+    // Where registers are scarce, twice as many invocations.
+    let items = SIDE * SIDE / if facts.conditions.is_some() { 2 * INVOCATIONS } else { INVOCATIONS };
+    let mut columns: SmallVec<[(BufferId, u64, &AccessForm); 4]> = SmallVec::new();
+    for (one, forms) in members.iter().zip(&group.forms) {
+        let analysis = analysis_of(one).ok()?;
+        for (access, form) in analysis.accesses.iter().zip(forms) {
+            let arg = &one.args[access.binding];
+            if form.never || is_inside(one, arg.buffer) {
+                continue;
+            }
+            if access.kind == AccessKind::Write {
+                // Stores stay where they are.
+                let is_row = !form.unknown && per(group, form, 0).is_some_and(|bytes| bytes.abs() <= VECTOR);
+                is_row.then_some(())?;
+            } else if access.kind == AccessKind::Read
+                && is_column(group, form)
+                && !is_written(members, arg.buffer)
+            {
+                let is_other = |&(buffer, offset, other): &(BufferId, u64, &AccessForm)| {
+                    (buffer, offset, &other.offset) != (arg.buffer, arg.offset, &form.offset)
+                };
+                if columns.iter().all(is_other) {
+                    columns.push((arg.buffer, arg.offset, form));
+                }
+            }
+        }
+    }
+    let staged = columns.len() as u32;
+    let bytes = staged.saturating_mul(SIDE * (SIDE + 1) * WORD as u32);
+    // Superword code has none of them in a buffer; one more hides floats.
+    let mut push = PushBlock::default();
+    members.iter().for_each(|one| drop(push.add_member(one, 0)));
+    let conditions = members.iter().map(conditions).sum::<Option<u32>>()?;
+    let fits = staged <= MOST
+        && push.size() + 4 <= limits.max_push_bytes
+        && bytes.saturating_mul(2) <= limits.max_shared_bytes
+        // Who loads for others asks as much once more.
+        && conditions.saturating_mul(2 * items) <= facts.conditions.unwrap_or(u32::MAX);
+    (staged > 0 && fits).then_some(Superword { items, axis: 1, consecutive: false, vectors: false, staged })
+}
+
+/// Whether neighbours in `x` touch words in sectors of their own, and neighbours in `y` words next to each other.
+pub(crate) fn is_column(group: &Group, form: &AccessForm) -> bool {
+    !form.unknown
+        && form.size == WORD
+        && per(group, form, 0).is_some_and(|bytes| bytes.abs() >= SECTOR)
+        && per(group, form, 1) == Some(WORD)
+}
+
+/// Bytes from one item to the next in a dimension, if these are the same everywhere.
+fn per(group: &Group, form: &AccessForm, dim: u8) -> Option<i128> {
+    let size = i128::from(group.layout.shape.local[usize::from(dim)]);
+    let (mut of_local, mut of_group) = (0, 0);
+    for &(id, weight) in &form.offset.terms {
+        match *group.atoms.get(id) {
+            Atom::Global(d) if d == dim => {
+                of_local += weight;
+                of_group += weight * size;
+            }
+            Atom::Group(d) if d == dim => of_group += weight,
+            Atom::Local(d) if d == dim => of_local += weight,
+            Atom::Group(_) | Atom::Local(_) | Atom::Global(_) | Atom::Round { .. } | Atom::Steps { .. } => {}
+            _ => return None,
+        }
+    }
+    // A dimension with one work-group has no number of it.
+    let is_one = group.layout.shape.groups[usize::from(dim)] == 1;
+    (is_one || of_group == of_local * size).then_some(of_local)
+}
+
+/// Whether a member may write to a buffer.
+fn is_written(members: &[Submission], buffer: BufferId) -> bool {
+    let all = members.iter().flat_map(|one| one.args.iter().zip(&one.kernel.interface.bindings));
+    all.into_iter().any(|(arg, binding)| binding.writes && arg.buffer == buffer)
+}
+
+/// The conditions on a member's path for several items, if it has one, and it makes no difference which invocation does an item.
+pub(crate) fn conditions(one: &Submission) -> Option<u32> {
+    let normal = one.kernel.normal.as_ref().ok()?;
+    let bindings = &one.kernel.interface.bindings;
+    let is_free = one.base == [0; 3]
+        && rewrite::why_not_free(&one.kernel).is_none()
+        && bindings.iter().all(|binding| !matches!(binding.kind, BindingKind::Other(_)));
+    is_free.then(|| one.kernel.variants.path(|| superword::conditions(&normal.module))).flatten()
+}
