@@ -256,6 +256,8 @@ mutants! {
     StoredBackIsUnread: "what an epilogue stores back where it was stored is not read again by it",
     StoredBackIsUnseen: "what stores elements does not read them where they are stored back",
     HalvesAreHandedOn: "halves that are only stored are handed on without being read back",
+    HalvesWorkedOutAreOpen: "halves that are recomputed where they are read are seen by the compiler",
+    DevicesComputeWithHalves: "halves are recomputed where they are read on devices that only store them",
     HalvesAreNotKept: "halves that are read back where they were stored need not be stored",
     ReadBackIsOpen: "what is read back of what stays inside is seen by the compiler",
     ReadBackIsKept: "what is read back where it was stored is what was kept of it",

@@ -187,21 +187,23 @@ pub(crate) fn closed(kernel: &Specialized) -> Result<Option<Arc<Specialized>>, &
     kernel.closed.get_or_init(kept!(make)).clone()
 }
 
-/// A kernel that recomputes what a producer stores wherever it would have loaded that from its binding number `from`. Each is made
-/// only once.
+/// A kernel that recomputes what a producer stores wherever it would have loaded that from its binding number `from`; it may compute with
+/// `halves`. Each is made only once.
 pub(crate) fn inline(
     consumer: &Specialized,
     from: usize,
     producer: &Specialized,
     definition: &Definition,
     ids: &Ids,
+    halves: bool,
 ) -> Result<Arc<Specialized>, RewriteReason> {
     let make = || {
-        let module = inline::inline(consumer, from, producer, definition, ids);
+        let module = inline::inline(consumer, from, producer, definition, ids, halves);
         joined(consumer, producer, ids, module).map_err(|what| RewriteReason::NotInlined { what })
     };
     let mut key = [&consumer.hash[..], b"inline", &producer.hash].concat();
     key.extend_from_slice(&(from as u32).to_le_bytes());
+    key.push(halves.into());
     key.extend_from_slice(&ids.bytes());
     consumer.variants.get(key, make)
 }

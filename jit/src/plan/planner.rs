@@ -175,7 +175,13 @@ pub(crate) fn plan_in_order(
     // All of them, or one.
     let each = apart.chunks(1).take(if apart.len() > 1 { MOST_APART } else { 0 });
     for some in (!apart.is_empty()).then_some(&apart[..]).into_iter().chain(each) {
-        let Some(recomputed) = Recomputed::beside(list, some, options, limits) else { continue };
+        let recomputed = match Recomputed::beside(list, some, options, limits) {
+            Ok(recomputed) => recomputed,
+            Err(refused) => {
+                refused.into_iter().for_each(|one| one.tell(&mut plan.report));
+                continue;
+            }
+        };
         let other = Planner::new(list, options, limits).recomputing(recomputed).run_fused();
         if let Ok(Some(mut other)) = other
             && other.steps.len() < plan.steps.len()

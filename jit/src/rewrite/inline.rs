@@ -14,7 +14,8 @@
 //! - floats of the one are hidden from the compiler in the other, as between members of a group, unless all are plain
 //!
 //! # Refuses
-//! - other types of elements than scalars and vectors, halves that are only stored, other execution modes, push constants that are read as a whole
+//! - other types of elements than scalars and vectors, halves where the device only stores them, other execution modes, push constants that are read
+//!   as a whole
 //!
 //! # Leaves alone
 //! - whether some item stores what is read: that depends on the numbers of a call (`plan::rewrites::inline`)
@@ -56,13 +57,14 @@ pub(super) fn hides(consumer: &NormalKernel, producer: &NormalKernel) -> bool {
     consumer.floats.kind.max(producer.floats.kind) == Floats::Any && !mutant!(SeamsInsideAreOpen)
 }
 
-/// The consumer with the definition in the place of its loads from binding `from`, as a module.
+/// The consumer with the definition in the place of its loads from binding `from`, as a module. `halves`: it may compute with halves.
 pub(super) fn inline(
     consumer: &Specialized,
     from: usize,
     producer: &Specialized,
     definition: &Definition,
     ids: &Ids,
+    halves: bool,
 ) -> Result<Module> {
     let own = consumer.normal.as_ref().map_err(|_| "no normal form")?;
     let theirs = producer.normal.as_ref().map_err(|_| "no normal form")?;
@@ -70,6 +72,9 @@ pub(super) fn inline(
         return Err("other execution modes");
     }
     let (mut function, mut copy) = Copy::begin(consumer, producer, [own, theirs], Some(definition), ids)?;
+    if halves {
+        copy.take_halves(definition);
+    }
     let chains: AHashMap<Word, Instruction> = function
         .all_inst_iter()
         .filter(|inst| matches!(inst.class.opcode, Op::AccessChain | Op::InBoundsAccessChain))
@@ -394,7 +399,10 @@ impl<'a> Copy<'a> {
     /// A value that the driver's compiler cannot see through: its words, the zero added to each, for it may be hidden again.
     fn hide(&mut self, code: &mut Vec<Instruction>, value: Word, ty: Word) -> Result<Word> {
         if self.writer.is_stored_half(ty) {
-            return Err("halves that are only stored");
+            return Err("halves, which the device only stores");
+        }
+        if mutant!(HalvesWorkedOutAreOpen) && self.definition.is_some() && self.writer.holds_halves(ty) {
+            return Ok(value);
         }
         let zero = self.zero.ok_or("no zero")?;
         let zero = self.writer.load(code, zero);

@@ -130,16 +130,30 @@ impl Writer {
             (Op::TypeFloat, Some(Operand::LiteralBit32(16))) => Capability::Float16,
             _ => return false,
         };
-        !self
-            .module
-            .capabilities
-            .iter()
-            .any(|inst| inst.operands.first() == Some(&Operand::Capability(needed)))
+        !self.declares(needed)
+    }
+
+    fn declares(&self, capability: Capability) -> bool {
+        let declared = Some(&Operand::Capability(capability));
+        self.module.capabilities.iter().any(|inst| inst.operands.first() == declared)
+    }
+
+    /// Has the module ask for a capability.
+    pub(super) fn declare(&mut self, capability: Capability) {
+        if !self.declares(capability) {
+            let asked = self.effect(Op::Capability, vec![Operand::Capability(capability)]);
+            self.module.capabilities.push(asked);
+        }
     }
 
     /// Whether values of a type hold floats.
     pub(super) fn holds_floats(&self, ty: Word) -> bool {
         holds_floats(&|id| self.definition(id), ty, &|_| true)
+    }
+
+    /// Whether values of a type hold halves.
+    pub(super) fn holds_halves(&self, ty: Word) -> bool {
+        holds_floats(&|id| self.definition(id), ty, &|width| width == 16)
     }
 
     /// Whether values of a type are halves, or vectors of them, that are there for storage alone.

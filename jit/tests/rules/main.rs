@@ -28,6 +28,7 @@ mod images;
 mod indices;
 mod inline_rows;
 mod inlining;
+mod inlining_halves;
 mod inlining_narrow;
 mod kept_results;
 mod kinds;

@@ -61,6 +61,7 @@ pub(crate) const PROBES: &[(&str, Probes)] = &[
     ("fetched", super::fetched::ALL),
     ("inline_rows", super::inline_rows::ALL),
     ("inlining", super::inlining::ALL),
+    ("inlining_halves", super::inlining_halves::ALL),
     ("inlining_narrow", super::inlining_narrow::ALL),
     ("placement", super::placement::ALL),
     ("packed", super::packed::ALL),

@@ -244,6 +244,8 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::AnyArgumentIsTheZero,
     Mutant::HiddenTwiceIsOpen,
     Mutant::HalvesAreHandedOn,
+    Mutant::HalvesWorkedOutAreOpen,
+    Mutant::DevicesComputeWithHalves,
     Mutant::ReadBackIsOpen,
     Mutant::ReadBackIsKept,
     Mutant::ChoicesAreOpen,

@@ -130,6 +130,7 @@ pub(crate) fn across(
             None => &list[producer],
         };
         let (is_own, robust, done) = (false, limits.robust, &done);
+        let halves = limits.small_scalars.float16;
         let target = &list[next].args[from];
         let (mut found, mut why) = (None, None);
         // Any other reason says more than that there is no definition.
@@ -149,8 +150,19 @@ pub(crate) fn across(
             };
             let (source, definition) = (form.source.as_ref(), form.definition.clone());
             let list = &list;
-            let boundary =
-                Boundary { list, uses, source, definition, producer, next, from, done, is_own, robust };
+            let boundary = Boundary {
+                list,
+                uses,
+                source,
+                definition,
+                producer,
+                next,
+                from,
+                done,
+                is_own,
+                robust,
+                halves,
+            };
             match boundary.inline(&proven) {
                 Ok(made) => {
                     found = Some((form, made));
@@ -274,7 +286,7 @@ pub(in crate::plan) fn args(
 ///
 /// Of what comes out only the definition is of use. What it reads it reads before it writes, since the value that is written is made of it.
 fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submission> {
-    let Problem { list, uses, options, .. } = problem;
+    let Problem { list, uses, options, limits } = problem;
     let one = &list[next];
     let definition = Definition::of(&one.kernel).ok().filter(|definition| definition.texels.is_some())?;
     let from = definition.binding;
@@ -288,7 +300,9 @@ fn in_place(problem: Problem<'_>, start: usize, next: usize) -> Option<Submissio
     let done = Done::new();
     // Texels are no bytes of a range.
     let (is_own, robust, done) = (true, false, &done);
-    let boundary = Boundary { list, uses, source, definition, producer, next, from, done, is_own, robust };
+    let halves = limits.small_scalars.float16;
+    let boundary =
+        Boundary { list, uses, source, definition, producer, next, from, done, is_own, robust, halves };
     Some(boundary.inline(options).ok()?.submission)
 }
 
@@ -376,7 +390,9 @@ impl Boundary<'_> {
         stored.ids.by_row = stored.ids.rows.digits;
         let definition = &definition.in_order(&stored.ids.sites);
         let report = self.pays(&loads, options)?;
-        let kernel = rewrite::inline(&consumer.kernel, from, &source.kernel, definition, &stored.ids)?;
+        let halves = self.halves || mutant!(DevicesComputeWithHalves);
+        let (own, theirs) = (&consumer.kernel, &source.kernel);
+        let kernel = rewrite::inline(own, from, theirs, definition, &stored.ids, halves)?;
         let slots = Slots::of(&consumer.kernel, &source.kernel);
         let mut push = consumer.push.clone();
         push.resize(slots.push as usize, 0);

@@ -1,4 +1,4 @@
-//! Elements that are vectors to one kernel and scalars, or shorter vectors, to the other.
+//! Elements that are vectors to one kernel and scalars, or shorter vectors, to the other; and what elements ask of the module.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, Op, Word};
@@ -6,6 +6,7 @@ use rspirv::spirv::{Capability, Op, Word};
 use super::{Copy, width};
 use crate::frontend::types::Type;
 use crate::kernel::NormalKernel;
+use crate::rewrite::definition::{Definition, Line};
 use crate::rewrite::writer::Result;
 
 /// How an element that is loaded is made of those that are stored.
@@ -74,6 +75,23 @@ pub(super) fn scalars(normal: &NormalKernel, ty: Word) -> (Word, u32) {
 }
 
 impl Copy<'_> {
+    /// Has the module compute with halves if the definition has any, for there to be words of them that can be hidden.
+    pub(super) fn take_halves(&mut self, definition: &Definition) {
+        let body = &self.imported.module.functions[0].blocks;
+        let types = definition.lines.iter().filter_map(|line| {
+            let (Line::Inst(block, at)
+            | Line::Load { at: (block, at), .. }
+            | Line::Choice { phi: (block, at), .. }) = *line;
+            body[block].instructions[at].result_type
+        });
+        let is_half = |ty: Word| {
+            matches!(self.imported.types.get(scalars(self.imported, ty).0), Type::Float { width: 16 })
+        };
+        if self.zero.is_some() && types.chain([definition.ty]).any(is_half) {
+            self.writer.declare(Capability::Float16);
+        }
+    }
+
     /// Element `own` of the consumer, of type `ty`, made of `count` elements of the producer.
     pub(super) fn several(
         &mut self,

@@ -33,6 +33,8 @@ pub(super) struct Boundary<'a> {
     pub(super) is_own: bool,
     /// Accesses outside of what is bound are defined.
     pub(super) robust: bool,
+    /// The device computes with halves.
+    pub(super) halves: bool,
 }
 
 /// Producers, and the bindings from which what they store is not loaded any more.

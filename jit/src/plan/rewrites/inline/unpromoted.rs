@@ -35,8 +35,9 @@ use crate::plan::input::uses::Uses;
 #[cfg(feature = "certify")]
 use crate::plan::output::again::{Again, Behind};
 use crate::plan::output::plan::Plan;
-use crate::plan::output::report::{EpilogueReport, InlineReport};
+use crate::plan::output::report::{EpilogueReport, InlineReport, Report};
 use crate::plan::rewrites::{epilogue, rounds};
+use crate::reason::RewriteReason;
 use crate::rewrite::{self, Definition};
 
 /// Operations that are done in the time in which a byte moves, on a device whose memory is fast.
@@ -56,6 +57,13 @@ pub(in crate::plan) struct Recomputed {
     pub(in crate::plan) again: Vec<Again>,
     #[cfg(feature = "certify")]
     pub(in crate::plan) behind: Vec<Behind>,
+}
+
+/// Why a submission does not recompute what another one stores.
+pub(in crate::plan) struct Refused {
+    producer: usize,
+    next: usize,
+    reason: RewriteReason,
 }
 
 /// Buffers that a plan left in memory although they were to be promoted, if they are too large for caches and one submission stores all of each;
@@ -103,20 +111,24 @@ pub(in crate::plan) fn apart(asked: &[Submission], plan: &Plan) -> Vec<(usize, B
 }
 
 impl Recomputed {
-    /// The list in which these buffers are recomputed by their only readers; `None` if none of them is.
+    /// The list in which these buffers are recomputed by their only readers.
+    ///
+    /// # Errors
+    /// If none of them is: what is said of that.
     pub(in crate::plan) fn beside(
         asked: &[Submission],
         apart: &[(usize, BufferId)],
         options: &FuseOptions,
         limits: &Limits,
-    ) -> Option<Self> {
-        let mut all = Self::none(asked);
+    ) -> Result<Self, Vec<Refused>> {
+        let (mut all, mut refused) = (Self::none(asked), Vec::new());
         for &one in apart {
             // What is left of the producer goes with what is next to it.
             let shape = one.0.checked_sub(1).unwrap_or(1);
-            all.recompute(asked, one, Some(shape), options, limits);
+            let made = all.recompute(asked, one, Some(shape), options, limits);
+            refused.extend(made.err().flatten());
         }
-        (!all.inlined.is_empty()).then_some(all)
+        if all.inlined.is_empty() { Err(refused) } else { Ok(all) }
     }
 
     fn none(asked: &[Submission]) -> Self {
@@ -145,7 +157,7 @@ impl Recomputed {
             // Of an image, each reader has to gain: it is no matter of space.
             let is_image = asked[producer].args.iter().any(|arg| arg.buffer == buffer && arg.image.is_some());
             let own = if is_image { options } else { &forced };
-            if all.recompute(asked, (producer, buffer), None, own, limits).is_none() {
+            if all.recompute(asked, (producer, buffer), None, own, limits).is_err() {
                 all.append(asked, (producer, buffer), options, limits);
             }
         }
@@ -187,25 +199,26 @@ impl Recomputed {
         shape: Option<usize>,
         options: &FuseOptions,
         limits: &Limits,
-    ) -> Option<()> {
-        let readers: Vec<usize> = readers(&self.list, producer, buffer)?;
+    ) -> Result<(), Option<Refused>> {
+        let readers: Vec<usize> = readers(&self.list, producer, buffer).ok_or(None)?;
         let submitted = self.list[producer].clone();
         let definition = Definition::of(&submitted.kernel).ok();
         // What an invocation stores in several elements is the definition of each of them.
         let uses = Uses::of(&self.list).under(options.policy, &self.list);
         let by_rounds = match definition {
             Some(_) => None,
-            None => Some(rounds::of_many(&submitted, &uses, producer, MOST_ROUNDS)?),
+            None => Some(rounds::of_many(&submitted, &uses, producer, MOST_ROUNDS).ok_or(None)?),
         };
         let source = by_rounds.as_ref().map_or_else(|| submitted.clone(), |(one, _)| one.clone());
         let definition = definition.or_else(|| Definition::of(&source.kernel).ok());
-        let definition = definition?;
+        let definition = definition.ok_or(None)?;
         if !pays(&source, &definition, readers.len()) {
-            return None;
+            return Err(None);
         }
         let before = self.clone();
-        let shape = shape.or(readers.first().copied())?;
+        let shape = shape.or(readers.first().copied()).ok_or(None)?;
         for next in readers {
+            let mut why = None;
             // Each binding once: where not all elements are stored, the others are still loaded, and the buffer stays.
             for at in loaded_from(&self.list[next], buffer) {
                 let uses = Uses::of(&self.list).under(options.policy, &self.list);
@@ -224,8 +237,15 @@ impl Recomputed {
                     done,
                     is_own,
                     robust,
+                    halves: limits.small_scalars.float16,
                 };
-                let Ok(made) = boundary.inline(options) else { break };
+                let made = match boundary.inline(options) {
+                    Ok(made) => made,
+                    Err(reason) => {
+                        why = Some(Refused { producer, next, reason });
+                        break;
+                    }
+                };
                 self.list[next] = made.submission;
                 self.inlined.push(made.report);
                 #[cfg(feature = "certify")]
@@ -236,11 +256,23 @@ impl Recomputed {
             }
             if !loaded_from(&self.list[next], buffer).is_empty() {
                 *self = before;
-                return None;
+                return Err(why);
             }
         }
         drop_unused(asked, &mut self.list, shape, &mut self.inlined);
-        Some(())
+        Ok(())
+    }
+}
+
+impl Refused {
+    /// Says of a cut between the two, or before the producer, why that was not recomputed, if nothing is said yet and the kernel is why.
+    pub(in crate::plan) fn tell(self, report: &mut Report) {
+        let Self { producer, next, reason } = self;
+        let parts = |after: usize| after + 1 == producer || (producer..next).contains(&after);
+        let cut = report.splits.iter_mut().find(|split| split.tried.is_none() && parts(split.after));
+        if let (Some(cut), RewriteReason::NotInlined { .. }) = (cut, &reason) {
+            cut.tried = Some(reason);
+        }
     }
 }
 
