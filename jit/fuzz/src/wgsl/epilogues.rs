@@ -6,7 +6,7 @@
 //! In lists [of parts](Epilogues::of_parts) several kernels store columns of each row, as a concatenation does, half of them with a hole, an overlap
 //! or another fault.
 //!
-//! Lists [of halves](Epilogues::of_halves) are either of these, on elements of 16 bits.
+//! Lists [of halves](Epilogues::of_halves) are either of these, on elements of 16 bits; in half of them, what else is read is made by elements.
 
 pub(super) mod halves;
 mod parts;
@@ -76,8 +76,10 @@ impl Epilogues {
             true => self.parts(&mut draft),
             false => self.producer(&mut draft),
         };
+        let beside =
+            (self.is_of_halves && draft.random.one_in(2)).then(|| self.by_elements(&mut draft, from));
         for _ in 0..1 + draft.random.below(3) {
-            let to = self.consumer(&mut draft, from);
+            let to = self.consumer(&mut draft, from, beside);
             from = if draft.random.one_in(4) { from } else { to };
         }
         let mut contents = Random::new(number as u64 ^ 0x5eed);
@@ -213,13 +215,53 @@ impl Epilogues {
         to
     }
 
-    /// What makes something of each element; returns where that is.
-    fn consumer(&mut self, draft: &mut Draft, from: u64) -> u64 {
+    /// What is made by elements, before or behind what is stored so far, and read together with it; returns where.
+    fn by_elements(&mut self, draft: &mut Draft, from: u64) -> u64 {
+        let (width, height) = (draft.width, draft.height);
+        let total = width * height;
+        let random = &mut draft.random;
+        let others: Vec<u64> = WORK.into_iter().filter(|&one| one != from).collect();
+        let to = *random.pick(&others);
+        let count = *random.pick(&[total, total, total, total + 2, total.saturating_sub(3).max(1)]);
+        let value = match random.below(5) {
+            0 => "a[i] * 3u + b[i % p.x]",
+            1 => "a[p.z - 1u - i] ^ 7u",
+            2 => "select(a[i], b[i], a[i] % 3u == 0u)",
+            3 => "a[i]",
+            _ => "a[i] / 3u + 11u",
+        };
+        let place = if random.one_in(5) { "p.z - 1u - i" } else { "i" };
+        let body = match random.one_in(5) {
+            // Two elements an item.
+            true => format!(
+                "var i = gid.x * 2u; if (i + 1u >= p.z) {{ return; }} z[i] = {value}; i += 1u; z[i] = {value};"
+            ),
+            false => format!("let i = gid.x; if (i >= p.z) {{ return; }} z[{place}] = {value};"),
+        };
+        let text = text("a b z", "16", &body);
+        self.submit(
+            draft,
+            &text,
+            [count.div_ceil(16), 1, 1],
+            &[INPUTS[1], INPUTS[0], to],
+            [width, height, count, 0],
+        );
+        if draft.random.one_in(2) {
+            draft.submissions.rotate_right(1);
+            draft.kernels.rotate_right(1);
+        }
+        to
+    }
+
+    /// What makes something of each element, of one thing or of two; returns where that is.
+    fn consumer(&mut self, draft: &mut Draft, from: u64, beside: Option<u64>) -> u64 {
         let (width, height) = (draft.width, draft.height);
         let total = width * height;
         let random = &mut draft.random;
         let other = if random.one_in(6) { from } else { *random.pick(&INPUTS) };
-        let others: Vec<u64> = WORK.into_iter().filter(|&one| one != from).collect();
+        let other = beside.filter(|_| !random.one_in(4)).unwrap_or(other);
+        let is_free = |one: &u64| *one != from && Some(*one) != beside;
+        let others: Vec<u64> = WORK.into_iter().filter(is_free).collect();
         let to = if random.one_in(5) { from } else { *random.pick(&others) };
         let is_own = to == from;
         let also = *random.pick(&others.iter().copied().filter(|&one| one != to).collect::<Vec<_>>());
