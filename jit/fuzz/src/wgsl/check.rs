@@ -58,7 +58,7 @@ pub fn limits(case: &Case) -> Limits {
     let turn: usize =
         case.submissions.iter().map(|s| s.groups[0] as usize + s.push.first().map_or(0, |&b| b.into())).sum();
     let (group_size, items, vectors) = SHAPES[turn % SHAPES.len()];
-    // Squares of 32.
+    // Squares of 64.
     let is_large = case.family == Family::Columns;
     Limits {
         shape: ShapeLimits {
@@ -93,6 +93,7 @@ pub fn limits(case: &Case) -> Limits {
         },
         unroll: WRITTEN_OUT[turn % WRITTEN_OUT.len()],
         late_stores: [16, 0, 2, 5][turn / 2 % 4],
+        max_shared_bytes: if is_large { 48 << 10 } else { devices::middling().max_shared_bytes },
         max_push_bytes: if is_large { 256 } else { [256, 16, 0, 8, 256, 4, 32][turn % 7] },
         small_scalars: SmallScalars { int8: true, int16: true, float16: turn % 3 != 1 },
         max_work_group_size: if is_large {

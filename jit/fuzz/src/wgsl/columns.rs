@@ -16,7 +16,7 @@ use vkfuse_jit::plan::{Promote, Submission};
 const INPUTS: [u64; 2] = [0, 1];
 const WORK: [u64; 4] = [2, 3, 4, 5];
 /// Words of every buffer: more than any kernel reaches.
-const WORDS: usize = 8192;
+const WORDS: usize = 9600;
 
 /// Makes such lists.
 pub struct Columns {
@@ -43,8 +43,8 @@ impl Columns {
     /// The list of that number.
     pub fn case(&mut self, number: usize) -> Case {
         let mut random = stream(self.seed, number ^ 0xc010_0000_0000);
-        let width = *random.pick(&[32, 64, 64, 96, 31, 50, 62, 90, 100, 16]);
-        let height = *random.pick(&[32, 64, 64, 33, 8, 50, 62, 70]);
+        let width = *random.pick(&[64, 64, 64, 128, 62, 50, 33, 96, 100, 16]);
+        let height = *random.pick(&[64, 64, 64, 33, 8, 50, 62, 70]);
         let wishes = wishes(&mut random, 6);
         let mut draft = Draft { random, width, height, wishes, submissions: Vec::new(), kernels: Vec::new() };
         let mut from = INPUTS[0];

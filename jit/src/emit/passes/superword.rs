@@ -23,11 +23,12 @@ mod way;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ahash::AHashSet;
 use rspirv::spirv::{BuiltIn, LoopControl, SelectionControl};
 use smallvec::SmallVec;
 
 use self::items::{VIRTUAL, common, numbered};
-use self::way::{Job, Way};
+use self::way::{Job, Way, function};
 use super::trace::Source;
 use super::trace::parts::Part;
 use super::{bindings, built_ins};
@@ -50,12 +51,17 @@ pub(in crate::emit) fn run(
     let mut job = Job { module, recipe, entry, source };
     let beside = how.in_vectors();
     let chosen = beside.and_then(|beside| Some((job.in_vectors(beside, &Part::Whole)?, beside)));
-    let Some((way, how)) = chosen.or_else(|| Some((job.better(how, &Part::Whole)?, how))) else {
+    let chosen = chosen.or_else(|| Some((job.better(how, &Part::Whole)?, how)));
+    // A square whose columns were to be staged may have more items than there may be invocations.
+    if chosen.is_none() && how.staged == 0 {
         return Ok(());
-    };
-    let (ways, main, views) = match staged::of(&mut job, how, &way) {
-        Some(stages) => (Ways::Staged(Box::new(stages)), way.main, way.views),
-        None => {
+    }
+    let how = chosen.as_ref().map_or(how, |chosen| chosen.1);
+    let staged = chosen.as_ref().and_then(|(way, _)| staged::of(&mut job, how, way));
+    let (ways, main, views) = match (staged, chosen) {
+        (_, None) => (Ways::OneOf(Vec::new()), function(job.module, entry), AHashSet::new()),
+        (Some(stages), Some((way, _))) => (Ways::Staged(Box::new(stages)), way.main, way.views),
+        (None, Some((way, _))) => {
             let ways = job.of_parts(way, how);
             let views = ways.iter().flat_map(|way| way.views.iter().copied()).collect();
             let main = ways[0].main;

@@ -44,8 +44,8 @@ pub(crate) fn choose(finished: &Finished<'_>) -> Option<(Superword, Shape)> {
         return None;
     }
     let is_inside = |_: &Submission, buffer| granted.iter().any(|one| one.buffer == buffer);
-    if let Some(how) = columns::of(list, group, limits, is_inside) {
-        return Some((how, own));
+    if let Some(found) = columns::of(list, group, limits, is_inside) {
+        return Some(found);
     }
     let members = finished.members();
     let facts = limits.shape;

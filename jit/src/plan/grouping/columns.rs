@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::analysis::access::AccessKind;
 use crate::analysis::affine::Atom;
+use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
 use crate::analysis::superword;
 use crate::kernel::BindingKind;
@@ -21,10 +22,13 @@ use crate::plan::output::push::PushBlock;
 use crate::rewrite;
 use crate::schedule::{Domain, Superword};
 
-/// Sides of a square whose columns go through shared memory: each side is a line of four sectors, and a sub-group of most devices.
+/// Sides of the squares that members are placed on; four of them are a work-group whose columns go through shared memory.
 pub(crate) const SIDE: u32 = 32;
-/// Invocations of its work-group. On an H200 128 and 256 take 423 and 436 us where squares without shared memory take 484.
-const INVOCATIONS: u32 = 128;
+/// How often that is in each dimension.
+const TIMES: u32 = 2;
+/// Items of an invocation. On an H200 (11,585 x 11,585) this takes 411 us however buffers lie, eight items in squares of [`SIDE`] 419 to 470, and
+/// squares without shared memory 484.
+const ITEMS: u32 = 4;
 /// Most loads that go through shared memory.
 const MOST: u32 = 2;
 /// Bytes of a sector, of a word and of a vector of these.
@@ -32,24 +36,36 @@ const SECTOR: i128 = 32;
 const WORD: i128 = 4;
 const VECTOR: i128 = 16;
 
-/// Superword code of a square of [`SIDE`] whose columns go through shared memory, if the group gains by it. `is_inside`: what is no access to memory.
+/// Superword code of squares whose columns go through shared memory, and the shape of the dispatch then, if the group gains by it. `is_inside`: what is
+/// no access to memory.
 pub(crate) fn of(
     list: &[Submission],
     group: &Group,
     limits: &Limits,
     is_inside: impl Fn(&Submission, BufferId) -> bool,
-) -> Option<Superword> {
+) -> Option<(Superword, Shape)> {
     let facts = limits.shape;
     let members = &list[group.start..group.end()];
-    let is_square = group.layout.domain == Domain::Grid && group.layout.shape.local == [SIDE, SIDE, 1];
+    let Shape { groups, local } = group.layout.shape;
+    let is_theirs = |one: &Submission| {
+        let interface = &one.kernel.interface;
+        (interface.item_only || mutant!(WorkGroupsAreNobodys)) && interface.local_size == local
+    };
+    let is_even = groups[..2].iter().all(|count| count.is_multiple_of(TIMES));
+    let is_square = group.layout.domain == Domain::Grid && local == [SIDE, SIDE, 1] && is_even;
     // Fewer work-groups leave processors idle.
-    let groups = group.layout.shape.groups.iter().map(|&count| u64::from(count)).product::<u64>();
-    let is_filled = groups >= u64::from(limits.block_coarsening.least);
-    if !is_square || !is_filled || facts.superword <= 1 || INVOCATIONS < facts.lanes {
+    let count = groups.iter().map(|&count| u64::from(count)).product::<u64>();
+    let is_filled = count >= u64::from(limits.block_coarsening.least);
+    if !is_square || !is_filled || facts.superword <= 1 || !members.iter().all(is_theirs) {
         return None;
     }
-    // Where registers are scarce, twice as many invocations.
-    let items = SIDE * SIDE / if facts.conditions.is_some() { 2 * INVOCATIONS } else { INVOCATIONS };
+    let side = SIDE * TIMES;
+    let size = [side, side / ITEMS];
+    let fits = (0..2).all(|d| size[d] <= limits.max_work_group_size[d])
+        && size[0] * size[1] <= limits.max_work_group_invocations;
+    if !fits {
+        return None;
+    }
     let mut columns: SmallVec<[(BufferId, u64, &AccessForm); 4]> = SmallVec::new();
     for (one, forms) in members.iter().zip(&group.forms) {
         let analysis = analysis_of(one).ok()?;
@@ -76,17 +92,19 @@ pub(crate) fn of(
         }
     }
     let staged = columns.len() as u32;
-    let bytes = staged.saturating_mul(SIDE * (SIDE + 1) * WORD as u32);
+    let bytes = staged.saturating_mul(side * (side + 1) * WORD as u32);
     // Superword code has none of them in a buffer; one more hides floats.
     let mut push = PushBlock::default();
     members.iter().for_each(|one| drop(push.add_member(one, 0)));
     let conditions = members.iter().map(conditions).sum::<Option<u32>>()?;
     let fits = staged <= MOST
         && push.size() + 4 <= limits.max_push_bytes
-        && bytes.saturating_mul(2) <= limits.max_shared_bytes
+        && bytes.saturating_add(WORD as u32) <= limits.max_shared_bytes
         // Who loads for others asks as much once more.
-        && conditions.saturating_mul(2 * items) <= facts.conditions.unwrap_or(u32::MAX);
-    (staged > 0 && fits).then_some(Superword { items, axis: 1, consecutive: false, vectors: false, staged })
+        && conditions.saturating_mul(2 * ITEMS) <= facts.conditions.unwrap_or(u32::MAX);
+    let shape = Shape { groups: [groups[0] / TIMES, groups[1] / TIMES, groups[2]], local: [side, side, 1] };
+    let how = Superword { items: ITEMS, axis: 1, consecutive: false, vectors: false, staged };
+    (staged > 0 && fits).then_some((how, shape))
 }
 
 /// Whether neighbours in `x` touch words in sectors of their own, and neighbours in `y` words next to each other.

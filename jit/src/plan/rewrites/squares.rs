@@ -196,7 +196,10 @@ impl Tile {
                 let items = |one: &Submission| product(one.groups) * product(one.kernel.interface.local_size);
                 let lines = members.iter().map(items).max()?.div_ceil(u64::from(width));
                 let lines = u32::try_from(lines).ok()?;
-                ([side, side, 1], [width.div_ceil(side), lines.div_ceil(side), 1])
+                // Four of the larger ones are one.
+                let together = if side == columns::SIDE { 2 } else { 1 };
+                let count = |items: u32| items.div_ceil(side).next_multiple_of(together);
+                ([side, side, 1], [count(width), count(lines), 1])
             }
         };
         let fits = (0..3)

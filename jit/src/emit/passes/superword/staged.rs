@@ -13,7 +13,7 @@
 
 use std::rc::Rc;
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use rspirv::spirv::{BuiltIn, MemorySemantics, Op, Scope, SelectionControl, StorageClass};
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ use super::items::row;
 use super::way::{How, Job, MOST, Way};
 use crate::emit::passes::trace::stage::{Noted, Stage, Staged};
 use crate::ir::entity::{Global, Value};
-use crate::ir::{Builder, GlobalData, Module, Operation, Root, TypeKind};
+use crate::ir::{Builder, Effect, Function, GlobalData, InstData, Module, Node, Operation, Root, TypeKind};
 use crate::schedule::Superword;
 
 /// Words of a sector of memory: neighbours that are nearer to each other have some of these in common.
@@ -31,6 +31,8 @@ const SECTOR: u32 = 8;
 pub(super) struct Stages {
     fill: Way,
     take: Way,
+    /// What is stored.
+    array: Global,
     /// Not zero if an invocation of the work-group does not take the way.
     apart: Global,
 }
@@ -63,7 +65,7 @@ pub(super) fn of(job: &mut Job<'_>, how: Superword, way: &Way) -> Option<Stages>
     let (fill, take) = (fill?, take?);
     let is_same = |one: &Way| one.trail == way.trail && one.holds.is_some() == way.holds.is_some();
     let fits = is_same(&fill) && is_same(&take) && fill.written + take.written <= MOST;
-    fits.then_some(Stages { fill, take, apart })
+    fits.then_some(Stages { fill, take, array, apart })
 }
 
 /// Whether neighbours in `x` load words that are apart, and neighbours in `y` those next to each other.
@@ -96,7 +98,7 @@ impl Stages {
 
     /// Writes both parts, or what comes last where an item of the work-group does not take the way.
     pub(super) fn write(self, code: &mut Builder<'_>, last: &mut impl FnMut(&mut Builder<'_>)) {
-        let Self { fill, take, apart } = self;
+        let Self { fill, take, array, apart } = self;
         code.nodes.extend(fill.before);
         code.nodes.extend(take.before);
         let holds: SmallVec<[Value; 2]> = [fill.holds, take.holds].into_iter().flatten().collect();
@@ -105,11 +107,13 @@ impl Stages {
             agreed(code, all, apart)
         });
         let before = std::mem::take(&mut code.nodes);
+        let (early, late) = parted(code.function(), take.nodes, array);
         code.nodes = fill.nodes;
+        code.nodes.extend(early);
         if !mutant!(NobodyWaitsForColumns) {
             barrier(code);
         }
-        code.nodes.extend(take.nodes);
+        code.nodes.extend(late);
         let nodes = std::mem::replace(&mut code.nodes, before);
         let Some(whole) = whole else { return code.nodes.extend(nodes) };
         let [inside, otherwise] = code.branch(whole, Some(SelectionControl::NONE));
@@ -119,6 +123,27 @@ impl Stages {
         let nodes = std::mem::replace(&mut code.nodes, before);
         code.function().regions[otherwise].nodes = nodes;
     }
+}
+
+/// What is done before anything is taken from the array: what does not need that, up to the first store or branch. What is loaded from buffers then
+/// arrives while others store what they have loaded.
+fn parted(f: &Function, nodes: Vec<Node>, array: Global) -> (Vec<Node>, Vec<Node>) {
+    let (mut needs, mut is_open) = (AHashSet::new(), true);
+    nodes.into_iter().partition(|node| {
+        let Node::Inst(inst) = *node else {
+            is_open = false;
+            return false;
+        };
+        let InstData { operation, result } = &f.insts[inst];
+        let place = operation.place().map(|place| &f.places[place]);
+        let is_taken = place.is_some_and(|place| place.root == Root::Global(array));
+        let path = place.into_iter().flat_map(|place| place.path.iter().copied());
+        let needs_one = operation.values().chain(path).any(|value| needs.contains(&value));
+        is_open &= matches!(operation.effect(), Effect::None | Effect::Reads(_));
+        let is_early = is_open && !is_taken && !needs_one;
+        needs.extend(result.filter(|_| !is_early));
+        is_early
+    })
 }
 
 /// Whether something holds for all invocations of the work-group: the same for each.

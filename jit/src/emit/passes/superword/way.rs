@@ -139,8 +139,7 @@ impl Job<'_> {
     pub(super) fn way(&mut self, how: Superword, own: How, into: Option<Func>) -> Option<Way> {
         let Job { ref mut module, recipe, entry, .. } = *self;
         let ids = VIRTUAL.into_iter().filter_map(|one| Some((module.input(one)?, one))).collect();
-        let Function { ty, result, control, .. } = module.functions[entry];
-        let main = into.unwrap_or_else(|| module.functions.push(Function::new(ty, result, control)));
+        let main = into.unwrap_or_else(|| function(module, entry));
         let mut code = Builder::new(module, main);
         // Who stores what is staged does a column of a square, instead of a row.
         let is_turned = matches!(own.stage, Stage::Fill(_));
@@ -222,6 +221,12 @@ impl Job<'_> {
             first,
         })
     }
+}
+
+/// A function without code, in the place of this one.
+pub(super) fn function(module: &mut Module, entry: Func) -> Func {
+    let Function { ty, result, control, .. } = module.functions[entry];
+    module.functions.push(Function::new(ty, result, control))
 }
 
 /// Whether these store anything.
