@@ -88,7 +88,7 @@ impl Tracer<'_> {
                 let shares = stays && access.is_plain();
                 let count = if access.is_plain() { pointer.count() } else { self.start.items };
                 let number = self.accesses;
-                if let Some(staged) = self.from_stage(pointer, number, ty)? {
+                if let Some(staged) = self.take_staged(pointer, number, ty)? {
                     self.touch(pointer, access, ty, false)?;
                     return Ok(staged);
                 }
@@ -118,7 +118,7 @@ impl Tracer<'_> {
                         self.emit(load, ty, None)?
                     });
                 }
-                self.to_stage(pointer, number, &all)?;
+                self.store_staged(pointer, number, &all)?;
                 Ok(one_or_each(all))
             }
             _ => Err(Other),

@@ -29,7 +29,7 @@ impl Tracer<'_> {
     }
 
     /// What all items take from shared memory, if their load is staged.
-    pub(super) fn from_stage(
+    pub(super) fn take_staged(
         &mut self,
         pointer: &Pointer,
         number: usize,
@@ -50,7 +50,7 @@ impl Tracer<'_> {
     }
 
     /// Stores what all items have loaded to shared memory, if that is staged.
-    pub(super) fn to_stage(&mut self, pointer: &Pointer, number: usize, loaded: &Copies) -> Traced<()> {
+    pub(super) fn store_staged(&mut self, pointer: &Pointer, number: usize, loaded: &Copies) -> Traced<()> {
         let Stage::Fill(staged) = self.start.stage.clone() else { return Ok(()) };
         let Some(&(first, true)) = staged.loads.get(&number).filter(|_| pointer.is_storage()) else {
             return Ok(());
