@@ -339,6 +339,11 @@ impl Recipe {
 
     /// Whether every element is read.
     pub(crate) fn reads_all(&self) -> bool {
-        self.guard != Guard::Constant && !self.wide
+        self.guard != Guard::Constant && !self.wide && !self.reads_on_one_side()
+    }
+
+    /// Whether there is a branch on the element's number, with nothing loaded on its other side.
+    pub(crate) fn reads_on_one_side(&self) -> bool {
+        self.store == Store::Branches && self.order == 0 && self.variant < 2 && !self.second
     }
 }

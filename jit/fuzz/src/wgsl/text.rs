@@ -323,8 +323,7 @@ impl Recipe {
             (_, Element::U32) => "v % 5u > 1u",
             (_, Element::F32) => "v > 0.0",
         };
-        // Nothing is loaded on the other side, and some items take this one.
-        if self.store == Store::Branches && self.order == 0 && self.variant < 2 && !self.second {
+        if self.reads_on_one_side() {
             let _ = writeln!(
                 out,
                 "  if ({condition}) {{ z[{place}] = {value}; }} else {{ z[{place}] = {two}; }}"
