@@ -67,6 +67,7 @@ impl Checked {
     /// Demands that none does.
     #[track_caller]
     fn unstaged(self) -> Self {
+        assert!(!self.plan.report.groups[0].schedule.contains("columns"), "{:#?}", self.plan.report);
         assert_eq!(self.shared(), [0; 0], "{:#?}", self.plan.report);
         self
     }

@@ -81,6 +81,7 @@ pub(crate) fn of(
             } else if access.kind == AccessKind::Read
                 && is_column(group, form)
                 && !is_written(members, arg.buffer)
+                && is_always(one, (form, forms))
             {
                 let is_other = |&(buffer, offset, other): &(BufferId, u64, &AccessForm)| {
                     (buffer, offset, &other.offset) != (arg.buffer, arg.offset, &form.offset)
@@ -134,6 +135,14 @@ fn per(group: &Group, form: &AccessForm, dim: u8) -> Option<i128> {
     // A dimension with one work-group has no number of it.
     let is_one = group.layout.shape.groups[usize::from(dim)] == 1;
     (is_one || of_group == of_local * size).then_some(of_local)
+}
+
+/// Whether a load happens wherever its member has something to store.
+fn is_always(one: &Submission, (load, forms): (&AccessForm, &[AccessForm])) -> bool {
+    let Ok(analysis) = analysis_of(one) else { return false };
+    let all = analysis.accesses.iter().zip(forms);
+    let mut stores = all.filter(|(access, form)| access.kind == AccessKind::Write && form.certain);
+    load.certain && stores.any(|(_, store)| load.facts.iter().all(|fact| store.facts.contains(fact)))
 }
 
 /// Whether a member may write to a buffer.

@@ -70,11 +70,14 @@ pub(super) fn of(job: &mut Job<'_>, how: Superword, way: &Way) -> Option<Stages>
 
 /// Whether neighbours in `x` load words that are apart, and neighbours in `y` those next to each other.
 fn is_column(load: &Noted, [x, y]: [Value; 2]) -> bool {
-    let Some(words) = load.place.1.last() else { return false };
+    let Some((words, rows)) = load.place.1.split_last() else { return false };
     let (per_x, per_y) = (words.per(x), words.per(y));
     let is_near = |factor: u32| (factor as i32).unsigned_abs() < SECTOR;
-    let is_apart =
-        !per_x.is_empty() && per_x.iter().all(|(rest, factor)| !rest.is_empty() || !is_near(*factor));
+    let is_apart = match per_x.as_slice() {
+        // An array of rows.
+        [] => rows.iter().any(|row| !row.per(x).is_empty()),
+        per_x => per_x.iter().all(|(rest, factor)| !rest.is_empty() || !is_near(*factor)),
+    };
     is_apart && matches!(per_y.as_slice(), [(rest, 1)] if rest.is_empty())
 }
 
