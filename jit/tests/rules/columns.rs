@@ -186,6 +186,6 @@ probes! {
             let one = checked.plan.steps.len() == 1;
             staged += usize::from(one && !checked.shared().is_empty());
         }
-        assert!(staged * 4 > lists as usize, "{staged} of {lists}");
+        assert!(staged * 8 > lists as usize, "{staged} of {lists}");
     }
 }
