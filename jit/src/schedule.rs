@@ -169,7 +169,7 @@ pub(crate) struct Schedule {
     tail: Tail,
     /// Size of sub-groups that pipelines have to request, all of them full.
     full_subgroups: Option<u32>,
-    /// Most loads of words below each other that go through shared memory: other invocations load these than need them.
+    /// Most loads of columns that are staged in shared memory.
     staged: u32,
 }
 

@@ -287,8 +287,8 @@ fn measure(
             }
             fused => fused?,
         };
-        // What a program does today: all of it in one command buffer. Like the fused run it comes behind a run on other buffers, which has displaced its
-        // own from caches.
+        // What a program does today: all of it in one command buffer. Like the fused run it follows a run on the other set of buffers, so that
+        // both find caches in the same state.
         let recorded = session.run_recorded(&unfused_buffers)?;
         if let Some(fused_report) = &fused.fusion {
             let gathered = gather::fused(pipeline, &fused_buffers.ids(), fused_report);

@@ -10,8 +10,8 @@ use vkfuse::{
     module::ElementType,
 };
 use vkfuse_fuzz::wgsl::{
-    Case, Columns, Epilogues, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, is_as_given,
-    open_words, run_unfused,
+    Case, Columns, Epilogues, Forms, Generator, Grids, Legality, Random, Seams, Split, Verdict, has_columns,
+    is_as_given, open_words, run_unfused,
 };
 use vkfuse_jit::plan;
 
@@ -107,7 +107,11 @@ impl Device {
     ) -> Option<Device> {
         let cache = CacheOptions::default().no_disk();
         let options = ContextOptions::from_env().validation_layer(validation).cache(cache);
-        let options = options.tuning(environment().or(tuning(seed as usize)));
+        let mut tuning = tuning(seed as usize);
+        if kind == "columns" {
+            tuning = tuning.superword(4).push_bytes(256);
+        }
+        let options = options.tuning(environment().or(tuning));
         let context = match Context::with(options) {
             Ok(context) => context,
             Err(error) => {
@@ -284,6 +288,7 @@ impl Device {
             renamed: report.plan.renamed.len(),
             narrow: report_of.groups.iter().filter(|group| is_narrow(case, group)).count(),
             vectors: report_of.groups.iter().filter(|group| is_in_vectors(case, group)).count(),
+            columns: report_of.groups.iter().filter(|group| has_columns(group)).count(),
         })
     }
 

@@ -49,7 +49,7 @@ pub use grids::Grids;
 pub use pool::{Load, PoolKernel, load};
 pub use random::Random;
 pub use seams::Seams;
-pub use tally::{Counts, Split, Tally, Verdict};
+pub use tally::{Counts, Split, Tally, Verdict, has_columns};
 
 /// A bounded run for tests: panics with the case, made as short as it goes, on the first wrong result, else returns
 /// the tally.

@@ -124,7 +124,7 @@ fn has_texels(recipe: &Recipe) -> bool {
 }
 
 /// Adds a barrier of the work-group: of control and memory, or of memory alone.
-fn barrier(code: &mut Builder<'_>, execution: Option<Scope>, semantics: MemorySemantics) {
+pub(super) fn barrier(code: &mut Builder<'_>, execution: Option<Scope>, semantics: MemorySemantics) {
     // What names them is declared here.
     for number in [Scope::Workgroup as u32, semantics.bits()] {
         code.module.word(number);

@@ -161,6 +161,14 @@ impl<'m> Builder<'m> {
         sides
     }
 
+    /// Puts what is added by `write` into a region, which has no code yet.
+    pub fn within(&mut self, region: Region, write: impl FnOnce(&mut Self)) {
+        let around = std::mem::take(&mut self.nodes);
+        write(self);
+        let nodes = std::mem::replace(&mut self.nodes, around);
+        self.function().regions[region].nodes = nodes;
+    }
+
     /// Adds a selection of two regions.
     pub fn select(
         &mut self,

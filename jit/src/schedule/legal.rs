@@ -24,7 +24,7 @@
 //! | unrolled | code on one path has no barriers | copies that fail the test leave the path |
 //! | unrolled | superword code has no push constants in a buffer | its path is found by ids and arguments alone |
 //! | unrolled | whole and peeled tails are those of items by number | where their work ends is one number |
-//! | staged | superword code of a square, without vectors, | its rows are its columns, and other invocations load than need what is loaded |
+//! | staged | superword code of a square, without vectors | filling shared memory exchanges `x` and `y` of invocations |
 //! | vector | accesses that take several elements at once are of items by number in vectors | the elements of other items are not next to each other |
 //! | vector | four | what `load_store_vec4` of all devices takes |
 //! | vector | rows below each other are a multiple of four, where there are several | superword code without vectors does four of these |

@@ -46,7 +46,7 @@ pub(crate) struct Superword {
     /// Rather four next to each other in `x`, whose elements are vectors: buffers start where vectors may, and what is stored lies so. Where
     /// the code has no path for that, it may have one for items as above.
     pub(crate) vectors: bool,
-    /// Most loads of words below each other that go through shared memory, of a square.
+    /// Most loads of columns that are staged in shared memory; 0 except in square work-groups.
     pub(crate) staged: u32,
 }
 

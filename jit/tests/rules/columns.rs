@@ -10,7 +10,12 @@ use super::placement::{flat, over};
 
 /// A list of `n` elements for a device with superword code, and what every list of these begins with: `1 = 0 + 3`.
 fn list(w: u32, n: u32, elements: u32) -> Lab {
-    let mut lab = Lab::rewriting(u64::from(elements)).promote(1, Promote::Auto);
+    promoting(Promote::Auto, w, n, elements)
+}
+
+/// The same, with a promotion of `1`.
+fn promoting(promote: Promote, w: u32, n: u32, elements: u32) -> Lab {
+    let mut lab = Lab::rewriting(u64::from(elements)).promote(1, promote);
     lab.limits.max_shared_bytes = 48 << 10;
     (lab.limits.shape.superword, lab.limits.shape.lanes) = (4, 1);
     (lab.limits.max_work_group_size, lab.limits.max_work_group_invocations) = ([1024, 1024, 64], 1024);
@@ -167,6 +172,16 @@ probes! {
         let kernel = super::lab::kernel("a b z", "16", some);
         let n = 4096;
         self::list(64, n, n).submit(&kernel, over(n), &[1, 2, 3], &[64, n, 64]).check().unstaged();
+    }
+
+    /// Promotion to shared memory leaves no superword code, and squares of 16.
+    fn squares_without_superword_code_are_small() {
+        let (w, n) = (64, 4096);
+        let list = promoting(Promote::Local, w, n, n);
+        let list = list.submit(&flat("a b z", COLUMN), over(n), &[1, 2, 3], &[w, n, w]);
+        let checked = list.check().fused(0);
+        assert!(checked.plan.report.groups[0].work_group.iter().product::<u32>() <= 256);
+        assert!(!checked.plan.report.groups[0].schedule.contains("columns"));
     }
 
     /// Too long for a path: a work-group of more items than there are invocations does them one after another.

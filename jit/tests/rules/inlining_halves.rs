@@ -63,7 +63,7 @@ fn open(checked: &Checked) -> usize {
     conversions.filter(is_open).count()
 }
 
-/// Demands that nothing is recomputed where the device only stores halves, and that this is what is said of it.
+/// Asserts that nothing is recomputed on a device that only stores halves, and that the reason names halves.
 #[track_caller]
 fn is_refused(lab: Lab) {
     let checked = narrow(lab).check();

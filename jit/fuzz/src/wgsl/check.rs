@@ -3,7 +3,7 @@
 use ahash::AHashSet;
 
 use super::case::{Case, Family, Legality};
-use super::tally::{Split, Verdict};
+use super::tally::{Split, Verdict, has_columns};
 use crate::devices;
 use vkfuse_interp::{
     Bind, Dispatch, Findings, Memory, ObjectId, Options, Order, Program, Trace, execute, execute_traced,
@@ -196,6 +196,7 @@ fn of_plan(case: &Case, plan: &Plan) -> Verdict {
         renamed: plan.report.renamed.len(),
         narrow: plan.steps.iter().filter(|step| step.invocations_by_one() > 1).count(),
         vectors: plan.steps.iter().filter(|step| step.is_in_vectors()).count(),
+        columns: plan.report.groups.iter().filter(|group| has_columns(group)).count(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Lists of kernels by elements: some go by the columns of a matrix, where others go by its rows: transpositions, and elements of the
 //! transpose that are loaded, also several, reversed or with a pitch of their own.
 //!
-//! Half of them are not what they look like: an element less is stored, or under a condition of the data, a column is of what the list has written, or
-//! elements are two apart.
+//! Half of the lists have faults: elements are left out, stored under a condition or in another order, a column is of what the list has written, has
+//! elements next to those of its neighbours, or each of them twice.
 
 use std::sync::Arc;
 
@@ -29,6 +29,10 @@ struct Draft {
     random: Random,
     width: u32,
     height: u32,
+    /// Whether kernels may have faults.
+    is_faulty: bool,
+    /// A column and the words from it to the next one, as most loads have them: devices stage few columns.
+    usual: [&'static str; 2],
     wishes: Vec<Promote>,
     submissions: Vec<Submission>,
     kernels: Vec<Arc<PoolKernel>>,
@@ -43,15 +47,23 @@ impl Columns {
     /// The list of that number.
     pub fn case(&mut self, number: usize) -> Case {
         let mut random = stream(self.seed, number ^ 0xc010_0000_0000);
-        let width = *random.pick(&[64, 64, 64, 128, 62, 50, 33, 96, 100, 16]);
-        let height = *random.pick(&[64, 64, 64, 33, 8, 50, 62, 70]);
-        let wishes = wishes(&mut random, 6);
-        let mut draft = Draft { random, width, height, wishes, submissions: Vec::new(), kernels: Vec::new() };
+        let is_faulty = random.one_in(2);
+        let width = *random.pick(&[64, 64, 64, 128, 62, 126, 96, 50, 16]);
+        let height = *random.pick(&[64, 64, 64, 33, 62, 70, 50, 8]);
+        let mut wishes = wishes(&mut random, 6);
+        if !is_faulty {
+            // What is in shared memory anyway keeps columns out of it.
+            wishes.iter_mut().filter(|wish| **wish == Promote::Local).for_each(|wish| *wish = Promote::Auto);
+        }
+        let column = *random.pick(&["i % p.x", "i % p.x", "p.x - 1u - i % p.x"]);
+        let usual = [column, *random.pick(&["p.z", "p.z", "p.w", "64u"])];
+        let (submissions, kernels) = (Vec::new(), Vec::new());
+        let mut draft = Draft { random, width, height, is_faulty, usual, wishes, submissions, kernels };
         let mut from = INPUTS[0];
         for _ in 0..2 + draft.random.below(3) {
             let others: Vec<u64> = WORK.into_iter().filter(|&one| one != from).collect();
             let to = *draft.random.pick(&others);
-            match draft.random.below(7) {
+            match draft.random.below(9) {
                 0 => self.transposition(&mut draft, from, to),
                 _ => self.elements(&mut draft, from, to),
             }
@@ -67,20 +79,22 @@ impl Columns {
 
     /// Each element of a row from the columns of some buffers.
     fn elements(&mut self, draft: &mut Draft, from: u64, to: u64) {
-        let (n, height) = (draft.width * draft.height, draft.height);
+        let (n, height, is_faulty) = (draft.width * draft.height, draft.height, draft.is_faulty);
+        let usual = draft.usual;
         let random = &mut draft.random;
+        let fault = |random: &mut Random, n: usize| is_faulty && random.one_in(n);
         let column = |name: &str, random: &mut Random| {
-            let x = *random.pick(&["i % p.x", "i % p.x", "i % p.x", "p.x - 1u - i % p.x"]);
-            let x = if random.one_in(12) { "i % p.x ^ 1u" } else { x };
-            let y = if random.one_in(10) { "i / p.x / 2u" } else { "i / p.x" };
-            let pitch = *random.pick(&["p.z", "p.z", "p.z", "p.w", "64u"]);
-            let pitch = if random.one_in(12) { "8u" } else { pitch };
+            let [x, pitch] = usual;
+            let x = if random.one_in(8) { "i % p.x" } else { x };
+            let x = if fault(random, 6) { "i % p.x ^ 1u" } else { x };
+            let y = if fault(random, 5) { "i / p.x / 2u" } else { "i / p.x" };
+            let pitch = if random.one_in(8) { "p.z" } else { pitch };
+            let pitch = if fault(random, 6) { "8u" } else { pitch };
             format!("{name}[({x}) * {pitch} + {y}]")
         };
         let mut value = String::from(*random.pick(&["a[i]", "a[i]", "i"]));
         for _ in 0..1 + random.below(2) {
-            // What the list has written now and then.
-            let name = if random.one_in(6) { "a" } else { *random.pick(&["b", "b", "c"]) };
+            let name = if fault(random, 3) { "a" } else { *random.pick(&["b", "b", "b", "b", "c"]) };
             let one = match random.below(7) {
                 0 => format!("select({}, 7u, (i & 3u) == 0u)", column(name, random)),
                 1 => format!("bitcast<u32>(bitcast<f32>({} & 0xffffu) + 1.5f)", column(name, random)),
@@ -90,13 +104,13 @@ impl Columns {
             value = format!("({value} {} {one})", *random.pick(&["+", "^", "*", "-"]));
         }
         let less = if random.one_in(6) { 1 + random.below(40) as u32 } else { 0 };
-        let store = match random.below(9) {
-            0 => format!("if (a[i] % 3u != 0u) {{ z[i] = {value}; }}"),
-            1 => format!("if (i / p.x != 3u) {{ z[i] = {value}; }}"),
-            2 => format!("z[i ^ 1u] = {value};"),
+        let store = match random.below(if is_faulty { 5 } else { 1 }) {
+            1 => format!("if (a[i] % 3u != 0u) {{ z[i] = {value}; }}"),
+            2 => format!("if (i / p.x != 3u) {{ z[i] = {value}; }}"),
+            3 => format!("z[i ^ 1u] = {value};"),
             _ => format!("z[i] = {value};"),
         };
-        let size = *random.pick(&[16u32, 16, 64, 32]);
+        let size = *random.pick(&[16u32, 16, 48, 32]);
         let body = format!("let i = gid.x; if (i >= p.y) {{ return; }} {store}");
         let (more, pitch) = (u32::from(random.one_in(6)), height + random.below(3) as u32);
         let push = [draft.width, n - less.min(n), height, pitch];

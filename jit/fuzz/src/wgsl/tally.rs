@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use vkfuse_jit::plan::{Report, SplitReport};
+use vkfuse_jit::plan::{GroupReport, Report, SplitReport};
 use vkfuse_jit::{Reason, RewriteReason};
 
 use super::case::{Case, Family, Legality};
@@ -35,6 +35,8 @@ pub enum Verdict {
         narrow: usize,
         /// Dispatches of items next to each other, as vectors in lockstep.
         vectors: usize,
+        /// Dispatches that load columns of a matrix through shared memory.
+        columns: usize,
         /// Where the list was split, if it was.
         split: Option<Split>,
     },
@@ -118,6 +120,11 @@ impl Counts {
     }
 }
 
+/// Whether the schedule of a report says that columns of a matrix are loaded through shared memory.
+pub fn has_columns(group: &GroupReport) -> bool {
+    group.schedule.contains("columns through shared memory")
+}
+
 /// How the lists of a run came out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -138,6 +145,8 @@ pub struct Tally {
     pub narrow: usize,
     /// Lists with a dispatch of items next to each other, as vectors in lockstep.
     pub vectors: usize,
+    /// Lists with a dispatch that loads columns of a matrix through shared memory.
+    pub columns: usize,
 }
 
 impl Tally {
@@ -159,6 +168,7 @@ impl Tally {
                 renamed,
                 narrow,
                 vectors,
+                columns,
             } => {
                 counts.limited += usize::from(split.as_ref().is_some_and(|split| split.is_limit));
                 counts.costly += usize::from(split.as_ref().is_some_and(|split| split.is_cost));
@@ -181,6 +191,7 @@ impl Tally {
                 self.renamed += usize::from(renamed > 0);
                 self.narrow += usize::from(narrow > 0);
                 self.vectors += usize::from(vectors > 0);
+                self.columns += usize::from(columns > 0);
             }
         }
     }
@@ -200,6 +211,7 @@ impl Tally {
         self.renamed += other.renamed;
         self.narrow += other.narrow;
         self.vectors += other.vectors;
+        self.columns += other.columns;
     }
 
     /// The lists of a family, or of all, that are of this legality, or of any.
@@ -262,14 +274,15 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed, {} with work-groups by fewer invocations, {} with vectors in lockstep",
+            "{} buffers internalized, {} promotions refused, {} barriers, {} lists in another order, {} with values renamed, {} with work-groups by fewer invocations, {} with vectors in lockstep, {} with columns through shared memory",
             self.internalized,
             self.promotions_refused,
             self.barriers,
             self.reordered,
             self.renamed,
             self.narrow,
-            self.vectors
+            self.vectors,
+            self.columns
         )
     }
 }

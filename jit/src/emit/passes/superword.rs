@@ -14,7 +14,7 @@
 //!
 //! Kernels that have no such way are left as they are: then the work-group has an invocation for each item.
 //!
-//! In a square of items, words that lie below each other go through shared memory ([`staged`]), if the schedule asks for it.
+//! If the schedule asks for it, words that a square work-group loads along columns are staged in shared memory ([`staged`]).
 
 mod items;
 mod staged;
@@ -51,22 +51,23 @@ pub(in crate::emit) fn run(
     let mut job = Job { module, recipe, entry, source };
     let beside = how.in_vectors();
     let chosen = beside.and_then(|beside| Some((job.in_vectors(beside, &Part::Whole)?, beside)));
-    let chosen = chosen.or_else(|| Some((job.better(how, &Part::Whole)?, how)));
-    // A square whose columns were to be staged may have more items than there may be invocations.
-    if chosen.is_none() && how.staged == 0 {
-        return Ok(());
-    }
-    let how = chosen.as_ref().map_or(how, |chosen| chosen.1);
-    let staged = chosen.as_ref().and_then(|(way, _)| staged::of(&mut job, how, way));
-    let (ways, main, views) = match (staged, chosen) {
-        (_, None) => (Ways::OneOf(Vec::new()), function(job.module, entry), AHashSet::new()),
-        (Some(stages), Some((way, _))) => (Ways::Staged(Box::new(stages)), way.main, way.views),
-        (None, Some((way, _))) => {
-            let ways = job.of_parts(way, how);
-            let views = ways.iter().flat_map(|way| way.views.iter().copied()).collect();
-            let main = ways[0].main;
-            (Ways::OneOf(ways), main, views)
-        }
+    let (way, how) = match chosen {
+        Some((way, beside)) => (Some(way), beside),
+        None => (job.better(how, &Part::Whole), how),
+    };
+    let (ways, main, views) = match way {
+        // A square with staged columns may have more items than a work-group may have invocations, so it needs the loop over its items.
+        None if how.staged > 0 => (Ways::OneOf(Vec::new()), function(job.module, entry), AHashSet::new()),
+        None => return Ok(()),
+        Some(way) => match staged::of(&mut job, how, &way) {
+            Some(stages) => (Ways::Staged(Box::new(stages)), way.main, way.views),
+            None => {
+                let ways = job.of_parts(way, how);
+                let views = ways.iter().flat_map(|way| way.views.iter().copied()).collect();
+                let main = ways[0].main;
+                (Ways::OneOf(ways), main, views)
+            }
+        },
     };
     finish(module, recipe, how, (entry, main), ways);
     bindings::decorate(module, recipe, kernels, (main, &views));
@@ -78,8 +79,9 @@ pub(in crate::emit) fn run(
 
 /// What is written.
 enum Ways {
-    /// The first one that items take.
+    /// The first one whose conditions hold, or a loop over the items.
     OneOf(Vec<Way>),
+    /// One way with staged columns, or the loop.
     Staged(Box<staged::Stages>),
 }
 
@@ -119,10 +121,7 @@ fn one_of(
     let Some(holds) = way.holds else { return code.nodes.extend(way.nodes) };
     let [inside, otherwise] = code.branch(holds, Some(SelectionControl::NONE));
     code.function().regions[inside].nodes = way.nodes;
-    let before = std::mem::take(&mut code.nodes);
-    one_of(code, ways, last);
-    let nodes = std::mem::replace(&mut code.nodes, before);
-    code.function().regions[otherwise].nodes = nodes;
+    code.within(otherwise, |code| one_of(code, ways, last));
 }
 
 /// A loop over the items: the kernel as it is does one in each iteration, with its ids in variables.

@@ -120,11 +120,11 @@ pub(super) struct Tracer<'m> {
     /// Variables that see buffers as vectors.
     pub(super) views: AHashSet<Global>,
     pub(super) parts: Met,
-    /// Loads that might be staged, if that is not decided yet.
+    /// Candidates for staging, while none are chosen.
     pub(super) noted: Vec<Noted>,
     /// The regions that were gone through.
     pub(super) trail: Vec<(Func, Region)>,
-    /// Item by item, its word among those that are staged for one load.
+    /// By item, the index of its word among those of one staged load.
     pub(super) stage_words: Vec<Value>,
 }
 

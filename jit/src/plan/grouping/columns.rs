@@ -1,10 +1,10 @@
-//! Words that neighbours load from lines apart, and that superword code of a square passes through shared memory (`emit::passes::superword`).
+//! Whether square work-groups of superword code pay for staging columns of matrices in shared memory (`emit::passes::superword`).
 //!
 //! # Requires
 //! - a group in squares of items
 //!
 //! # Guarantees
-//! - none: this is an estimate for the plan, and code without such loads does without shared memory
+//! - none: this is an estimate for the plan; emission stages the loads that it finds
 
 use smallvec::SmallVec;
 
@@ -22,22 +22,22 @@ use crate::plan::output::push::PushBlock;
 use crate::rewrite;
 use crate::schedule::{Domain, Superword};
 
-/// Sides of the squares that members are placed on; four of them are a work-group whose columns go through shared memory.
+/// Side of the squares that members are placed on. Four of them become one work-group with staged columns.
 pub(crate) const SIDE: u32 = 32;
-/// How often that is in each dimension.
+/// Squares that become one, in each dimension.
 const TIMES: u32 = 2;
-/// Items of an invocation. On an H200 (11,585 x 11,585) this takes 411 us however buffers lie, eight items in squares of [`SIDE`] 419 to 470, and
-/// squares without shared memory 484.
+/// Items of an invocation. On an H200, 11,585 x 11,585 elements take 411 us wherever the buffers lie, with eight items in work-groups of [`SIDE`] x
+/// [`SIDE`] 419 to 470, and without staging 484.
 const ITEMS: u32 = 4;
-/// Most loads that go through shared memory.
+/// Most staged loads.
 const MOST: u32 = 2;
-/// Bytes of a sector, of a word and of a vector of these.
-const SECTOR: i128 = 32;
+/// What a device moves at once between memory and a cache, in bytes.
+pub(crate) const SECTOR: i128 = 32;
+/// Bytes of a word, and of a vector of four.
 const WORD: i128 = 4;
 const VECTOR: i128 = 16;
 
-/// Superword code of squares whose columns go through shared memory, and the shape of the dispatch then, if the group gains by it. `is_inside`: what is
-/// no access to memory.
+/// Superword code with staged columns, and the shape of its dispatch, if the group gains by it. `is_inside` says whether a buffer is internalized.
 pub(crate) fn of(
     list: &[Submission],
     group: &Group,
@@ -61,9 +61,9 @@ pub(crate) fn of(
     }
     let side = SIDE * TIMES;
     let size = [side, side / ITEMS];
-    let fits = (0..2).all(|d| size[d] <= limits.max_work_group_size[d])
+    let has_room = (0..2).all(|d| size[d] <= limits.max_work_group_size[d])
         && size[0] * size[1] <= limits.max_work_group_invocations;
-    if !fits {
+    if !has_room {
         return None;
     }
     let mut columns: SmallVec<[(BufferId, u64, &AccessForm); 4]> = SmallVec::new();
@@ -75,7 +75,7 @@ pub(crate) fn of(
                 continue;
             }
             if access.kind == AccessKind::Write {
-                // Stores stay where they are.
+                // Stores are not staged.
                 let is_row = !form.unknown && per(group, form, 0).is_some_and(|bytes| bytes.abs() <= VECTOR);
                 is_row.then_some(())?;
             } else if access.kind == AccessKind::Read
@@ -94,21 +94,21 @@ pub(crate) fn of(
     }
     let staged = columns.len() as u32;
     let bytes = staged.saturating_mul(side * (side + 1) * WORD as u32);
-    // Superword code has none of them in a buffer; one more hides floats.
+    // Superword code cannot have push constants in a buffer. One more hides floats.
     let mut push = PushBlock::default();
     members.iter().for_each(|one| drop(push.add_member(one, 0)));
     let conditions = members.iter().map(conditions).sum::<Option<u32>>()?;
     let fits = staged <= MOST
         && push.size() + 4 <= limits.max_push_bytes
         && bytes.saturating_add(WORD as u32) <= limits.max_shared_bytes
-        // Who loads for others asks as much once more.
+        // Each of the two parts tests its own items.
         && conditions.saturating_mul(2 * ITEMS) <= facts.conditions.unwrap_or(u32::MAX);
     let shape = Shape { groups: [groups[0] / TIMES, groups[1] / TIMES, groups[2]], local: [side, side, 1] };
     let how = Superword { items: ITEMS, axis: 1, consecutive: false, vectors: false, staged };
     (staged > 0 && fits).then_some((how, shape))
 }
 
-/// Whether neighbours in `x` touch words in sectors of their own, and neighbours in `y` words next to each other.
+/// Whether neighbours in `y` access consecutive words, and neighbours in `x` words of different sectors.
 pub(crate) fn is_column(group: &Group, form: &AccessForm) -> bool {
     !form.unknown
         && form.size == WORD
@@ -116,7 +116,7 @@ pub(crate) fn is_column(group: &Group, form: &AccessForm) -> bool {
         && per(group, form, 1) == Some(WORD)
 }
 
-/// Bytes from one item to the next in a dimension, if these are the same everywhere.
+/// Bytes from one item to the next in a dimension, if that is a constant.
 fn per(group: &Group, form: &AccessForm, dim: u8) -> Option<i128> {
     let size = i128::from(group.layout.shape.local[usize::from(dim)]);
     let (mut of_local, mut of_group) = (0, 0);
@@ -132,12 +132,12 @@ fn per(group: &Group, form: &AccessForm, dim: u8) -> Option<i128> {
             _ => return None,
         }
     }
-    // A dimension with one work-group has no number of it.
+    // In a dimension with one work-group its number is not part of forms.
     let is_one = group.layout.shape.groups[usize::from(dim)] == 1;
     (is_one || of_group == of_local * size).then_some(of_local)
 }
 
-/// Whether a load happens wherever its member has something to store.
+/// Whether a load happens whenever one of its member's stores does.
 fn is_always(one: &Submission, (load, forms): (&AccessForm, &[AccessForm])) -> bool {
     let Ok(analysis) = analysis_of(one) else { return false };
     let all = analysis.accesses.iter().zip(forms);

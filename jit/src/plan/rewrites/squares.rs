@@ -2,8 +2,9 @@
 //!
 //! Neighbouring elements are best processed by neighbouring invocations. In a transposition this is the case on one side only: on the other
 //! side neighbours are a line apart, and each touches a sector of memory of its own. In a square of 16 x 16, as in kernels written by hand,
-//! both sides access pieces of lines. In a larger one the columns go through shared memory, where that is possible ([`columns`]). So the free members of a finished group are placed ([`place`]) on a grid with the width by
-//! which an index is divided, and the group is grown again; the version that touches fewer sectors is used.
+//! both sides access pieces of lines. In larger squares columns may be staged in shared memory ([`columns`]). So the free members of a
+//! finished group are placed ([`place`]) on a grid with the width by which an index is divided, and the group is grown again; the
+//! version that touches fewer sectors is used.
 //!
 //! # Requires
 //! - a finished group
@@ -21,12 +22,12 @@ use smallvec::SmallVec;
 use crate::analysis::affine::{Affine, Atom, AtomId, Atoms};
 use crate::analysis::dependence::Shape;
 use crate::analysis::evaluate::AccessForm;
-use crate::plan::grouping::columns;
+use crate::plan::grouping::columns::{self, SECTOR};
 use crate::plan::grouping::group::{DemandKind, Group};
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
 use crate::plan::input::problem::Problem;
-use crate::plan::input::submission::{Promote, Submission};
+use crate::plan::input::submission::{Arg, Promote, Submission};
 use crate::plan::input::uses::Uses;
 use crate::plan::input::wish::wish;
 use crate::plan::output::report::{Places, RewriteReport};
@@ -34,8 +35,6 @@ use crate::plan::rewrites::place;
 use crate::plan::rewrites::proposal::{Placed, Proposal};
 use crate::rewrite;
 
-/// What a device moves at once between memory and a cache, in bytes.
-const SECTOR: i128 = 32;
 /// Neighbours whose accesses are one.
 const TOGETHER: u32 = 32;
 /// Sides of squares that are tried.
@@ -69,13 +68,16 @@ pub(crate) fn of(problem: Problem<'_>, group: &Group, known: &[RewriteReport]) -
     let proven = problem.proven();
     let problem = problem.with_options(&proven);
     let is_inside = |_: &Submission, buffer| wish(list, uses, buffer).is_ok_and(|wish| wish != Promote::None);
+    // Superword code has internalized data in registers.
+    let is_local = |arg: &Arg| wish(list, uses, arg.buffer).is_ok_and(|wish| wish == Promote::Local);
+    let is_in_shared = list[members.clone()].iter().flat_map(|one| &one.args).any(is_local);
     let sides = if matches!(shape, Tile::Square) { &SIDES[..] } else { &SIDES[1..] };
     let sized = widths.into_iter().flat_map(|width| sides.iter().map(move |&side| (width, side)));
     let tried = sized.filter_map(|((partner, width), side)| {
         let proposal = shape.proposal(&list[members.clone()], partner, width, side, limits)?;
         let mut placed = placed(problem, &members, &proposal)?;
         let group = place::grow(problem.with_list(&placed.0), members.clone()).ok()?;
-        let stages = columns::of(&placed.0, &group, limits, is_inside).is_some();
+        let stages = !is_in_shared && columns::of(&placed.0, &group, limits, is_inside).is_some();
         if side == columns::SIDE && !stages {
             return None;
         }
@@ -196,7 +198,7 @@ impl Tile {
                 let items = |one: &Submission| product(one.groups) * product(one.kernel.interface.local_size);
                 let lines = members.iter().map(items).max()?.div_ceil(u64::from(width));
                 let lines = u32::try_from(lines).ok()?;
-                // Four of the larger ones are one.
+                // Four of the larger squares become one work-group.
                 let together = if side == columns::SIDE { 2 } else { 1 };
                 let count = |items: u32| items.div_ceil(side).next_multiple_of(together);
                 ([side, side, 1], [count(width), count(lines), 1])
@@ -213,7 +215,7 @@ impl Tile {
 }
 
 /// The sectors that all accesses to memory touch, each work-group's neighbours by themselves, for [`COUNTED`] items: as two work-groups
-/// have it, the first one and one in the middle. If it `stages` columns, they are as good as rows.
+/// have it, the first one and one in the middle. If it `stages` columns, these count like rows.
 fn sectors(list: &[Submission], uses: &Uses, group: &Group, stages: bool) -> u64 {
     let Group { start, layout, ref atoms, ref forms, .. } = *group;
     let mut all = 0;
@@ -258,7 +260,7 @@ fn touched(shape: Shape, atoms: &Atoms, form: &AccessForm) -> u64 {
     (sectors * COUNTED).checked_div(items).map_or(0, |all| all.max(least(form)))
 }
 
-/// The sectors of as many items that lie one behind the other.
+/// The sectors of [`COUNTED`] consecutive elements.
 fn least(form: &AccessForm) -> u64 {
     form.size as u64 * COUNTED / SECTOR as u64
 }

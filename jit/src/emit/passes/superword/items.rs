@@ -39,7 +39,7 @@ pub(super) struct Common {
     pub(super) local: [Value; 3],
 }
 
-/// The ids of the first item, and what those of the others are made of; `is_turned`: the invocation's `x` is that item's `y`, and the other way round.
+/// The ids of the first item, from which those of the others are computed. `is_turned` exchanges `x` and `y` of the invocation's local id.
 pub(super) fn common(code: &mut Builder<'_>, recipe: &Recipe, how: Superword, is_turned: bool) -> Common {
     let axis = usize::from(how.axis);
     let mut local = code.components(BuiltIn::LocalInvocationId);
@@ -87,12 +87,12 @@ pub(super) fn numbered(
     Item { global, local, index: code.linear(row, size[0], local[0]) }
 }
 
-/// Words from one column of a square to the next: one more than it has rows, so that neighbours in either direction are in banks of their own.
+/// Words of the array from one column of a square to the next: one is padding, so that neighbours in either direction use different banks.
 pub(super) fn row(rows: u32) -> u32 {
     if mutant!(ColumnsOverlap) { rows - 1 } else { rows + 1 }
 }
 
-/// The word of an item of the square.
+/// The index in the array of an item's word.
 pub(super) fn word(code: &mut Builder<'_>, recipe: &Recipe, stage: &Stage, item: &Item) -> Value {
     match stage {
         Stage::Open => code.word(0),

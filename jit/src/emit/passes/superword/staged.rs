@@ -1,15 +1,16 @@
-//! Words that lie below each other, through shared memory.
+//! Columns of a matrix, staged in shared memory.
 //!
-//! Neighbours in `x` that load from one column of a matrix touch lines of memory apart. In a square of items another invocation loads what lies
-//! beside the word that it loaded last, and stores it to shared memory, from where each takes what its items need.
+//! Where neighbours in `x` load from consecutive rows at one column, each load touches a sector of memory of its own. In a square work-group the
+//! loads are done with `x` and `y` of the invocations exchanged, so that neighbours load consecutive words, and the words are exchanged
+//! through shared memory.
 //!
 //! # Guarantees
-//! - what is loaded is what the items load, each word once, and only where all items of the square take the way
-//! - all invocations of a work-group come to the same barriers: whether all of them take the way is agreed on before
+//! - the words loaded are those that the items load, each once, and only if all items of the square take the way
+//! - barriers are in uniform control flow: a flag in shared memory says beforehand whether all invocations take the way
 //!
 //! # Refuses
-//! - loads of what is written meanwhile, or that are not done whenever the way is taken
-//! - a kernel whose way depends on which invocation does an item
+//! - loads from buffers that the kernel writes, and conditional loads
+//! - ways that differ between the two mappings of items to invocations
 
 use std::rc::Rc;
 
@@ -19,25 +20,26 @@ use smallvec::SmallVec;
 
 use super::items::row;
 use super::way::{How, Job, MOST, Way};
+use crate::emit::entry;
 use crate::emit::passes::trace::stage::{Noted, Stage, Staged};
 use crate::ir::entity::{Global, Value};
 use crate::ir::{Builder, Effect, Function, GlobalData, InstData, Module, Node, Operation, Root, TypeKind};
 use crate::schedule::Superword;
 
-/// Words of a sector of memory: neighbours that are nearer to each other have some of these in common.
+/// Words of a sector of memory; accesses that are closer share sectors.
 const SECTOR: u32 = 8;
 
-/// A way in two parts: the first stores to shared memory what the second takes from there.
+/// A way in two parts: the first fills shared memory, the second loads from there.
 pub(super) struct Stages {
     fill: Way,
     take: Way,
-    /// What is stored.
+    /// The staged words.
     array: Global,
     /// Not zero if an invocation of the work-group does not take the way.
     apart: Global,
 }
 
-/// The two parts of this way, if the schedule asks for that, and the way has loads of columns.
+/// The two parts of this way, if the schedule asks for staging and the way loads columns.
 pub(super) fn of(job: &mut Job<'_>, how: Superword, way: &Way) -> Option<Stages> {
     let [columns, rows, _] = job.recipe.schedule.local_size();
     let words = columns * row(rows);
@@ -68,7 +70,7 @@ pub(super) fn of(job: &mut Job<'_>, how: Superword, way: &Way) -> Option<Stages>
     fits.then_some(Stages { fill, take, array, apart })
 }
 
-/// Whether neighbours in `x` load words that are apart, and neighbours in `y` those next to each other.
+/// Whether neighbours in `y` load consecutive words, and neighbours in `x` words of different sectors.
 fn is_column(load: &Noted, [x, y]: [Value; 2]) -> bool {
     let Some((words, rows)) = load.place.1.split_last() else { return false };
     let (per_x, per_y) = (words.per(x), words.per(y));
@@ -94,12 +96,12 @@ fn shared(module: &mut Module, length: Option<u32>) -> Global {
 }
 
 impl Stages {
-    /// Whether it is asked if items take the way.
+    /// Whether the way has conditions.
     pub(super) fn is_asked(&self) -> bool {
         self.fill.holds.is_some() || self.take.holds.is_some()
     }
 
-    /// Writes both parts, or what comes last where an item of the work-group does not take the way.
+    /// Writes both parts; `last` writes what runs if some item of the work-group does not take the way.
     pub(super) fn write(self, code: &mut Builder<'_>, last: &mut impl FnMut(&mut Builder<'_>)) {
         let Self { fill, take, array, apart } = self;
         code.nodes.extend(fill.before);
@@ -109,27 +111,24 @@ impl Stages {
             let all = holds[1..].iter().fold(first, |all, &one| code.test(Op::LogicalAnd, all, one));
             agreed(code, all, apart)
         });
-        let before = std::mem::take(&mut code.nodes);
         let (early, late) = parted(code.function(), take.nodes, array);
-        code.nodes = fill.nodes;
-        code.nodes.extend(early);
-        if !mutant!(NobodyWaitsForColumns) {
-            barrier(code);
-        }
-        code.nodes.extend(late);
-        let nodes = std::mem::replace(&mut code.nodes, before);
-        let Some(whole) = whole else { return code.nodes.extend(nodes) };
+        let both = |code: &mut Builder<'_>| {
+            code.nodes.extend(fill.nodes);
+            code.nodes.extend(early);
+            if !mutant!(NobodyWaitsForColumns) {
+                barrier(code);
+            }
+            code.nodes.extend(late);
+        };
+        let Some(whole) = whole else { return both(code) };
         let [inside, otherwise] = code.branch(whole, Some(SelectionControl::NONE));
-        code.function().regions[inside].nodes = nodes;
-        let before = std::mem::take(&mut code.nodes);
-        last(code);
-        let nodes = std::mem::replace(&mut code.nodes, before);
-        code.function().regions[otherwise].nodes = nodes;
+        code.within(inside, both);
+        code.within(otherwise, last);
     }
 }
 
-/// What is done before anything is taken from the array: what does not need that, up to the first store or branch. What is loaded from buffers then
-/// arrives while others store what they have loaded.
+/// Instructions that may stand before the barrier, and the rest: the former do not depend on loads from the array, and stand before the first store and
+/// the first branch. Loads from buffers are then in flight during the barrier.
 fn parted(f: &Function, nodes: Vec<Node>, array: Global) -> (Vec<Node>, Vec<Node>) {
     let (mut needs, mut is_open) = (AHashSet::new(), true);
     nodes.into_iter().partition(|node| {
@@ -149,7 +148,7 @@ fn parted(f: &Function, nodes: Vec<Node>, array: Global) -> (Vec<Node>, Vec<Node
     })
 }
 
-/// Whether something holds for all invocations of the work-group: the same for each.
+/// Whether a condition holds for all invocations of the work-group, as a uniform value.
 fn agreed(code: &mut Builder<'_>, holds: Value, apart: Global) -> Value {
     if mutant!(OwnSquareIsWhole) {
         return holds;
@@ -159,22 +158,19 @@ fn agreed(code: &mut Builder<'_>, holds: Value, apart: Global) -> Value {
     let number = code.math(Op::BitwiseOr, local[0], local[1]);
     let is_first = code.test(Op::IEqual, number, zero);
     let [first, _] = code.branch(is_first, Some(SelectionControl::NONE));
-    let before = std::mem::take(&mut code.nodes);
-    code.store(root, &[], zero);
-    let nodes = std::mem::replace(&mut code.nodes, before);
-    code.function().regions[first].nodes = nodes;
+    code.within(first, |code| code.store(root, &[], zero));
     barrier(code);
     let [_, other] = code.branch(holds, Some(SelectionControl::NONE));
-    let before = std::mem::take(&mut code.nodes);
     let (scope, semantics, ty) = (Scope::Workgroup, MemorySemantics::RELAXED, code.module.u32());
     // What names them is declared here.
     for number in [scope as u32, semantics.bits()] {
         code.module.word(number);
     }
-    let (place, args) = (code.place(root, &[]), SmallVec::from_slice(&[one]));
-    code.value(Operation::Atomic { op: Op::AtomicOr, place, scope, semantics, unequal: None, args }, ty);
-    let nodes = std::mem::replace(&mut code.nodes, before);
-    code.function().regions[other].nodes = nodes;
+    code.within(other, |code| {
+        let (place, args) = (code.place(root, &[]), SmallVec::from_slice(&[one]));
+        let or = Operation::Atomic { op: Op::AtomicOr, place, scope, semantics, unequal: None, args };
+        code.value(or, ty);
+    });
     if !mutant!(NobodyWaitsToAgree) {
         barrier(code);
     }
@@ -184,11 +180,6 @@ fn agreed(code: &mut Builder<'_>, holds: Value, apart: Global) -> Value {
 
 /// A barrier of the work-group, for shared memory.
 fn barrier(code: &mut Builder<'_>) {
-    let (scope, semantics) =
-        (Scope::Workgroup, MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY);
-    // What names them is declared here.
-    for number in [scope as u32, semantics.bits()] {
-        code.module.word(number);
-    }
-    code.effect(Operation::Barrier { execution: Some(scope), memory: scope, semantics });
+    let semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
+    entry::barrier(code, Some(Scope::Workgroup), semantics);
 }

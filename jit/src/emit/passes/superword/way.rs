@@ -141,7 +141,7 @@ impl Job<'_> {
         let ids = VIRTUAL.into_iter().filter_map(|one| Some((module.input(one)?, one))).collect();
         let main = into.unwrap_or_else(|| function(module, entry));
         let mut code = Builder::new(module, main);
-        // Who stores what is staged does a column of a square, instead of a row.
+        // Filling exchanges `x` and `y`.
         let is_turned = matches!(own.stage, Stage::Fill(_));
         let how = if is_turned { Superword { axis: 1 - how.axis, ..how } } else { how };
         let common = common(&mut code, recipe, how, is_turned);

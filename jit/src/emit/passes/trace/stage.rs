@@ -1,5 +1,4 @@
-//! Loads that are staged: the elements that all items of a work-group load by one of them go through an array in shared memory, so that other
-//! invocations may load them than those that need them.
+//! Staged loads: their words go through an array in shared memory, so that one invocation may load what another one needs.
 
 use std::rc::Rc;
 
@@ -8,29 +7,29 @@ use ahash::AHashMap;
 use super::words::Polynomial;
 use crate::ir::entity::Global;
 
-/// What a way does with loads that are staged.
+/// How a way treats staged loads.
 #[derive(Clone)]
 pub(in crate::emit::passes) enum Stage {
-    /// It is not known yet which are: those that might be are noted.
+    /// None are chosen yet: candidates are noted.
     Open,
-    /// It stores what they load, and nothing else.
+    /// Stores their words to shared memory, and nothing else.
     Fill(Rc<Staged>),
-    /// It takes what was stored.
+    /// Loads their words from shared memory.
     Take(Rc<Staged>),
 }
 
-/// Loads that are staged, and where.
+/// The staged loads.
 pub(in crate::emit::passes) struct Staged {
-    /// Words in shared memory.
+    /// The array in shared memory.
     pub(in crate::emit::passes) array: Global,
-    /// By the number of an access: the first word of what its items load, and whether it is the first access that loads this.
+    /// By the number of the access: where its words begin, and whether it is the first access to the same place, which fills them.
     pub(in crate::emit::passes) loads: AHashMap<usize, (u32, bool)>,
 }
 
-/// A load that might be staged: of a word that nothing writes, whenever the way is taken.
+/// A candidate: an unconditional load of a 32-bit word from a buffer that the kernel does not write.
 pub(in crate::emit::passes) struct Noted {
     /// Its number among the accesses of the way.
     pub(in crate::emit::passes) number: usize,
-    /// Where the first item's word lies.
+    /// The place of the first item's word.
     pub(in crate::emit::passes) place: (Global, Vec<Polynomial>),
 }

@@ -1,4 +1,4 @@
-//! Loads that are staged, as a way has them: noted, stored to shared memory, or taken from there.
+//! How the tracer notes candidates for staging, fills shared memory, and loads from there.
 
 use rspirv::spirv::Op;
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use crate::ir::entity::{Type, Value};
 use crate::ir::{Access, Operation, TypeKind};
 
 impl Tracer<'_> {
-    /// Notes a load from a buffer that nothing writes, if it might be staged.
+    /// Notes a load from a buffer that the kernel does not write, if it is a candidate.
     pub(super) fn note_load(&mut self, pointer: &Pointer, number: usize, ty: Type) -> Traced<()> {
         let is_word = match *self.code.module.types.kind(ty) {
             TypeKind::Int { width, .. } | TypeKind::Float { width } => width == 32,
@@ -28,7 +28,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// What all items take from shared memory, if their load is staged.
+    /// The values of all items from shared memory, if this load is staged.
     pub(super) fn take_staged(
         &mut self,
         pointer: &Pointer,
@@ -49,7 +49,7 @@ impl Tracer<'_> {
         Ok(Some(one_or_each(all)))
     }
 
-    /// Stores what all items have loaded to shared memory, if that is staged.
+    /// Stores the loaded words of all items to shared memory, if this load is staged.
     pub(super) fn store_staged(&mut self, pointer: &Pointer, number: usize, loaded: &Copies) -> Traced<()> {
         let Stage::Fill(staged) = self.start.stage.clone() else { return Ok(()) };
         let Some(&(first, true)) = staged.loads.get(&number).filter(|_| pointer.is_storage()) else {
@@ -66,7 +66,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// The word of an item, of those that begin with this one.
+    /// The index of an item's word, in an array part that begins at `first`.
     fn stage_word(&mut self, first: u32, item: usize) -> Traced<Value> {
         let (ty, own) = (self.code.module.u32(), self.stage_words[item]);
         let first = self.code.word(first);

@@ -114,7 +114,7 @@ impl Recomputed {
     /// The list in which these buffers are recomputed by their only readers.
     ///
     /// # Errors
-    /// If none of them is: what is said of that.
+    /// The reasons, if none of them can be.
     pub(in crate::plan) fn beside(
         asked: &[Submission],
         apart: &[(usize, BufferId)],
