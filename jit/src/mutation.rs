@@ -168,6 +168,7 @@ mutants! {
     SilentlyWithoutBarriers: "a barrier that was switched off is not listed as trusted",
     OneBarrierIsEnough: "one barrier serves whatever comes after it as well",
     OwnBarriersStay: "a kernel's own barriers do not order what was promoted to shared memory",
+    BarriersOrderSharedMemory: "barriers order shared memory alone",
     // Mapping and limits.
     NoRangeGuard: "members with less to do than the dispatch are not guarded",
     PartsAreFromZero: "members of every part begin at the first work-group",
@@ -346,6 +347,7 @@ mutants! {
     // Loops that are unrolled.
     OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",
+    SumsLoseTheirKnownPart: "of a sum of two sums, one known part is lost",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     TestsHaveNoEffects: "what a loop does before its test may be done twice",
     // Branches that go one way.

@@ -19,7 +19,7 @@ use crate::ir::entity::{Func, Value};
 use crate::ir::{Args, Builder, End, Function, Module, Operation, TypeKind};
 use crate::kernel::{Specialized, TextureKind};
 use crate::plan::Internalization;
-use crate::plan::recipe::{Member, Recipe, Target};
+use crate::plan::recipe::{Member, Recipe, Target, UnifiedBinding};
 
 /// Appends the entry point.
 pub(super) fn run(emission: &mut Emission<'_>) -> Result<(), JitError> {
@@ -39,7 +39,7 @@ fn build(shared: &mut Shared, recipe: &Recipe, members: &[Linked]) -> Func {
         call(&mut code, push, recipe, member, linked, linear);
         if recipe.barriers.contains(&number) {
             let execution = Some(Scope::Workgroup);
-            barrier(&mut code, execution, semantics(has_texels(recipe)));
+            barrier(&mut code, execution, semantics(Ordering::behind(recipe, number)));
         }
     }
     code.begin();
@@ -67,7 +67,7 @@ fn call(
     linear: Option<Value>,
 ) {
     if linked.fenced {
-        barrier(code, None, MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY);
+        barrier(code, None, semantics(Ordering::Shared));
     }
     let mut guarded = None;
     if let (Some(remap), Some(linear)) = (&member.remap, linear) {
@@ -118,9 +118,49 @@ fn is_in_registers(member: &Member, kernel: &Specialized, binding: usize) -> boo
     !member.kept.is_empty() && accesses.all(|(at, one)| one.kind == AccessKind::Read && is_kept(at))
 }
 
-/// Whether members may pass texels to each other.
-fn has_texels(recipe: &Recipe) -> bool {
-    recipe.bindings.iter().any(|binding| binding.kind.texture() == Some(TextureKind::StorageImage))
+/// What a barrier of the work-group orders besides shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ordering {
+    /// Nothing: no memory that is bound passes anything on.
+    Shared,
+    Buffers,
+    BuffersAndTexels,
+}
+
+impl Ordering {
+    /// Of the barrier behind a member.
+    fn behind(recipe: &Recipe, number: usize) -> Self {
+        let (before, after) = recipe.members.split_at(number + 1);
+        Self::between(recipe, |bound| {
+            [before, after].iter().all(|side| side.iter().any(|one| reaches(one, bound)))
+        })
+    }
+
+    /// Of a member's own barrier in the place of one between members.
+    pub(super) fn of_all(recipe: &Recipe) -> Self {
+        Self::between(recipe, |bound| recipe.members.iter().filter(|one| reaches(one, bound)).count() > 1)
+    }
+
+    /// Of a barrier that stands between accesses to the bindings that `is_reached` names. What no member writes needs no order. Bindings that overlap, or
+    /// where addresses may lead, are taken for reached.
+    fn between(recipe: &Recipe, is_reached: impl Fn(usize) -> bool) -> Self {
+        let mut passes = recipe.bindings.iter().enumerate();
+        let texels = |one: &UnifiedBinding| one.kind.texture() == Some(TextureKind::StorageImage);
+        if !passes.any(|(bound, one)| !one.read_only && (!one.restrict || is_reached(bound)))
+            || mutant!(BarriersOrderSharedMemory)
+        {
+            Self::Shared
+        } else if recipe.bindings.iter().any(texels) {
+            Self::BuffersAndTexels
+        } else {
+            Self::Buffers
+        }
+    }
+}
+
+/// Whether a member reaches a binding.
+fn reaches(member: &Member, bound: usize) -> bool {
+    member.targets.iter().any(|target| matches!(target, Target::Bound(one) if usize::from(*one) == bound))
 }
 
 /// Adds a barrier of the work-group: of control and memory, or of memory alone.
@@ -164,10 +204,19 @@ pub(super) fn needs_fence(recipe: &Recipe, kernels: &[Arc<Specialized>], number:
     shared.map(|(index, _)| index).any(is_open)
 }
 
+/// A member's own semantics, and these.
+pub(super) fn widened(own: MemorySemantics, ordering: Ordering) -> MemorySemantics {
+    own.difference(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) | semantics(ordering)
+}
+
 /// The memory semantics of such a barrier.
-pub(super) fn semantics(texels: bool) -> MemorySemantics {
-    let all = MemorySemantics::ACQUIRE_RELEASE
-        | MemorySemantics::UNIFORM_MEMORY
-        | MemorySemantics::WORKGROUP_MEMORY;
-    if texels { all | MemorySemantics::IMAGE_MEMORY } else { all }
+pub(super) fn semantics(ordering: Ordering) -> MemorySemantics {
+    let shared = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
+    match ordering {
+        Ordering::Shared => shared,
+        Ordering::Buffers => shared | MemorySemantics::UNIFORM_MEMORY,
+        Ordering::BuffersAndTexels => {
+            shared | MemorySemantics::UNIFORM_MEMORY | MemorySemantics::IMAGE_MEMORY
+        }
+    }
 }

@@ -3,9 +3,12 @@
 //! All kernels have work-groups of 8 and run 4 of them. The second access of each list goes through one of three
 //! indices: the invocation's own element, the mirrored one of its group, the mirrored one of the whole range.
 
+use rspirv::dr::Operand;
+use rspirv::spirv::{MemorySemantics, Op};
 use vkfuse_jit::analysis::AccessKind::{self, Atomic, Read, Write};
+use vkfuse_jit::plan::Promote;
 
-use super::lab::{Lab, kernel};
+use super::lab::{Checked, Lab, kernel};
 
 const OWN: &str = "gid.x";
 const IN_GROUP: &str = "wid.x * 8u + 7u - lid.x";
@@ -44,7 +47,48 @@ fn across(first: AccessKind, second: AccessKind) {
     pair(first, second, ACROSS).check().split(2, first, second);
 }
 
+impl Checked {
+    /// Demands one barrier, and that it orders buffers, or does not.
+    #[track_caller]
+    fn ordering(&self, buffers: bool) {
+        let module = self.module();
+        let barriers: Vec<MemorySemantics> = { module.all_inst_iter() }
+            .filter(|inst| inst.class.opcode == Op::ControlBarrier)
+            .map(|inst| {
+                let Operand::IdMemorySemantics(id) = inst.operands[2] else { panic!("{inst:?}") };
+                let constant = module.types_global_values.iter().find(|inst| inst.result_id == Some(id));
+                match constant.expect("a constant").operands[0] {
+                    Operand::LiteralBit32(bits) => MemorySemantics::from_bits_truncate(bits),
+                    ref other => panic!("{other:?}"),
+                }
+            })
+            .collect();
+        let shared = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
+        let all = if buffers { shared | MemorySemantics::UNIFORM_MEMORY } else { shared };
+        assert_eq!(barriers, [all]);
+    }
+}
+
 probes! {
+    /// Where a buffer that some member writes is reached on both sides.
+    fn barriers_order_buffers_that_hand_something_on() {
+        for (first, second) in [(Write, Read), (Read, Write), (Write, Write), (Atomic, Read)] {
+            pair(first, second, IN_GROUP).check().fused(1).ordering(true);
+        }
+        // What passes on is in shared memory, and the buffers that both sides read are written by none.
+        let copy = kernel("a z", "8", "z[gid.x] = a[gid.x] + 3u;");
+        let both = kernel("a b z", "8", &format!("z[gid.x] = a[{IN_GROUP}] * b[gid.x];"));
+        let list = |out: u64| {
+            Lab::new(32)
+                .promote(1, Promote::Local)
+                .submit(&copy, [4, 1, 1], &[0, 1], &[])
+                .submit(&both, [4, 1, 1], &[1, 0, out], &[])
+        };
+        list(2).check().fused(1).ordering(false);
+        // The second overwrites what the first read.
+        list(0).check().fused(1).ordering(true);
+    }
+
     fn read_after_write_by_the_same_invocation_needs_nothing() { same_invocation(Write, Read); }
     fn write_after_read_by_the_same_invocation_needs_nothing() { same_invocation(Read, Write); }
     fn write_after_write_by_the_same_invocation_needs_nothing() { same_invocation(Write, Write); }

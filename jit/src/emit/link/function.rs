@@ -1,11 +1,12 @@
 //! The body of a member, as a function of its own.
 
-use rspirv::spirv::{FunctionControl, MemoryAccess, MemorySemantics, Op, StorageClass};
+use rspirv::spirv::{FunctionControl, MemoryAccess, Op, StorageClass};
 
 use super::declarations::frozen;
 use super::{Linker, ROUND, Role};
 use crate::analysis::cfg::Cfg;
 use crate::emit::JitError;
+use crate::emit::entry::{self, Ordering};
 use crate::emit::hide::Hiding;
 use crate::ir::entity::{Entity as _, Inst, Place, Region, Value};
 use crate::ir::{
@@ -190,10 +191,8 @@ impl Linker<'_> {
             (_, Operation::Barrier { execution: Some(_), semantics, .. }, _)
                 if self.member.widen_barriers =>
             {
-                // The member's own barrier, which now also orders shared memory.
-                *semantics = MemorySemantics::ACQUIRE_RELEASE
-                    | MemorySemantics::UNIFORM_MEMORY
-                    | MemorySemantics::WORKGROUP_MEMORY;
+                // The member's own barrier, which now also orders what passes between members.
+                *semantics = entry::widened(*semantics, Ordering::of_all(self.recipe));
                 self.code.module.word(semantics.bits());
             }
             (_, Operation::Pure { op: Op::Undef, .. }, Some(ty)) => {

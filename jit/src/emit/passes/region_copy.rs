@@ -1,6 +1,7 @@
 //! Copies of a function's own nodes, with other values in the place of some, and numbers where these make some.
 
 use ahash::AHashMap;
+use rspirv::spirv::Op;
 use smallvec::SmallVec;
 
 use crate::ir::entity::{Construct, Place, Region, Value};
@@ -81,7 +82,10 @@ impl<'m> RegionCopy<'m> {
                         self.code.effect(operation);
                         continue;
                     };
-                    let own = self.code.f().values[result];
+                    let mut own = self.code.f().values[result];
+                    if let Some(sum) = self.sum(&operation, own) {
+                        (operation, own.decorations) = (sum, None);
+                    }
                     let copy = self.number(&operation, own).unwrap_or_else(|| {
                         let f = self.code.function();
                         let (inst, copy) = f.inst(operation, Some(own.ty), own.decorations);
@@ -107,6 +111,48 @@ impl<'m> RegionCopy<'m> {
         let kind = ConstKind::Bits(SmallVec::from_slice(&[fold(*op, &words)?]));
         let constant = self.code.module.constant(ConstData { ty: own.ty, kind, decorations: None });
         Some(self.code.function().constant(constant, own.ty))
+    }
+
+    /// A sum of words with its known part last, so that sums that differ in that part alone have the rest in common: drivers compute it once and
+    /// may add the known part in the address of an access.
+    fn sum(&mut self, operation: &Operation, own: ValueData) -> Option<Operation> {
+        let Operation::Pure { op: Op::IAdd, args, .. } = operation else { return None };
+        let &[a, b] = args.as_slice() else { return None };
+        if !matches!(self.code.module.types.kind(own.ty), TypeKind::Int { width: 32, .. }) {
+            return None;
+        }
+        let ((a, left), (b, right)) = (self.split(a), self.split(b));
+        let (rest, known) = match (a, b) {
+            (Some(a), Some(b)) if left != 0 || right != 0 => {
+                (self.code.pure(Op::IAdd, own.ty, &[a, b], &[]), left.wrapping_add(right))
+            }
+            (Some(rest), None) if left != 0 => (rest, left.wrapping_add(right)),
+            (None, Some(rest)) if right != 0 => (rest, left.wrapping_add(right)),
+            _ => return None,
+        };
+        let known = if mutant!(SumsLoseTheirKnownPart) { left } else { known };
+        let args = smallvec::smallvec![rest, self.code.word(known)];
+        Some(Operation::Pure { op: Op::IAdd, args, literals: SmallVec::new() })
+    }
+
+    /// A word as the sum of a value, if there is any, and a number.
+    fn split(&self, word: Value) -> (Option<Value>, u32) {
+        let f = self.code.f();
+        let number = |value: Value| f.as_const(value).and_then(|known| self.code.module.word_of(known));
+        if let Some(known) = number(word) {
+            return (None, known);
+        }
+        if let Def::Inst(inst) = f.values[word].def
+            && let Operation::Pure { op: Op::IAdd, args, .. } = &f.insts[inst].operation
+            && let &[a, b] = args.as_slice()
+        {
+            match (number(a), number(b)) {
+                (None, Some(known)) => return (Some(a), known),
+                (Some(known), None) => return (Some(b), known),
+                _ => {}
+            }
+        }
+        (Some(word), 0)
     }
 
     fn construct(&mut self, construct: Construct) {

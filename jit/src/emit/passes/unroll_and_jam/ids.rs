@@ -3,7 +3,7 @@
 use rspirv::spirv::{BuiltIn, FunctionControl, LoopControl, Op, Scope, SelectionControl};
 
 use super::jam::{Body, Jam, One, Several};
-use crate::emit::entry;
+use crate::emit::entry::{self, Ordering};
 use crate::ir::entity::{Func, Global, Place, Type, Value};
 use crate::ir::{Args, Builder, End, Function, Operation, Root, TypeKind};
 
@@ -131,7 +131,7 @@ impl Jam<'_> {
         call(&mut code, alone);
         if !mutant!(LastGroupsNeedNoBarrier) {
             // Never with images: those of several work-groups are not done side by side.
-            let (scope, semantics) = (Scope::Workgroup, entry::semantics(false));
+            let (scope, semantics) = (Scope::Workgroup, entry::semantics(Ordering::Buffers));
             code.effect(Operation::Barrier { execution: Some(scope), memory: scope, semantics });
         }
         code.end_loop(repeat);
