@@ -347,6 +347,7 @@ mutants! {
     // Loops that are unrolled.
     OneHalvingLess: "a loop that halves a constant ends one round before it does",
     TailIsFull: "all invocations go round as often as one does",
+    ExtremaChangePlaces: "extrema of several chains are taken in the other order",
     SumsLoseTheirKnownPart: "of a sum of two sums, one known part is lost",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
     TestsHaveNoEffects: "what a loop does before its test may be done twice",

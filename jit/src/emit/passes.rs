@@ -3,6 +3,7 @@
 mod bindings;
 mod built_ins;
 pub(super) mod dce;
+pub(super) mod extrema;
 pub(super) mod hide_once;
 pub(super) mod item_coarsening;
 mod region_copy;

@@ -15,8 +15,8 @@ use rspirv::dr::Module;
 use super::emission::Emission;
 use super::link::Linked;
 use super::passes::{
-    dce, hide_once, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword, unroll,
-    unroll_and_jam,
+    dce, extrema, hide_once, item_coarsening, shuffle_promotion, sink_stores, subgroup_ids, superword,
+    unroll, unroll_and_jam,
 };
 use super::{JitError, finish};
 use super::{entry, link};
@@ -38,6 +38,11 @@ const PIPELINE: &[Pass] = &[
         "unroll",
         |recipe| recipe.members.iter().any(|member| !member.unroll.is_empty()),
         Change(unroll::run),
+    ),
+    pass(
+        "extrema",
+        |recipe| recipe.members.iter().any(|member| !member.unroll.is_empty()),
+        Change(extrema::run),
     ),
     pass("superword", |recipe| recipe.schedule.superword().is_some(), Join(superword::run)),
     pass("item_coarsening", |recipe| recipe.schedule.item_coarsening().is_some(), Join(item_coarsening::run)),

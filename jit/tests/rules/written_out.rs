@@ -40,6 +40,48 @@ probes! {
         }
     }
 
+    /// Of equal numbers, zeros of both signs and NaNs, the same one is found.
+    fn extrema_of_rounds_are_bit_by_bit_what_they_were() {
+        let words: Vec<u32> = (0..1024u32)
+            .map(|n| match n.wrapping_mul(2_654_435_761) >> 27 {
+                0..9 => 0,
+                9..18 => 1 << 31,
+                18..24 => 0x7fc0_0000 + n,
+                24 => 0xffc0_0000 + n,
+                25 => 3 + (n & 1),
+                26 => 0xff80_0000,
+                _ => (1.0 + (n % 3) as f32).to_bits() ^ (n & 1) << 31,
+            })
+            .collect();
+        let last = kernel("a z", "8", "z[gid.x] = a[gid.x] ^ 5u;");
+        for extremum in ["max(m, v)", "max(v, m)", "min(m, v)", "min(v, m)"] {
+            for beside in ["", "if m == v { n++; }", "n += bitcast<u32>(v);"] {
+                let first = kernel(
+                    "a z",
+                    "8",
+                    &format!(
+                        "var m = bitcast<f32>(p.y); var n = 0u;
+                         for (var c = lid.x; c < p.x; c += 8u) {{
+                             let v = bitcast<f32>(a[wid.x * p.x + c]); m = {extremum}; {beside}
+                         }}
+                         z[gid.x] = bitcast<u32>(m) + n;"
+                    ),
+                );
+                for (w, rounds, at_once) in [(64, 16, 1), (71, 16, 1), (128, 16, 1), (160, 2, 8), (200, 2, 16)] {
+                    for start in [0, 1 << 31, 0xff80_0000, 0x7fc0_1234] {
+                        let mut lab = Lab::new(1024)
+                            .words(0, &words)
+                            .promote(1, Promote::Auto)
+                            .submit(&first, [5, 1, 1], &[0, 1], &[w, start])
+                            .submit(&last, [5, 1, 1], &[1, 2], &[]);
+                        lab.limits.unroll = UnrollLimits { rounds, at_once: at_once.max(8), private_bytes: 256 };
+                        lab.check().fused(0);
+                    }
+                }
+            }
+        }
+    }
+
     /// Merge blocks that nothing leads to, as helpers that return on every way have them, are each round's own.
     fn rounds_have_their_own_unreachable_merge_blocks() {
         for body in [
