@@ -275,7 +275,9 @@ impl Checker<'_, '_> {
                 let (rounds, what) = match *how {
                     Unroll::Whole { sure, most, .. } if sure == most => ((sure, Some(most)), "rounds"),
                     Unroll::Whole { sure, most, .. } => ((sure, Some(most)), "rounds or one more"),
-                    Unroll::Part { times, at_once, .. } => ((times * at_once, None), "rounds at least"),
+                    Unroll::Part { first, times, at_once, .. } => {
+                        ((first + times * at_once, None), "rounds at least")
+                    }
                 };
                 let of = how.index();
                 let position = group.members[member].position;

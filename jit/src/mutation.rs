@@ -350,6 +350,8 @@ mutants! {
     ExtremaChangePlaces: "extrema of several chains are taken in the other order",
     SumsLoseTheirKnownPart: "of a sum of two sums, one known part is lost",
     RoundsOfOneAreOfAll: "what rounds of a loop one invocation does all do, where several stand one after another",
+    FirstRoundsComeAgain: "a loop begins with its first rounds, also where these stand in front of it",
+    FirstRoundsAreMore: "all invocations do as many rounds besides those that stand in front of a loop",
     TestsHaveNoEffects: "what a loop does before its test may be done twice",
     // Branches that go one way.
     EveryGuardHolds: "every invocation has something to do",

@@ -47,7 +47,13 @@ fn limits() -> Limits {
             lane_elements: 0,
             uniform: true,
         },
-        unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
+        unroll: UnrollLimits {
+            rounds: 128,
+            at_once: 16,
+            private_bytes: 512,
+            registers: 1 << 16,
+            ..UnrollLimits::default()
+        },
         max_broadcast_bytes: Some(16 << 20),
         ..desktop()
     }
@@ -188,7 +194,9 @@ fn long_rows_side_by_side_are_measured() {
     let usual = FuseOptions::default();
     let list = |columns: u32, options: &FuseOptions| planned_with(SOFTMAX, columns, options, &limits());
     // Of 1,024 rows, 512 work-groups are left; of 512, too few.
-    for (columns, ways) in [(65_536, &[Way::Coarser, Way::Apart][..]), (131_072, &[Way::Apart])] {
+    for (columns, ways) in
+        [(65_536, &[Way::Coarser, Way::Kept, Way::Apart][..]), (131_072, &[Way::Kept, Way::Apart])]
+    {
         let (plan, submissions) = list(columns, &usual);
         assert_eq!(plan.report.groups[0].work_groups, 1, "{columns}");
         assert_eq!(doubts(&plan, &submissions, &usual, &limits()), ways, "{columns}");
@@ -197,9 +205,43 @@ fn long_rows_side_by_side_are_measured() {
     let (plan, submissions) = list(65_536, &coarser);
     assert_eq!((plan.report.groups[0].work_groups, plan.steps[0].groups), (2, [512, 1, 1]));
     assert_eq!(doubts(&plan, &submissions, &coarser, &limits()), []);
+    // Instead, each may keep a part of its row.
+    let kept = Way::Kept.options(&usual);
+    let (plan, submissions) = list(65_536, &kept);
+    assert_eq!((plan.report.groups[0].work_groups, plan.steps[0].groups), (1, [1024, 1, 1]));
+    assert_eq!(doubts(&plan, &submissions, &kept, &limits()), []);
     // Rows that stay in registers are read once.
     let (plan, submissions) = list(8192, &usual);
     assert_eq!(doubts(&plan, &submissions, &usual, &limits()), []);
+}
+
+#[test]
+fn a_part_of_a_long_row_may_stay_in_registers() {
+    let usual = FuseOptions::default();
+    let kept = Way::Kept.options(&usual);
+    let all = [
+        ("norm", NORM),
+        ("residual", RESIDUAL),
+        ("softmax", SOFTMAX),
+        ("flat softmax", FLAT_SOFTMAX),
+        ("biased", BIASED),
+        ("layer norm", LAYER_NORM),
+    ];
+    for (name, parts) in all {
+        for (columns, is_long) in [(32_768, false), (65_536, true), (131_072, true)] {
+            let [(plan, list), (other, _)] =
+                [usual, kept].map(|options| planned_with(parts, columns, &options, &limits()));
+            let differs = plan.steps.iter().map(|step| step.key).ne(other.steps.iter().map(|step| step.key));
+            let ways = doubts(&plan, &list, &usual, &limits());
+            assert_eq!((differs, ways.contains(&Way::Kept)), (is_long, is_long), "{name}, {columns}");
+            let unroll = UnrollLimits { registers: 0, ..limits().unroll };
+            let unknown = Limits { unroll, ..limits() };
+            let [(plan, list), (other, _)] =
+                [usual, kept].map(|options| planned_with(parts, columns, &options, &unknown));
+            assert!(plan.steps.iter().map(|step| step.key).eq(other.steps.iter().map(|step| step.key)));
+            assert!(!doubts(&plan, &list, &usual, &unknown).contains(&Way::Kept), "{name}, {columns}");
+        }
+    }
 }
 
 #[test]

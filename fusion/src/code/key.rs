@@ -173,7 +173,7 @@ fn device(limits: &Limits) -> Part {
         lane_elements,
         uniform,
     } = thread_coarsening;
-    let UnrollLimits { rounds, at_once, private_bytes: kept_private } = unroll;
+    let UnrollLimits { rounds, at_once, private_bytes: kept_private, keep, registers } = unroll;
     Part::new()
         .u32("push-constant bytes", *max_push_bytes)
         .u32("shared bytes", *max_shared_bytes)
@@ -214,6 +214,8 @@ fn device(limits: &Limits) -> Part {
         .u32("written out: rounds", *rounds)
         .u32("written out: rounds at once", *at_once)
         .u32("written out: private bytes", *kept_private)
+        .u32("written out: kept words", *keep)
+        .u32("written out: registers", *registers)
         .str("small scalars", &format!("{small_scalars:?}"))
         .str("float controls", &format!("{float_controls:?}"))
         .bool("robust buffer access", *robust)
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn every_limit_changes_the_device() {
-        let changes: [fn(&mut Limits); 42] = [
+        let changes: [fn(&mut Limits); 44] = [
             |l| l.shape.group_size += 32,
             |l| l.shape.items += 1,
             |l| l.shape.vectors = !l.shape.vectors,
@@ -261,6 +263,8 @@ mod tests {
             |l| l.unroll.rounds += 1,
             |l| l.unroll.at_once += 1,
             |l| l.unroll.private_bytes += 4,
+            |l| l.unroll.keep += 1,
+            |l| l.unroll.registers += 1,
             |l| l.late_stores += 1,
             |l| l.subgroups.size = 32,
             |l| l.subgroups.together = true,

@@ -150,6 +150,7 @@ impl FusionProperties {
             no_rewrites: self.no_rewrites,
             apart: self.apart,
             coarser: false,
+            kept: false,
             wide: false,
         }
     }

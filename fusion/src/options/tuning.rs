@@ -196,6 +196,7 @@ impl Tuning {
             rounds: self.unroll.unwrap_or(known.rounds),
             at_once: self.unroll_by.unwrap_or(known.at_once),
             private_bytes,
+            ..known
         }
     }
 
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(Tuning::new().narrow(known), known);
         let set = Tuning::new().thread_coarsening(16).private_bytes(64).narrow(known);
         assert_eq!((set.invocations, set.least, set.private_bytes, set.any_loops), (16, 1, 64, true));
-        let known = UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 };
+        let known = UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512, ..UnrollLimits::default() };
         assert_eq!(Tuning::new().loops(known), known);
         assert_eq!(Tuning::new().unroll_by(1).loops(known), UnrollLimits { at_once: 1, ..known });
     }

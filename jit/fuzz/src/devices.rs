@@ -53,7 +53,7 @@ pub fn gpu() -> Limits {
             private_bytes: 64,
             shared_bytes: 18 << 10,
         },
-        unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512 },
+        unroll: UnrollLimits { rounds: 128, at_once: 16, private_bytes: 512, ..UnrollLimits::default() },
         late_stores: 16,
         overlapping_invocations: 1 << 16,
         // Those that the interpreter has.
@@ -76,5 +76,6 @@ pub fn nvidia() -> Limits {
         lane_elements: 8,
         uniform: true,
     };
-    Limits { thread_coarsening, max_subgroups: 32, ..gpu() }
+    let unroll = UnrollLimits { registers: 1 << 16, ..gpu().unroll };
+    Limits { thread_coarsening, unroll, max_subgroups: 32, ..gpu() }
 }

@@ -120,11 +120,11 @@ const NARROW: [ThreadCoarseningLimits; 8] = {
 
 /// Loops that are unrolled.
 const WRITTEN_OUT: [UnrollLimits; 5] = [
-    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
-    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },
-    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256 },
-    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256 },
-    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16 },
+    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256, keep: 3, registers: 1 << 16 },
+    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16, keep: 0, registers: 0 },
 ];
 
 /// What the device of a list can do.

@@ -32,6 +32,8 @@ pub enum Way {
     Forced,
     /// Two long work-groups in one ([block coarsening](crate::plan::Limits::block_coarsening)) also where few are left of a dispatch.
     Coarser,
+    /// The first rounds of long loops that load the same stay in registers ([`UnrollLimits::keep`](crate::plan::UnrollLimits::keep)).
+    Kept,
     /// Fused where kernels keep most of their invocations.
     Wide,
     /// Every kernel by itself.
@@ -40,7 +42,7 @@ pub enum Way {
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 5] = [Way::Usual, Way::Forced, Way::Coarser, Way::Wide, Way::Apart];
+    pub const ALL: [Way; 6] = [Way::Usual, Way::Forced, Way::Coarser, Way::Kept, Way::Wide, Way::Apart];
 
     /// Whether it may fuse less than the usual way, so that buffers which stay inside there need memory.
     #[must_use]
@@ -55,6 +57,7 @@ impl Way {
             Way::Usual => *options,
             Way::Forced => FuseOptions { force: true, ..*options },
             Way::Coarser => FuseOptions { coarser: true, ..*options },
+            Way::Kept => FuseOptions { kept: true, ..*options },
             Way::Wide => FuseOptions { wide: true, ..*options },
             Way::Apart => FuseOptions { apart: true, ..*options },
         }
@@ -67,6 +70,7 @@ impl std::fmt::Display for Way {
             Way::Usual => "usual",
             Way::Forced => "forced",
             Way::Coarser => "coarser",
+            Way::Kept => "kept",
             Way::Wide => "wide",
             Way::Apart => "apart",
         })
@@ -84,7 +88,7 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
-    if differs || options.force || options.coarser || options.wide || options.apart {
+    if differs || options.force || options.coarser || options.kept || options.wide || options.apart {
         return Vec::new();
     }
     let is_large = total >= LEAST_BYTES;
@@ -104,11 +108,19 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     // Two long rows of a work-group have more loads in flight, and load once what both need; but fewer work-groups may be too few for the device.
     let least = u64::from(Way::Coarser.options(options).limits(limits).block_coarsening.least);
     let mut steps = plan.steps.iter().zip(&plan.report.groups);
+    // What is kept is not loaded again; but it is more code, and leaves fewer registers for loads in flight.
+    let kept = steps.clone().any(|(step, group)| group.may_keep && is_long(step));
     let coarser = steps.any(|(step, group)| match group.alone {
         Some(AloneReason::Few { work_groups, .. }) => work_groups >= 2 * least && is_long(step),
         _ => false,
     });
-    let ways = [(close, Way::Forced), (coarser, Way::Coarser), (wide, Way::Wide), (apart, Way::Apart)];
+    let ways = [
+        (close, Way::Forced),
+        (coarser, Way::Coarser),
+        (kept, Way::Kept),
+        (wide, Way::Wide),
+        (apart, Way::Apart),
+    ];
     ways.into_iter().filter_map(|(is_in_doubt, way)| is_in_doubt.then_some(way)).collect()
 }
 

@@ -253,7 +253,7 @@ probes! {
             let mut lab = Lab::rewriting(256).promote(1, promote).words(0, &(0..256).map(given).collect::<Vec<_>>());
             lab.limits.small_scalars.float16 = true;
             lab.limits.kept_result_bytes = 64;
-            lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 };
+            lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256, ..UnrollLimits::default() };
             lab.submit(&first, [1, 3, 1], &[0, 1], &[9]).submit(&second, [9, 1, 1], &[1, 2], &[])
         };
         let checked = list(Promote::Auto).check().fused(0).appends(&[(1, 0)]).inside(1, Internalization::Private);

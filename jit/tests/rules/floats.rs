@@ -160,7 +160,7 @@ probes! {
             let second = kernel("a o:f32", "64", &body);
             let list = || {
                 let mut lab = Lab::new(N).submit(&first, GROUPS, &[0, 1], &[]);
-                lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256, ..UnrollLimits::default() };
                 lab.submit(&second, GROUPS, &[1, 2], &[3])
             };
             let changed = changed_if_any(&list());

@@ -17,7 +17,7 @@ use vkfuse_jit::kernel::{Kernel, Module, Specialized};
 use vkfuse_jit::mutation::{self, keeping};
 use vkfuse_jit::plan::{
     Arg, Bound, BufferId, FloatMode, FuseOptions, ImageSize, Internalization, Limits, Numbers, Plan, Promote,
-    SplitReport, Step, Submission, Way, doubts, plan, plan_unfused,
+    Report, SplitReport, Step, Submission, Way, doubts, plan, plan_unfused,
 };
 
 use super::glsl::compile;
@@ -310,6 +310,11 @@ impl Lab {
     #[track_caller]
     pub(crate) fn planned(self) -> Checked {
         Checked { plan: plan(&self.submissions, &self.options, &self.limits).expect("the device can run it") }
+    }
+
+    /// What the plan of the list says of itself.
+    pub(crate) fn planned_report(&self) -> Report {
+        plan(&self.submissions, &self.options, &self.limits).expect("the device can run it").report
     }
 
     /// The other ways to run the list that may be faster than its plan.

@@ -20,7 +20,8 @@ impl Late for Lab {
 
     /// Loops have this many rounds one after another.
     fn at_once(mut self, rounds: u32) -> Self {
-        self.limits.unroll = UnrollLimits { rounds: 16, at_once: rounds, private_bytes: 0 };
+        self.limits.unroll =
+            UnrollLimits { rounds: 16, at_once: rounds, private_bytes: 0, ..UnrollLimits::default() };
         self
     }
 }

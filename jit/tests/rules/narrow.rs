@@ -27,7 +27,8 @@ impl Narrow for Lab {
     }
 
     fn written_out(mut self) -> Self {
-        self.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
+        self.limits.unroll =
+            UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256, ..UnrollLimits::default() };
         self
     }
 }

@@ -46,7 +46,8 @@ impl Packed for Lab {
     }
 
     fn written_out(mut self) -> Self {
-        self.limits.unroll = UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256 };
+        self.limits.unroll =
+            UnrollLimits { rounds: 16, at_once: 4, private_bytes: 256, ..UnrollLimits::default() };
         self
     }
 }

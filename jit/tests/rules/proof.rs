@@ -252,6 +252,7 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::AloneIsOpen,
     Mutant::ArgumentsAreNotHidden,
     // About how a group is written.
+    Mutant::FirstRoundsComeAgain,
     Mutant::InvocationsAreOne,
     Mutant::RestIsNobody,
     Mutant::RowsAreLines,

@@ -9,7 +9,8 @@ use super::rows::{reduce, spread};
 fn wide(mut lab: Lab) -> Lab {
     lab.limits.block_coarsening =
         BlockCoarseningLimits { work_groups: 4, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
-    lab.limits.unroll = UnrollLimits { rounds: 16, at_once: 2, private_bytes: 256 };
+    lab.limits.unroll =
+        UnrollLimits { rounds: 16, at_once: 2, private_bytes: 256, ..UnrollLimits::default() };
     lab
 }
 

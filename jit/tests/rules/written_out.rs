@@ -5,6 +5,15 @@ use vkfuse_jit::plan::{BlockCoarseningLimits, Internalization, Promote, UnrollLi
 use super::lab::{Lab, kernel};
 use super::rows::{reduce, spread};
 
+/// `OpLoad`.
+const LOAD: u32 = 61;
+
+/// Has loops of `at_once` rounds at once keep `keep` words for each other.
+fn keeping(mut lab: Lab, at_once: u32, keep: u32) -> Lab {
+    lab.limits.unroll = UnrollLimits { rounds: 0, at_once, private_bytes: 256, keep, registers: 1 << 16 };
+    lab
+}
+
 /// Five rows of `w` elements: a maximum and a sum of each, and what is made of them.
 fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
     let mut lab = Lab::new(u64::from(5 * w))
@@ -15,7 +24,7 @@ fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
         .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[w])
         .submit(&reduce("own + v", "x + y"), [5, 1, 1], &[2, 3], &[w])
         .submit(&spread("a[at] * 100u / (b[wid.x] + 1u)"), [5, 1, 1], &[2, 3, 4], &[w]);
-    lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
+    lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256, ..UnrollLimits::default() };
     lab.limits.block_coarsening =
         BlockCoarseningLimits { work_groups: 2, least: 1, private_bytes: 1 << 10, shared_bytes: 0 };
     lab
@@ -37,6 +46,128 @@ probes! {
                 softmax(w, 0, at_once).check().fused(2).inside(2, Internalization::Local);
                 softmax(w, 4, at_once).check().fused(2);
             }
+        }
+    }
+
+    // Of 8 invocations: as many rounds, or one more for some. What is made of two rows has half as many words of each.
+    fn long_loops_keep_the_words_of_their_first_rounds() {
+        let two = |body: &str| kernel(
+            "a b c z",
+            "8",
+            &format!("for (var k = lid.x; k < p.x; k += 8u) {{ let at = wid.x * p.x + k; {body} }}"),
+        );
+        let sum = "var own = 0u; for (var k = lid.x; k < p.x; k += 8u) { let at = wid.x * p.x + k; own += a[at] * b[at]; } z[gid.x] = own;";
+        for w in [64, 100, 127, 200, 203] {
+            for (at_once, keep) in [(2, 1), (2, 3), (2, 40), (3, 5), (4, 9)] {
+                let rows = || keeping(softmax(w, 0, at_once), at_once, keep);
+                let none = || keeping(softmax(w, 0, at_once), at_once, 0);
+                // Both loops of the first two kernels, and two of theirs have to be left.
+                let first = keep.min((w / 8).saturating_sub(4 * at_once));
+                let is_more = rows().instructions(LOAD) > none().instructions(LOAD);
+                assert_eq!(is_more, first > 0, "rows of {w}, {at_once} at once, {keep} kept");
+                assert_eq!(none().planned_report().groups[0].may_keep, w / 8 > 4 * at_once);
+                rows().check().fused(2).inside(2, Internalization::Local);
+                let pairs = || {
+                    Lab::new(u64::from(5 * w))
+                        .promote(2, Promote::Auto)
+                        .submit(&kernel("a b z", "8", sum), [5, 1, 1], &[0, 1, 2], &[w])
+                        .submit(&two("z[at] = a[at] - b[at] * c[gid.x];"), [5, 1, 1], &[0, 1, 2, 3], &[w])
+                };
+                keeping(pairs(), at_once, keep).check().fused(0);
+            }
+        }
+    }
+
+    // Of a counter, of what the test is made of, and of what two rounds before was.
+    fn values_of_loops_that_keep_words_are_used_after_them() {
+        let last = kernel(
+            "a z",
+            "8",
+            "var c = lid.x; var own = 0u; var before = 7u; var asked = 1u;
+             loop {
+                 asked = c * 3u + own;
+                 if (c >= p.x) { break; }
+                 let v = a[wid.x * p.x + c];
+                 z[wid.x * p.x + c] = v + before;
+                 before = own;
+                 own += v;
+                 continuing { c += 8u; }
+             }
+             z[p.y + gid.x] = own * 5u + before + c + asked * 7u;",
+        );
+        for w in [80, 100, 133] {
+            for (at_once, keep) in [(2, 1), (2, 2), (2, 7)] {
+                let lab = Lab::new(u64::from(5 * w + 40))
+                    .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w])
+                    .submit(&last, [5, 1, 1], &[0, 4], &[w, 5 * w])
+                    .submit(&last, [5, 1, 1], &[1, 5], &[w, 5 * w]);
+                let lab = keeping(lab, at_once, keep);
+                assert!(lab.planned_report().groups[0].may_keep);
+                lab.check().fused(0);
+            }
+        }
+    }
+
+    // Of each word `y` and each test `z` holds how often a round was done.
+    fn first_rounds_are_done_once() {
+        let counting = kernel(
+            "a y z",
+            "8",
+            "var c = lid.x;
+             loop {
+                 z[gid.x] = z[gid.x] + 1u;
+                 if (c >= p.x) { break; }
+                 let at = wid.x * p.x + c;
+                 y[at] = y[at] * 3u + a[at];
+                 continuing { c += 8u; }
+             }",
+        );
+        for w in [80, 100] {
+            let lab = Lab::new(u64::from(5 * w))
+                .submit(&counting, [5, 1, 1], &[0, 1, 2], &[w])
+                .submit(&counting, [5, 1, 1], &[0, 3, 4], &[w]);
+            let lab = keeping(lab, 2, 2);
+            assert!(lab.planned_report().groups[0].may_keep, "rows of {w}");
+            lab.check().fused(0);
+        }
+    }
+
+    fn only_what_several_loops_load_and_none_writes_is_kept() {
+        let w = 200;
+        let lists: [fn(Lab, u32) -> Lab; 4] = [
+            // The row itself is written.
+            |lab, w| {
+                lab.submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+                    .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 0], &[w])
+            },
+            // By a third one.
+            |lab, w| {
+                lab.submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+                    .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[0, 1, 2], &[w])
+                    .submit(&spread("b[wid.x] + a[at]"), [5, 1, 1], &[2, 1, 0], &[w])
+            },
+            // Of different rows.
+            |lab, w| {
+                lab.submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+                    .submit(&spread("b[wid.x] - a[at]"), [5, 1, 1], &[3, 1, 2], &[w])
+            },
+            // Of other elements in each round.
+            |lab, w| {
+                lab.submit(&reduce("max(own, v)", "max(x, y)"), [5, 1, 1], &[0, 1], &[w])
+                    .submit(&spread("b[wid.x] - a[at ^ 1u]"), [5, 1, 1], &[0, 1, 2], &[w])
+            },
+        ];
+        for (number, list) in lists.into_iter().enumerate() {
+            let lab = |keep| keeping(list(Lab::new(u64::from(5 * w)).promote(1, Promote::Local), w), 2, keep);
+            assert_eq!(lab(7).instructions(LOAD), lab(0).instructions(LOAD), "list {number}");
+            assert!(!lab(0).planned_report().groups.iter().any(|group| group.may_keep), "list {number}");
+            lab(7).check();
+        }
+        // Without registers that are known, or with few.
+        for (registers, keeps) in [(0, false), (8 * 64, false), (8 * 95, false), (8 * 96, true)] {
+            let mut lab = keeping(softmax(w, 0, 2), 2, 7);
+            lab.limits.unroll.registers = registers;
+            assert_eq!(lab.planned_report().groups[0].may_keep, keeps, "{registers} registers");
         }
     }
 
@@ -74,7 +205,7 @@ probes! {
                             .promote(1, Promote::Auto)
                             .submit(&first, [5, 1, 1], &[0, 1], &[w, start])
                             .submit(&last, [5, 1, 1], &[1, 2], &[]);
-                        lab.limits.unroll = UnrollLimits { rounds, at_once: at_once.max(8), private_bytes: 256 };
+                        lab.limits.unroll = UnrollLimits { rounds, at_once: at_once.max(8), private_bytes: 256, keep: 0, registers: 0 };
                         lab.check().fused(0);
                     }
                 }
@@ -103,7 +234,7 @@ probes! {
                     .promote(1, Promote::Private)
                     .submit(&of("gid.x"), [2, 1, 1], &[0, 1], &[])
                     .submit(&of("4u * gid.x + k"), [2, 1, 1], &[1, 2], &[]);
-                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256, ..UnrollLimits::default() };
                 lab.check().fused(0).inside(1, Internalization::Private)
             };
             list(16, 1);
@@ -121,7 +252,7 @@ probes! {
                     .submit(&spread("a[at] ^ b[wid.x]"), [5, 1, 1], &[1, 3, 2], &[w])
                     .submit(&spread("a[at] * 3u + b[wid.x]"), [5, 1, 1], &[2, 3, 4], &[w])
                     .submit(&spread("a[at] + b[wid.x]"), [5, 1, 1], &[4, 3, 5], &[w]);
-                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256, ..UnrollLimits::default() };
                 // Of what is unrolled in part, a loop and what is left of it.
                 let loops = if at_once > 1 && w / 8 / at_once >= 2 { 4 } else { 2 };
                 assert_eq!(lab.loops(), loops, "rows of {w}, {at_once} at once");
@@ -170,7 +301,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&kernel("a z", "8", "z[gid.x] = a[gid.x] * 5u;"), [5, 1, 1], &[0, 1], &[])
                     .submit(&tree, [5, 1, 1], &[1, 2], &[0, 4]);
-                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16, at_once, private_bytes: 256, ..UnrollLimits::default() };
                 lab.check().fused(0);
             }
         }
@@ -195,7 +326,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w as u32])
                     .submit(&counting, [5, 1, 1], &[1, 4, 5], &[w as u32]);
-                lab.limits.unroll = UnrollLimits { rounds: 16 / at_once / at_once / at_once, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds: 16 / at_once / at_once / at_once, at_once, private_bytes: 256, ..UnrollLimits::default() };
                 lab.check().fused(0);
             }
         }
@@ -224,7 +355,7 @@ probes! {
                     .promote(1, Promote::Auto)
                     .submit(&spread("a[at] * 7u"), [5, 1, 1], &[0, 3, 1], &[w])
                     .submit(&last, [5, 1, 1], &[1, 4], &[w, 5 * w]);
-                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
+                lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256, ..UnrollLimits::default() };
                 lab.check().fused(0);
             }
         }
@@ -242,7 +373,7 @@ probes! {
                 .promote(1, Promote::Auto)
                 .submit(&uneven, [5, 1, 1], &[0, 1], &[])
                 .submit(&uneven, [5, 1, 1], &[1, 2], &[]);
-            lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256 };
+            lab.limits.unroll = UnrollLimits { rounds, at_once, private_bytes: 256, ..UnrollLimits::default() };
             lab.check();
         }
     }

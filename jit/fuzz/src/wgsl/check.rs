@@ -45,11 +45,11 @@ const LEFT: [u32; 7] = [0, 8, 0, 4, 32, 0, 16];
 
 /// Loops that are unrolled.
 const WRITTEN_OUT: [UnrollLimits; 5] = [
-    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256 },
-    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64 },
-    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256 },
-    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256 },
-    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16 },
+    UnrollLimits { rounds: 16, at_once: 1, private_bytes: 256, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 2, at_once: 2, private_bytes: 64, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 64, at_once: 4, private_bytes: 256, keep: 0, registers: 0 },
+    UnrollLimits { rounds: 0, at_once: 2, private_bytes: 256, keep: 3, registers: 1 << 16 },
+    UnrollLimits { rounds: 4, at_once: 3, private_bytes: 16, keep: 0, registers: 0 },
 ];
 
 /// Limits of a middling device.

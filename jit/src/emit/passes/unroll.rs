@@ -161,7 +161,7 @@ fn unroll(
     let mut unrolling = Unrolling { copy: RegionCopy::new(Builder::new(module, func)), parts, round };
     let nodes = match how {
         Unroll::Whole { sure, most, .. } => unrolling.whole(construct, sure, most),
-        Unroll::Part { times, at_once, .. } => unrolling.part(construct, times, at_once),
+        Unroll::Part { first, times, at_once, .. } => unrolling.part(construct, first, (times, at_once)),
     };
     module.functions[func].regions[region].nodes.splice(at..=at, nodes);
     Ok(())
@@ -237,15 +237,24 @@ impl Unrolling<'_> {
         std::mem::take(&mut self.copy.code.nodes)
     }
 
-    /// A loop of `times` by `at_once` iterations, and the loop as it was behind it.
-    fn part(&mut self, construct: Construct, times: u32, at_once: u32) -> Vec<Node> {
+    /// The `first` iterations, a loop of `times` by `at_once`, and the loop as it was behind it.
+    fn part(&mut self, construct: Construct, first: u32, (times, at_once): (u32, u32)) -> Vec<Node> {
         let (round, params) = (self.round, self.parts.params.clone());
+        let mut carried = self.parts.args.to_vec();
+        for round in 0..first {
+            self.begin(round, &carried);
+            carried = self.rest();
+        }
+        if mutant!(FirstRoundsComeAgain) {
+            carried = self.parts.args.to_vec();
+        }
+        let mut all = std::mem::take(&mut self.copy.code.nodes);
         let code = &mut self.copy.code;
         let number = code.module.u32();
         let (zero, one, limit) = (code.word(0), code.word(1), code.word(times));
         let f = code.function();
         let [body, continuing] = [(); 2].map(|()| f.region());
-        let args = std::iter::once(zero).chain(self.parts.args.iter().copied()).collect();
+        let args = std::iter::once(zero).chain(carried).collect();
         let operands = Vec::new();
         let kind =
             ConstructKind::Loop { args, body, continuing, control: LoopControl::DONT_UNROLL, operands };
@@ -277,7 +286,8 @@ impl Unrolling<'_> {
             nodes.retain(|&node| !is_round(f, node, round));
             f.regions[body].nodes = nodes;
         }
-        vec![Node::Construct(to), Node::Construct(construct)]
+        all.extend([Node::Construct(to), Node::Construct(construct)]);
+        all
     }
 }
 

@@ -30,7 +30,7 @@ use crate::plan::output::report::{AloneReason, BufferReport, GroupReport};
 use crate::plan::output::step::{Bound, Source, Step};
 use crate::plan::promotion::internalize::Granted;
 use crate::plan::promotion::kept_results::Kept;
-use crate::plan::promotion::unroll::Needed;
+use crate::plan::promotion::unroll::{Needed, Unrolled};
 use crate::plan::promotion::{internalize, kept_results, unroll};
 use crate::schedule::Demands;
 
@@ -104,11 +104,11 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
     let layout = by_number.as_ref().map_or(group.layout, |candidate| candidate.layout);
     let needed: Needed =
         granted.iter().flat_map(Granted::loops).chain(kept.iter().flat_map(Kept::loops)).collect();
-    let unrolled = if !needed.is_empty() || limits.unroll.at_once > 1 {
+    let Unrolled { loops: unrolled, may_keep } = if !needed.is_empty() || limits.unroll.at_once > 1 {
         let private = block_coarsening::registers(&granted);
         unroll::all(problem, &mut group, &layout, (&needed, private))
     } else {
-        Vec::new()
+        Unrolled::default()
     };
     let resolved = match &by_number {
         Some(_) => Vec::new(),
@@ -125,6 +125,7 @@ pub(crate) fn fused(problem: Problem<'_>, mut group: Group, plan: &mut Plan) {
         schedule: step.schedule() + &group.layout.parts.to_string(),
         items_per_invocation: step.items_per_invocation(),
         loads_kept,
+        may_keep,
         work_groups: step.coarsened_work_groups(),
         push_buffer_bytes: step.push_buffer().map_or(0, |_| step.push.len() as u32 - step.push_bytes()),
         alone,
@@ -188,6 +189,7 @@ pub(crate) fn report_unfused(list: &[Submission], position: usize, step: &Step, 
         schedule: step.schedule(),
         items_per_invocation: 1,
         loads_kept: 0,
+        may_keep: false,
         work_groups: 1,
         push_buffer_bytes: 0,
         alone: None,

@@ -16,6 +16,7 @@ use crate::plan::dispatch::context::{Context, Finished};
 use crate::plan::grouping::group::Group;
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::input::submission::{Internalization, Submission};
+use crate::plan::output::recipe::Unroll;
 use crate::plan::output::report::AloneReason;
 use crate::plan::promotion::internalize::Granted;
 
@@ -55,6 +56,8 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
     // Behind a guard the loads of several work-groups are in flight together, and take registers of their own.
     let guarded = unrolled.iter().flatten().any(|one| one.is_guarded() && one.copies() > 1);
     let private = if guarded { 2 * private } else { private };
+    let first = unrolled.iter().flatten().map(Unroll::first).max().unwrap_or(0);
+    let private = private + 4 * u64::from(first);
     let mut why = AloneReason::Few { work_groups: all, least: facts.least };
     let most_shared = match facts.shared_bytes {
         0 => limits.max_shared_bytes,

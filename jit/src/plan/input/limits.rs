@@ -173,10 +173,15 @@ pub struct UnrollLimits {
     pub at_once: u32,
     /// Most bytes that an invocation keeps of one buffer, so that they are registers.
     pub private_bytes: u32,
+    /// Most words that an invocation keeps from one loop for later ones that load the same, where they are too long to be unrolled as a
+    /// whole: as many of their first rounds stand in front of them. 0: none.
+    pub keep: u32,
+    /// Registers of a processor, which the invocations of a work-group share; 0 if that is not known, and nothing is kept.
+    pub registers: u32,
 }
 
 impl Default for UnrollLimits {
     fn default() -> Self {
-        Self { rounds: 16, at_once: 1, private_bytes: 256 }
+        Self { rounds: 16, at_once: 1, private_bytes: 256, keep: 0, registers: 0 }
     }
 }

@@ -99,8 +99,9 @@ pub(crate) struct Member {
 pub(crate) enum Unroll {
     /// All of its rounds. The first `sure` are done by every invocation; the one that is left, if any, after its test.
     Whole { index: u32, sure: u32, most: u32 },
-    /// `times` by `at_once` rounds, which every invocation does. Then the loop follows as it is.
-    Part { index: u32, times: u32, at_once: u32 },
+    /// `first` rounds one after the other, and a loop of `times` by `at_once` rounds: every invocation does all of these. Then the loop
+    /// follows as it is.
+    Part { index: u32, first: u32, times: u32, at_once: u32 },
 }
 
 impl Unroll {
@@ -109,11 +110,19 @@ impl Unroll {
         matches!(self, Self::Whole { sure, most, .. } if sure < most)
     }
 
-    /// How many rounds stand one after another.
+    /// How many copies of a round there are, besides what is left as a loop.
     pub(crate) fn copies(&self) -> u32 {
         match *self {
             Self::Whole { most, .. } => most,
-            Self::Part { at_once, .. } => at_once,
+            Self::Part { first, at_once, .. } => first + at_once,
+        }
+    }
+
+    /// How many rounds stand in front of what is left of it as a loop.
+    pub(crate) fn first(&self) -> u32 {
+        match *self {
+            Self::Whole { .. } => 0,
+            Self::Part { first, .. } => first,
         }
     }
 
@@ -292,9 +301,13 @@ impl Recipe {
             out.list(unroll, |out, &how| {
                 let numbers = match how {
                     Unroll::Whole { index, sure, most } => [0, index, sure, most],
-                    Unroll::Part { index, times, at_once } => [1, index, times, at_once],
+                    Unroll::Part { index, first: 0, times, at_once } => [1, index, times, at_once],
+                    Unroll::Part { index, times, at_once, .. } => [2, index, times, at_once],
                 };
                 numbers.into_iter().for_each(|n| out.u32(n));
+                if how.first() > 0 {
+                    out.u32(how.first());
+                }
             });
             let Hidden { bindings, push } = hidden;
             out.list(bindings, |out, &hidden| out.u32(u32::from(hidden)));

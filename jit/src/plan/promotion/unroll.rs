@@ -7,23 +7,29 @@
 //! Longer loops are unrolled in part: several rounds stand one after another in each round of what is left of the loop, without
 //! tests between them, so that what they load is in flight together.
 //!
+//! Several such loops of a group may load the same words, as the kernels of a softmax do of a row. Of loops that are unrolled as a whole the driver's
+//! compiler keeps them in registers. Of longer ones it can keep those of the first rounds, if these stand in front of what is left of each loop.
+//!
 //! # Requires
 //! - numbers of rounds that the analysis has proven: fewest and most of any invocation
 //!
 //! # Guarantees
 //! - each invocation does the same rounds as before, in the same order
 
-use ahash::AHashSet;
+use ahash::{AHashMap, AHashSet};
 
 use crate::analysis::KernelAnalysis;
-use crate::analysis::affine::{AtomId, Atoms};
+use crate::analysis::access::AccessKind;
+use crate::analysis::affine::{Affine, AtomId, Atoms};
 use crate::analysis::evaluate::Evaluator;
 use crate::analysis::unroll::Round;
 use crate::plan::grouping::group::Group;
 use crate::plan::grouping::mapping::Layout;
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::UnrollLimits;
+use crate::plan::input::options::KEPT_WORDS;
 use crate::plan::input::problem::Problem;
+use crate::plan::input::submission::BufferId;
 use crate::plan::output::recipe::Unroll;
 
 /// Most instructions of a round, on average over as many rounds as may be unrolled, or stand one after another.
@@ -31,6 +37,15 @@ const MAX_INSTRUCTIONS: u32 = 64;
 
 /// Most instructions that rounds of a group may have which need not be unrolled.
 const MAX_OF_ALL: u32 = 1 << 13;
+
+/// Most instructions of the rounds of a group that keep words for other loops.
+const MAX_OF_KEPT: u32 = 1 << 15;
+
+/// Registers of an invocation for all else than the words that its loops keep.
+const OTHER_REGISTERS: u32 = 64;
+
+/// The words that an invocation keeps are a multiple of this, where they depend on the size of the work-group.
+const KEPT_STEP: u32 = 32;
 
 /// Most bytes that an invocation keeps to itself where loops over constants are unrolled beside them. Measured on an H200: with 256, rows of
 /// 16,384 took 221 µs (softmax) and 313 (RMS norm) with them unrolled, 164 and 234 without; with 128, rows of 8,192 took 143 and 149.
@@ -99,6 +114,22 @@ pub(crate) fn loops(
 /// Loops of a group, by member and number, that have to be unrolled as a whole because places depend on their rounds.
 pub(crate) type Needed = AHashSet<(usize, u32)>;
 
+/// The loops of a group that are unrolled.
+#[derive(Debug, Default)]
+pub(crate) struct Unrolled {
+    /// By member.
+    pub(crate) loops: Vec<Vec<Unroll>>,
+    /// Some load the same words, and would keep them if that were asked for ([`UnrollLimits::keep`]).
+    pub(crate) may_keep: bool,
+}
+
+/// A loop that is unrolled, and what counts its rounds.
+struct Chosen {
+    how: Unroll,
+    weight: u32,
+    counted: Option<Written>,
+}
+
 /// All loops of a group that are unrolled, by member, with the ids of `layout`; `needed` are those that have to be as a whole, `private` says how many
 /// bytes an invocation keeps. Beside them, those that fill no register gain too: their loads are in flight together, and
 /// the driver sees which of them are the same. Where they go on to store, many at once are only more to keep.
@@ -107,13 +138,12 @@ pub(crate) fn all(
     group: &mut Group,
     layout: &Layout,
     (needed, private): (&Needed, u64),
-) -> Vec<Vec<Unroll>> {
+) -> Unrolled {
     let Problem { list, uses, limits, .. } = problem;
     let facts = limits.unroll;
-    let mut room = MAX_OF_ALL;
     let trees =
         UnrollLimits { at_once: if private > MOST_BESIDE_TREES { 1 } else { facts.at_once }, ..facts };
-    (group.start..group.end())
+    let mut chosen: Vec<Vec<Chosen>> = (group.start..group.end())
         .map(|position| {
             let submission = &list[position];
             let sizes = submission.sizes();
@@ -126,21 +156,102 @@ pub(crate) fn all(
             let found = counted(&mut group.atoms, analysis, &mut evaluator);
             let counted = found.iter().filter_map(|one| {
                 let is_needed = needed.contains(&(position, one.written.index));
-                how(one, facts, is_needed || !needed.is_empty() && !one.round.stores)
+                let how = how(one, facts, is_needed || !needed.is_empty() && !one.round.stores)?;
+                Some((how, Some(one.written)))
             });
-            let mut all: Vec<Unroll> = counted.chain(fixed(analysis, trees)).collect();
-            all.retain(|how| {
-                let weight = analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
-                let places = needed.contains(&(position, how.index()));
-                let fits = weight.saturating_mul(how.copies()) <= room;
-                if fits {
-                    room -= weight * how.copies();
-                }
-                places || fits
-            });
-            all
+            let of_constants = fixed(analysis, trees).map(|how| (how, None));
+            let weight =
+                |how: &Unroll| analysis.loops[how.index() as usize].round.map_or(0, |round| round.weight);
+            let all = counted.chain(of_constants);
+            all.map(|(how, counted)| Chosen { how, weight: weight(&how), counted }).collect()
         })
-        .collect()
+        .collect();
+    let kept = keep(problem, group, &chosen);
+    let may_keep = !kept.is_empty();
+    if facts.keep > 0 {
+        kept.into_iter().for_each(|((member, number), how)| chosen[member][number].how = how);
+    }
+    let mut room = MAX_OF_ALL;
+    let loops = (group.start..).zip(chosen).map(|(position, mut all)| {
+        all.retain(|Chosen { how, weight, .. }| {
+            let asked = how.first() > 0 || needed.contains(&(position, how.index()));
+            let fits = weight.saturating_mul(how.copies()) <= room;
+            if fits {
+                room -= weight * how.copies();
+            }
+            asked || fits
+        });
+        all.into_iter().map(|one| one.how).collect()
+    });
+    Unrolled { loops: loops.collect(), may_keep }
+}
+
+/// Words that each round of a loop loads: where they begin in the first round, what a round adds, how many bytes they are, and how many rounds there are.
+type Words = (BufferId, Affine, i128, i128, u32);
+
+/// Loops that load the same words in each of their rounds, by member and number among `chosen`, as they are unrolled to keep those of the first
+/// ones: as many as there are registers for. What a member writes is not kept.
+fn keep(problem: Problem<'_>, group: &Group, chosen: &[Vec<Chosen>]) -> Vec<((usize, usize), Unroll)> {
+    let Problem { list, limits, .. } = problem;
+    let facts = limits.unroll;
+    let members = &list[group.start..group.end()];
+    let local = group.layout.shape.local.iter().product::<u32>().max(1);
+    let own = (facts.registers / local).saturating_sub(OTHER_REGISTERS) / KEPT_STEP * KEPT_STEP;
+    let room = own.min(if facts.keep > 0 { facts.keep } else { KEPT_WORDS });
+    if room == 0 || members.iter().any(|one| one.kernel.interface.uses_device_addresses) {
+        return Vec::new();
+    }
+    let is_written = |buffer: BufferId| {
+        members.iter().any(|one| {
+            let bindings = one.args.iter().zip(&one.kernel.interface.bindings);
+            bindings.into_iter().any(|(arg, binding)| arg.buffer == buffer && binding.writes)
+        })
+    };
+    let mut loops: AHashMap<Words, Vec<(usize, usize)>> = AHashMap::new();
+    for (member, (one, all)) in members.iter().zip(chosen).enumerate() {
+        let Ok(analysis) = analysis_of(one) else { continue };
+        for (number, Chosen { how, weight, counted }) in all.iter().enumerate() {
+            let (Some(Written { index, counter, sure, .. }), Unroll::Part { .. }) = (counted, how) else {
+                continue;
+            };
+            if *weight > MAX_INSTRUCTIONS {
+                continue;
+            }
+            for (access, form) in analysis.accesses.iter().zip(&group.forms[member]) {
+                let is_in_it = matches!(access.loops.as_slice(), [(of, _)] if *of == *index as usize);
+                let buffer = one.args[access.binding].buffer;
+                let by = form.offset.terms.iter().find(|(id, _)| id == counter).map(|&(_, by)| by);
+                let (Some(by), true) = (by, is_in_it && access.kind == AccessKind::Read) else { continue };
+                if form.unknown || form.never || is_written(buffer) {
+                    continue;
+                }
+                let mut begin = form.offset.clone();
+                begin.terms.retain(|(id, _)| id != counter);
+                let of = loops.entry((buffer, begin, by, form.size, *sure)).or_default();
+                if !of.contains(&(member, number)) {
+                    of.push((member, number));
+                }
+            }
+        }
+    }
+    loops.retain(|_, of| of.len() > 1);
+    let words = loops.keys().map(|(_, _, _, size, _)| u32::try_from(*size).unwrap_or(u32::MAX).div_ceil(4));
+    let words = words.fold(0, u32::saturating_add);
+    // What was loaded is in flight together.
+    let at_once = 2 * facts.at_once;
+    let mut of: Vec<((usize, usize), u32)> =
+        loops.iter().flat_map(|((.., sure), of)| of.iter().map(|&at| (at, *sure))).collect();
+    of.sort_unstable();
+    of.dedup();
+    let longer = |&(at, sure): &((usize, usize), u32)| {
+        let first = (room / words).min(sure.saturating_sub(LEAST_TIMES * at_once));
+        let left = if mutant!(FirstRoundsAreMore) { sure } else { sure - first };
+        let index = chosen[at.0][at.1].how.index();
+        (first > 0).then_some((at, Unroll::Part { index, first, times: left / at_once, at_once }))
+    };
+    let longer: Vec<_> = of.iter().filter_map(longer).collect();
+    let weight = |(at, how): &((usize, usize), Unroll)| chosen[at.0][at.1].weight * how.copies();
+    if longer.iter().map(weight).sum::<u32>() > MAX_OF_KEPT { Vec::new() } else { longer }
 }
 
 /// Loops whose rounds follow from constants, such as those of a reduction tree: unrolled, the driver knows in each round which invocations take part.
@@ -169,5 +280,5 @@ fn how(one: &Counted, facts: UnrollLimits, whole: bool) -> Option<Unroll> {
         _ => 1,
     };
     let gains = at_once > 1 && sure / at_once >= LEAST_TIMES && one.round.loads;
-    gains.then(|| Unroll::Part { index, times: sure / at_once, at_once })
+    gains.then(|| Unroll::Part { index, first: 0, times: sure / at_once, at_once })
 }
