@@ -194,9 +194,10 @@ fn long_rows_side_by_side_are_measured() {
     let usual = FuseOptions::default();
     let list = |columns: u32, options: &FuseOptions| planned_with(SOFTMAX, columns, options, &limits());
     // Of 1,024 rows, 512 work-groups are left; of 512, too few.
-    for (columns, ways) in
-        [(65_536, &[Way::Coarser, Way::Kept, Way::Apart][..]), (131_072, &[Way::Kept, Way::Apart])]
-    {
+    for (columns, ways) in [
+        (65_536, &[Way::Coarser, Way::Kept, Way::KeptMore, Way::Apart][..]),
+        (131_072, &[Way::Kept, Way::KeptMore, Way::Apart]),
+    ] {
         let (plan, submissions) = list(columns, &usual);
         assert_eq!(plan.report.groups[0].work_groups, 1, "{columns}");
         assert_eq!(doubts(&plan, &submissions, &usual, &limits()), ways, "{columns}");

@@ -38,7 +38,7 @@ const EARLY: usize = 2;
 const HOPELESS: f64 = 1.25;
 /// Another way has to take less than this much of the usual one's time.
 const BETTER: f64 = 0.98;
-/// Runs after which a list is no longer measured, whatever is still missing.
+/// Runs after which a list is no longer measured, whatever is still missing; none counts during which a way is being built.
 const PATIENCE: u32 = 256;
 /// A watched run that takes more than this of the usual way's time has everything measured anew.
 const WORSE: f64 = 1.05;
@@ -91,6 +91,15 @@ pub(crate) struct Choice {
     pub(crate) turn: Option<Turn>,
 }
 
+/// Whether the code of a way is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Ready,
+    /// A background thread builds it.
+    Building,
+    Missing,
+}
+
 /// A run that is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
@@ -108,7 +117,7 @@ impl Autotune {
         self.is_on
     }
 
-    /// How to run a list with this usual plan, for which there are these other ways. `is_ready` says of a way whether its code is there, and sees to it
+    /// How to run a list with this usual plan, for which there are these other ways. `code` says of a way whether its code is there, and sees to it
     /// that it will be; where the run may not be measured, what is known decides.
     pub(crate) fn choose(
         &self,
@@ -116,7 +125,7 @@ impl Autotune {
         (plan, options): (&Plan, &FuseOptions),
         others: &[Way],
         may_measure: bool,
-        mut is_ready: impl FnMut(Way) -> bool,
+        mut code: impl FnMut(Way) -> Code,
     ) -> Choice {
         let list = structure(plan, options);
         // Which ways there are may be another matter with other buffers.
@@ -142,7 +151,9 @@ impl Autotune {
             Some(Chosen { way: Way::Forced, .. }) if !may_measure => Way::Usual,
             Some(Chosen { way, .. }) if !may_run(way) => Way::Usual,
             Some(chosen) => chosen.way,
-            None if may_measure => trial.next(&mut |way| may_run(way) && is_ready(way)),
+            None if may_measure => {
+                trial.next(&mut |way| if may_run(way) { code(way) } else { Code::Missing })
+            }
             None => Way::Usual,
         };
         let is_timed = may_measure && (trial.chosen.is_none() || way == Way::Forced);
@@ -207,6 +218,8 @@ impl Trial {
                     one.pending.push(run);
                 } else if number >= COLD {
                     let time = run.profile.as_ref().and_then(|profile| profile.gpu_time());
+                    // While others are built, the usual way goes on.
+                    let time = time.filter(|_| one.times.len() < PATIENCE as usize);
                     one.times.extend(time.map(|time| time.as_nanos() as u64));
                 }
             }
@@ -263,11 +276,14 @@ impl Trial {
     }
 
     /// Whose turn it is: of the ways that can run, the one that had the fewest.
-    fn next(&mut self, is_ready: &mut impl FnMut(Way) -> bool) -> Way {
-        self.runs += 1;
+    fn next(&mut self, code: &mut impl FnMut(Way) -> Code) -> Way {
         let ways = self.ways.iter().filter(|one| !one.is_given_up && one.turns < COLD + TURNS);
-        let mut ready =
-            ways.filter(|one| one.way == Way::Usual || is_ready(one.way)).collect::<SmallVec<[_; 3]>>();
+        let ways = ways.map(|one| (one, if one.way == Way::Usual { Code::Ready } else { code(one.way) }));
+        let ways: SmallVec<[_; 3]> = ways.collect();
+        // How many runs that takes says nothing of the way.
+        self.runs += u32::from(ways.iter().all(|(_, code)| *code != Code::Building));
+        let ready = ways.into_iter().filter_map(|(one, code)| (code == Code::Ready).then_some(one));
+        let mut ready: SmallVec<[_; 3]> = ready.collect();
         // The usual one goes first.
         ready.sort_by_key(|one| one.turns);
         ready.first().map_or(Way::Usual, |one| one.way)

@@ -150,7 +150,7 @@ impl FusionProperties {
             no_rewrites: self.no_rewrites,
             apart: self.apart,
             coarser: false,
-            kept: false,
+            kept: 0,
             wide: false,
         }
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::verify::First;
 use crate::{
     code::{
-        autotune::{Choice, Turn},
+        autotune::{Choice, Code, Turn},
         memo::{Numbered, Planned},
         programs::micros,
     },
@@ -163,13 +163,20 @@ impl ContextInner {
             return None;
         }
         let may_measure = !matches!(keep, Keep::Recorded) && !properties.verify && !properties.background;
-        let is_ready = |way: Way| {
-            let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else { return false };
+        let code = |way: Way| {
+            let Ok((planned, _)) = self.plan(list, submissions, &way.options(&options)) else {
+                return Code::Missing;
+            };
             let steps = &planned.plan.steps;
-            !self.programs.building(&labels(list), steps)
-                && steps.iter().all(|step| self.programs.has(&step.key))
+            if self.programs.building(&labels(list), steps) {
+                Code::Building
+            } else if steps.iter().all(|step| self.programs.has(&step.key)) {
+                Code::Ready
+            } else {
+                Code::Missing
+            }
         };
-        Some(self.autotune.choose(&self.programs, (usual, &options), &others, may_measure, is_ready))
+        Some(self.autotune.choose(&self.programs, (usual, &options), &others, may_measure, code))
     }
 
     /// Whether a list is planned with the numbers that its buffers hold; they are taken out of the submissions where there is

@@ -9,7 +9,7 @@
 
 use crate::plan::input::analysis::analysis_of;
 use crate::plan::input::limits::Limits;
-use crate::plan::input::options::{FloatMode, FuseOptions, Policy};
+use crate::plan::input::options::{FloatMode, FuseOptions, KEPT_WORDS, Policy};
 use crate::plan::input::submission::Submission;
 use crate::plan::output::plan::Plan;
 use crate::plan::output::report::AloneReason;
@@ -34,6 +34,8 @@ pub enum Way {
     Coarser,
     /// The first rounds of long loops that load the same stay in registers ([`UnrollLimits::keep`](crate::plan::UnrollLimits::keep)).
     Kept,
+    /// More of them.
+    KeptMore,
     /// Fused where kernels keep most of their invocations.
     Wide,
     /// Every kernel by itself.
@@ -42,7 +44,8 @@ pub enum Way {
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 6] = [Way::Usual, Way::Forced, Way::Coarser, Way::Kept, Way::Wide, Way::Apart];
+    pub const ALL: [Way; 7] =
+        [Way::Usual, Way::Forced, Way::Coarser, Way::Kept, Way::KeptMore, Way::Wide, Way::Apart];
 
     /// Whether it may fuse less than the usual way, so that buffers which stay inside there need memory.
     #[must_use]
@@ -57,7 +60,8 @@ impl Way {
             Way::Usual => *options,
             Way::Forced => FuseOptions { force: true, ..*options },
             Way::Coarser => FuseOptions { coarser: true, ..*options },
-            Way::Kept => FuseOptions { kept: true, ..*options },
+            Way::Kept => FuseOptions { kept: KEPT_WORDS[0], ..*options },
+            Way::KeptMore => FuseOptions { kept: KEPT_WORDS[1], ..*options },
             Way::Wide => FuseOptions { wide: true, ..*options },
             Way::Apart => FuseOptions { apart: true, ..*options },
         }
@@ -71,6 +75,7 @@ impl std::fmt::Display for Way {
             Way::Forced => "forced",
             Way::Coarser => "coarser",
             Way::Kept => "kept",
+            Way::KeptMore => "kept-more",
             Way::Wide => "wide",
             Way::Apart => "apart",
         })
@@ -88,7 +93,7 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let total = plan.steps.iter().map(bytes).fold(0, u64::saturating_add);
     // What is trusted or contracted need not give the same bits in every way.
     let differs = options.policy != Policy::Prove || options.float != FloatMode::Strict;
-    if differs || options.force || options.coarser || options.kept || options.wide || options.apart {
+    if differs || options.force || options.coarser || options.kept > 0 || options.wide || options.apart {
         return Vec::new();
     }
     let is_large = total >= LEAST_BYTES;
@@ -109,7 +114,8 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let least = u64::from(Way::Coarser.options(options).limits(limits).block_coarsening.least);
     let mut steps = plan.steps.iter().zip(&plan.report.groups);
     // What is kept is not loaded again; but it is more code, and leaves fewer registers for loads in flight.
-    let kept = steps.clone().any(|(step, group)| group.may_keep && is_long(step));
+    let kept = steps.clone().filter(|(step, _)| is_long(step)).map(|(_, group)| group.may_keep).max();
+    let kept = kept.unwrap_or(0);
     let coarser = steps.any(|(step, group)| match group.alone {
         Some(AloneReason::Few { work_groups, .. }) => work_groups >= 2 * least && is_long(step),
         _ => false,
@@ -117,7 +123,8 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let ways = [
         (close, Way::Forced),
         (coarser, Way::Coarser),
-        (kept, Way::Kept),
+        (kept > 0, Way::Kept),
+        (kept > KEPT_WORDS[0], Way::KeptMore),
         (wide, Way::Wide),
         (apart, Way::Apart),
     ];

@@ -23,7 +23,7 @@ fn turns(trial: &mut Trial, time: impl Fn(Way) -> u64) -> Vec<Way> {
         if trial.decide().is_some() {
             break;
         }
-        let way = trial.next(&mut |_| true);
+        let way = trial.next(&mut |_| Code::Ready);
         had.push(way);
         let is_cold = trial.ways.iter().find(|one| one.way == way).unwrap().turns < COLD;
         if is_cold {
@@ -76,9 +76,21 @@ fn a_way_whose_code_never_comes_is_not_waited_for() {
     let mut trial = trial(&[Way::Forced]);
     for _ in 0..PATIENCE {
         assert_eq!(decided(&trial), None);
-        assert_eq!(trial.next(&mut |_| false), Way::Usual);
+        assert_eq!(trial.next(&mut |_| Code::Missing), Way::Usual);
     }
     assert_eq!(decided(&trial), Some(Way::Usual));
+}
+
+#[test]
+fn a_way_that_is_being_built_is_waited_for() {
+    let mut trial = trial(&[Way::Forced, Way::Apart]);
+    for _ in 0..2 * PATIENCE {
+        let way = trial.next(&mut |way| if way == Way::Apart { Code::Building } else { Code::Ready });
+        took(&mut trial, way, &[if way == Way::Forced { 120 } else { 100 }]);
+        assert_eq!(decided(&trial), None);
+    }
+    turns(&mut trial, |_| 80);
+    assert_eq!(decided(&trial), Some(Way::Apart));
 }
 
 #[test]

@@ -22,10 +22,10 @@ pub enum FloatMode {
     Contract,
 }
 
-/// Most words that an invocation keeps of a row that is too long for registers, where that is asked for ([`FuseOptions::kept`]). Measured on an
-/// H200, with 32 rounds at once behind them: cross-entropy of rows of 65,536 takes 238 µs without and 185 with 96, of 131,072 251 and 227. By
-/// hand, with 128 to 160, softmax of rows of 65,536 takes 530 and 400, layer normalization 537 and 427; of 131,072 both take as long either way.
-pub(in crate::plan) const KEPT_WORDS: u32 = 96;
+/// Words that an invocation of 256 may keep of a row that is too long for registers ([`FuseOptions::kept`]), so that two work-groups, or one, have a
+/// processor of an H200. Measured there, µs with none, 96 and 192: rows of 65,536 in softmax 534, 805, 461, layer normalization 563, 466, 780,
+/// cross-entropy 246, 185, 190; of 131,072 561, 978, 758, then 594, 589, 696, and 250, 227, 222. So both are tried.
+pub(in crate::plan) const KEPT_WORDS: [u32; 2] = [96, 192];
 
 /// How to fuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -42,8 +42,8 @@ pub struct FuseOptions {
     pub no_rewrites: bool,
     /// Work-groups are coarsened also where few are left of a dispatch, two at a time.
     pub coarser: bool,
-    /// Loops that load the same words, and are too long to be unrolled as a whole, keep some of them in registers.
-    pub kept: bool,
+    /// Most words that loops keep in registers for each other which load the same, and are too long to be unrolled as a whole; 0: none.
+    pub kept: u32,
     /// No kernel is placed where it has far fewer invocations than by itself.
     pub wide: bool,
     /// Nothing is fused, because it was measured to be slower: every kernel runs by itself.
@@ -58,8 +58,8 @@ impl FuseOptions {
             let blocks = &mut limits.block_coarsening;
             (blocks.work_groups, blocks.least) = (blocks.work_groups.min(2), blocks.least / 4);
         }
-        if self.kept {
-            limits.unroll.keep = KEPT_WORDS;
+        if self.kept > 0 {
+            limits.unroll.keep = self.kept;
         }
         limits
     }

@@ -11,7 +11,7 @@ use crate::plan::input::submission::Internalization;
 use crate::schedule::Schedule;
 
 /// Raised whenever the emitter changes what it makes of a recipe.
-pub(crate) const CODE_VERSION: u32 = 39;
+pub(crate) const CODE_VERSION: u32 = 40;
 
 /// The type of the slot of the zero that hides floats.
 pub(crate) const ZERO: &str = "u32 zero";

@@ -98,8 +98,8 @@ pub struct GroupReport {
     pub items_per_invocation: u32,
     /// Places in the kernels that load what the invocation has stored before, and take it from a register.
     pub loads_kept: u32,
-    /// Loops that are too long to be unrolled as a whole load the same words, and the device has registers for some of these.
-    pub may_keep: bool,
+    /// Words that loops load in common which are too long to be unrolled as a whole, as far as the device has registers for them.
+    pub may_keep: u32,
     /// Work-groups of the kernels that one work-group of the dispatch does (block coarsening).
     pub work_groups: u32,
     /// Bytes of the kernels' push constants that are passed in a uniform buffer of the engine, because there is no room for them.

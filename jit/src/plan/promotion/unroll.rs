@@ -119,8 +119,8 @@ pub(crate) type Needed = AHashSet<(usize, u32)>;
 pub(crate) struct Unrolled {
     /// By member.
     pub(crate) loops: Vec<Vec<Unroll>>,
-    /// Some load the same words, and would keep them if that were asked for ([`UnrollLimits::keep`]).
-    pub(crate) may_keep: bool,
+    /// Words that some load which others load too, and would keep if that were asked for ([`UnrollLimits::keep`]).
+    pub(crate) may_keep: u32,
 }
 
 /// A loop that is unrolled, and what counts its rounds.
@@ -166,10 +166,14 @@ pub(crate) fn all(
             all.map(|(how, counted)| Chosen { how, weight: weight(&how), counted }).collect()
         })
         .collect();
-    let kept = keep(problem, group, &chosen);
-    let may_keep = !kept.is_empty();
+    let mut may_keep = 0;
     if facts.keep > 0 {
+        let (kept, words) = keep(problem, group, &chosen, facts.keep);
         kept.into_iter().for_each(|((member, number), how)| chosen[member][number].how = how);
+        may_keep = words;
+    } else {
+        let most = KEPT_WORDS.iter().map(|&most| keep(problem, group, &chosen, most).1).max();
+        may_keep = most.unwrap_or(may_keep);
     }
     let mut room = MAX_OF_ALL;
     let loops = (group.start..).zip(chosen).map(|(position, mut all)| {
@@ -190,16 +194,21 @@ pub(crate) fn all(
 type Words = (BufferId, Affine, i128, i128, u32);
 
 /// Loops that load the same words in each of their rounds, by member and number among `chosen`, as they are unrolled to keep those of the first
-/// ones: as many as there are registers for. What a member writes is not kept.
-fn keep(problem: Problem<'_>, group: &Group, chosen: &[Vec<Chosen>]) -> Vec<((usize, usize), Unroll)> {
+/// ones, no more than `most`, and than there are registers for; and how many that are. What a member writes is not kept.
+fn keep(
+    problem: Problem<'_>,
+    group: &Group,
+    chosen: &[Vec<Chosen>],
+    most: u32,
+) -> (Vec<((usize, usize), Unroll)>, u32) {
     let Problem { list, limits, .. } = problem;
     let facts = limits.unroll;
     let members = &list[group.start..group.end()];
     let local = group.layout.shape.local.iter().product::<u32>().max(1);
     let own = (facts.registers / local).saturating_sub(OTHER_REGISTERS) / KEPT_STEP * KEPT_STEP;
-    let room = own.min(if facts.keep > 0 { facts.keep } else { KEPT_WORDS });
+    let room = own.min(most);
     if room == 0 || members.iter().any(|one| one.kernel.interface.uses_device_addresses) {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     let is_written = |buffer: BufferId| {
         members.iter().any(|one| {
@@ -251,7 +260,11 @@ fn keep(problem: Problem<'_>, group: &Group, chosen: &[Vec<Chosen>]) -> Vec<((us
     };
     let longer: Vec<_> = of.iter().filter_map(longer).collect();
     let weight = |(at, how): &((usize, usize), Unroll)| chosen[at.0][at.1].weight * how.copies();
-    if longer.iter().map(weight).sum::<u32>() > MAX_OF_KEPT { Vec::new() } else { longer }
+    if longer.iter().map(weight).sum::<u32>() > MAX_OF_KEPT {
+        return (Vec::new(), 0);
+    }
+    let first = longer.iter().map(|(_, how)| how.first()).max();
+    (longer, first.map_or(0, |first| first * words))
 }
 
 /// Loops whose rounds follow from constants, such as those of a reduction tree: unrolled, the driver knows in each round which invocations take part.
