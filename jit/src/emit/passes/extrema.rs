@@ -184,7 +184,14 @@ fn split(module: &mut Module, func: Func, region: Region, chain: &[Link]) {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else { return };
     let mut code = Builder::new(module, func);
     let mut of_two = |a: Value, b: Value| {
-        let [x, y] = if last.flipped != mutant!(ExtremaChangePlaces) { [b, a] } else { [a, b] };
+        let mut operands = [a, b];
+        if last.flipped {
+            operands.reverse();
+        }
+        if mutant!(ExtremaChangePlaces) {
+            operands.reverse();
+        }
+        let [x, y] = operands;
         let [less, more] = if last.greatest { [x, y] } else { [y, x] };
         let is_less = code.test(Op::FOrdLessThan, less, more);
         let boolean = code.f().values[is_less].ty;

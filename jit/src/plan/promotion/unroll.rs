@@ -193,14 +193,12 @@ pub(crate) fn all(
 /// Words that each round of a loop loads: where they begin in the first round, what a round adds, how many bytes they are, and how many rounds there are.
 type Words = (BufferId, Affine, i128, i128, u32);
 
+/// Loops by member and number, and how they are unrolled.
+type Longer = Vec<((usize, usize), Unroll)>;
+
 /// Loops that load the same words in each of their rounds, by member and number among `chosen`, as they are unrolled to keep those of the first
 /// ones, no more than `most`, and than there are registers for; and how many that are. What a member writes is not kept.
-fn keep(
-    problem: Problem<'_>,
-    group: &Group,
-    chosen: &[Vec<Chosen>],
-    most: u32,
-) -> (Vec<((usize, usize), Unroll)>, u32) {
+fn keep(problem: Problem<'_>, group: &Group, chosen: &[Vec<Chosen>], most: u32) -> (Longer, u32) {
     let Problem { list, limits, .. } = problem;
     let facts = limits.unroll;
     let members = &list[group.start..group.end()];
@@ -258,7 +256,7 @@ fn keep(
         let index = chosen[at.0][at.1].how.index();
         (first > 0).then_some((at, Unroll::Part { index, first, times: left / at_once, at_once }))
     };
-    let longer: Vec<_> = of.iter().filter_map(longer).collect();
+    let longer: Longer = of.iter().filter_map(longer).collect();
     let weight = |(at, how): &((usize, usize), Unroll)| chosen[at.0][at.1].weight * how.copies();
     if longer.iter().map(weight).sum::<u32>() > MAX_OF_KEPT {
         return (Vec::new(), 0);
