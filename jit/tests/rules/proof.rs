@@ -252,7 +252,10 @@ const NO_CLAIM: &[Mutant] = &[
     Mutant::AloneIsOpen,
     Mutant::ArgumentsAreNotHidden,
     // About how a group is written.
+    Mutant::BarriersOrderSharedMemory,
+    Mutant::ExtremaChangePlaces,
     Mutant::FirstRoundsComeAgain,
+    Mutant::SumsLoseTheirKnownPart,
     Mutant::InvocationsAreOne,
     Mutant::RestIsNobody,
     Mutant::RowsAreLines,
