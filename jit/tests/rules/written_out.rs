@@ -213,6 +213,26 @@ probes! {
         }
     }
 
+    fn extrema_of_vectors_are_bit_by_bit_what_they_were() {
+        let last = kernel("a:vec2<u32> z:vec2<u32>", "8", "z[gid.x] = a[gid.x] ^ vec2(5u);");
+        for extremum in ["max(m, v)", "min(v, m)"] {
+            let body = format!(
+                "var m = vec2<f32>(-3.0, 4.0);
+                 for (var c = lid.x; c < p.x; c += 8u) {{ let v = a[wid.x * p.x + c]; m = {extremum}; }}
+                 z[gid.x] = bitcast<vec2<u32>>(m);"
+            );
+            let first = kernel("a:vec2<f32> z:vec2<u32>", "8", &body);
+            for (w, rounds, at_once) in [(64, 16, 1), (71, 16, 1), (200, 2, 16)] {
+                let mut lab = Lab::new(2048)
+                    .promote(1, Promote::Auto)
+                    .submit(&first, [5, 1, 1], &[0, 1], &[w])
+                    .submit(&last, [5, 1, 1], &[1, 2], &[]);
+                lab.limits.unroll = UnrollLimits { rounds, at_once: at_once.max(8), private_bytes: 256, keep: 0, registers: 0 };
+                lab.check().fused(0);
+            }
+        }
+    }
+
     /// Merge blocks that nothing leads to, as helpers that return on every way have them, are each round's own.
     fn rounds_have_their_own_unreachable_merge_blocks() {
         for body in [

@@ -1,6 +1,6 @@
 //! The body of a member, as a function of its own.
 
-use rspirv::spirv::{FunctionControl, MemoryAccess, Op, StorageClass};
+use rspirv::spirv::{FunctionControl, MemoryAccess, Op, Scope, StorageClass};
 
 use super::declarations::frozen;
 use super::{Linker, ROUND, Role};
@@ -188,10 +188,14 @@ impl Linker<'_> {
                 self.set(inst, operation);
                 return self.keep_stored(value);
             }
-            (_, Operation::Barrier { execution: Some(_), semantics, .. }, _)
+            (_, Operation::Barrier { execution: Some(_), memory, semantics }, _)
                 if self.member.widen_barriers =>
             {
                 // The member's own barrier, which now also orders what passes between members.
+                if matches!(memory, Scope::Subgroup | Scope::Invocation) {
+                    *memory = Scope::Workgroup;
+                    self.code.module.word(Scope::Workgroup as u32);
+                }
                 *semantics = entry::widened(*semantics, Ordering::of_all(self.recipe));
                 self.code.module.word(semantics.bits());
             }

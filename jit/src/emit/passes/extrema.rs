@@ -182,6 +182,13 @@ fn behind_copies(
 /// Writes a chain as several.
 fn split(module: &mut Module, func: Func, region: Region, chain: &[Link]) {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else { return };
+    // A vector's truths are a vector.
+    let Some(truth) = ({
+        let f = &module.functions[func];
+        f.insts[last.insts[0]].result.map(|test| f.values[test].ty)
+    }) else {
+        return;
+    };
     let mut code = Builder::new(module, func);
     let mut of_two = |a: Value, b: Value| {
         let mut operands = [a, b];
@@ -193,10 +200,9 @@ fn split(module: &mut Module, func: Func, region: Region, chain: &[Link]) {
         }
         let [x, y] = operands;
         let [less, more] = if last.greatest { [x, y] } else { [y, x] };
-        let is_less = code.test(Op::FOrdLessThan, less, more);
-        let boolean = code.f().values[is_less].ty;
-        let is_nan = code.pure(Op::IsNan, boolean, &[x], &[]);
-        let condition = code.test(Op::LogicalOr, is_less, is_nan);
+        let is_less = code.pure(Op::FOrdLessThan, truth, &[less, more], &[]);
+        let is_nan = code.pure(Op::IsNan, truth, &[x], &[]);
+        let condition = code.pure(Op::LogicalOr, truth, &[is_less, is_nan], &[]);
         code.pure(Op::Select, last.ty, &[condition, y, x], &[])
     };
     let mut parts = Vec::new();
