@@ -38,7 +38,7 @@ const EARLY: usize = 2;
 const HOPELESS: f64 = 1.25;
 /// Another way has to take less than this much of the usual one's time.
 const BETTER: f64 = 0.98;
-/// Runs after which a list is no longer measured, whatever is still missing; none counts during which a way is being built.
+/// Runs after which a list is no longer measured, whatever is still missing. Runs during which a way is being built do not count.
 const PATIENCE: u32 = 256;
 /// A watched run that takes more than this of the usual way's time has everything measured anew.
 const WORSE: f64 = 1.05;
@@ -218,7 +218,7 @@ impl Trial {
                     one.pending.push(run);
                 } else if number >= COLD {
                     let time = run.profile.as_ref().and_then(|profile| profile.gpu_time());
-                    // While others are built, the usual way goes on.
+                    // The usual way runs for as long as others are being built: its first times are enough.
                     let time = time.filter(|_| one.times.len() < PATIENCE as usize);
                     one.times.extend(time.map(|time| time.as_nanos() as u64));
                 }
@@ -280,7 +280,7 @@ impl Trial {
         let ways = self.ways.iter().filter(|one| !one.is_given_up && one.turns < COLD + TURNS);
         let ways = ways.map(|one| (one, if one.way == Way::Usual { Code::Ready } else { code(one.way) }));
         let ways: SmallVec<[_; 3]> = ways.collect();
-        // How many runs that takes says nothing of the way.
+        // How long a build takes says nothing about the speed of the code.
         self.runs += u32::from(ways.iter().all(|(_, code)| *code != Code::Building));
         let ready = ways.into_iter().filter_map(|(one, code)| (code == Code::Ready).then_some(one));
         let mut ready: SmallVec<[_; 3]> = ready.collect();

@@ -144,9 +144,9 @@ impl Ordering {
     /// Of a barrier that stands between accesses to the bindings that `is_reached` names. What no member writes needs no order. Bindings that overlap, or
     /// where addresses may lead, are taken for reached.
     fn between(recipe: &Recipe, is_reached: impl Fn(usize) -> bool) -> Self {
-        let mut passes = recipe.bindings.iter().enumerate();
+        let mut bindings = recipe.bindings.iter().enumerate();
         let texels = |one: &UnifiedBinding| one.kind.texture() == Some(TextureKind::StorageImage);
-        if !passes.any(|(bound, one)| !one.read_only && (!one.restrict || is_reached(bound)))
+        if !bindings.any(|(bound, one)| !one.read_only && (!one.restrict || is_reached(bound)))
             || mutant!(BarriersOrderSharedMemory)
         {
             Self::Shared

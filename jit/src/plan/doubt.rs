@@ -34,7 +34,7 @@ pub enum Way {
     Coarser,
     /// The first rounds of long loops that load the same stay in registers ([`UnrollLimits::keep`](crate::plan::UnrollLimits::keep)).
     Kept,
-    /// More of them.
+    /// The same, with twice as many words in registers.
     KeptMore,
     /// Fused where kernels keep most of their invocations.
     Wide,
@@ -114,8 +114,8 @@ pub fn doubts(plan: &Plan, list: &[Submission], options: &FuseOptions, limits: &
     let least = u64::from(Way::Coarser.options(options).limits(limits).block_coarsening.least);
     let mut steps = plan.steps.iter().zip(&plan.report.groups);
     // What is kept is not loaded again; but it is more code, and leaves fewer registers for loads in flight.
-    let kept = steps.clone().filter(|(step, _)| is_long(step)).map(|(_, group)| group.may_keep).max();
-    let kept = kept.unwrap_or(0);
+    let long = steps.clone().filter(|(step, _)| is_long(step));
+    let kept = long.map(|(_, group)| group.may_keep).fold(0, u32::max);
     let coarser = steps.any(|(step, group)| match group.alone {
         Some(AloneReason::Few { work_groups, .. }) => work_groups >= 2 * least && is_long(step),
         _ => false,

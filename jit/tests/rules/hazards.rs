@@ -4,7 +4,7 @@
 //! indices: the invocation's own element, the mirrored one of its group, the mirrored one of the whole range.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{MemorySemantics, Op};
+use rspirv::spirv::{MemorySemantics, Op, Scope};
 use vkfuse_jit::analysis::AccessKind::{self, Atomic, Read, Write};
 use vkfuse_jit::plan::Promote;
 
@@ -48,24 +48,30 @@ fn across(first: AccessKind, second: AccessKind) {
 }
 
 impl Checked {
-    /// Demands one barrier, and that it orders buffers, or does not.
+    /// Demands control barriers with the memory scope of the work-group, in the order of the module; each says whether it orders buffers too.
     #[track_caller]
-    fn ordering(&self, buffers: bool) {
+    pub(crate) fn ordering(&self, buffers: &[bool]) {
         let module = self.module();
-        let barriers: Vec<MemorySemantics> = { module.all_inst_iter() }
+        let number = |operand: &Operand| {
+            let id = operand.id_ref_any().expect("an id");
+            let constant = module.types_global_values.iter().find(|inst| inst.result_id == Some(id));
+            match constant.expect("a constant").operands[0] {
+                Operand::LiteralBit32(number) => number,
+                ref other => panic!("{other:?}"),
+            }
+        };
+        let barriers: Vec<(u32, MemorySemantics)> = { module.all_inst_iter() }
             .filter(|inst| inst.class.opcode == Op::ControlBarrier)
             .map(|inst| {
-                let Operand::IdMemorySemantics(id) = inst.operands[2] else { panic!("{inst:?}") };
-                let constant = module.types_global_values.iter().find(|inst| inst.result_id == Some(id));
-                match constant.expect("a constant").operands[0] {
-                    Operand::LiteralBit32(bits) => MemorySemantics::from_bits_truncate(bits),
-                    ref other => panic!("{other:?}"),
-                }
+                let semantics = MemorySemantics::from_bits_truncate(number(&inst.operands[2]));
+                (number(&inst.operands[1]), semantics)
             })
             .collect();
         let shared = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
-        let all = if buffers { shared | MemorySemantics::UNIFORM_MEMORY } else { shared };
-        assert_eq!(barriers, [all]);
+        let both = shared | MemorySemantics::UNIFORM_MEMORY;
+        let wanted =
+            buffers.iter().map(|&buffers| (Scope::Workgroup as u32, if buffers { both } else { shared }));
+        assert_eq!(barriers, wanted.collect::<Vec<_>>());
     }
 }
 
@@ -73,7 +79,7 @@ probes! {
     /// Where a buffer that some member writes is reached on both sides.
     fn barriers_order_buffers_that_hand_something_on() {
         for (first, second) in [(Write, Read), (Read, Write), (Write, Write), (Atomic, Read)] {
-            pair(first, second, IN_GROUP).check().fused(1).ordering(true);
+            pair(first, second, IN_GROUP).check().fused(1).ordering(&[true]);
         }
         // What passes on is in shared memory, and the buffers that both sides read are written by none.
         let copy = kernel("a z", "8", "z[gid.x] = a[gid.x] + 3u;");
@@ -84,9 +90,9 @@ probes! {
                 .submit(&copy, [4, 1, 1], &[0, 1], &[])
                 .submit(&both, [4, 1, 1], &[1, 0, out], &[])
         };
-        list(2).check().fused(1).ordering(false);
+        list(2).check().fused(1).ordering(&[false]);
         // The second overwrites what the first read.
-        list(0).check().fused(1).ordering(true);
+        list(0).check().fused(1).ordering(&[true]);
     }
 
     fn read_after_write_by_the_same_invocation_needs_nothing() { same_invocation(Write, Read); }

@@ -97,6 +97,35 @@ probes! {
             .inside(1, Internalization::Local);
     }
 
+    /// Also one whose memory scope is smaller, because memory barriers beside it order the buffer.
+    fn own_barriers_of_a_smaller_scope_order_what_was_promoted() {
+        let order = "gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease";
+        for scope in ["gl_ScopeSubgroup", "gl_ScopeInvocation"] {
+            let semantics = if scope == "gl_ScopeInvocation" {
+                "0, 0"
+            } else {
+                "gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease"
+            };
+            let swap = format!(
+                "#version 450\n#extension GL_KHR_memory_scope_semantics : enable\nlayout(local_size_x = 8) in;\n\
+                 layout(set = 0, binding = 0) buffer T {{ uint t[]; }};\n\
+                 layout(set = 0, binding = 1) buffer Z {{ uint z[]; }};\n\
+                 void main() {{\n\
+                     uint i = gl_GlobalInvocationID.x; t[i] = t[i] * 3u; memoryBarrier({order});\n\
+                     controlBarrier(gl_ScopeWorkgroup, {scope}, {semantics}); memoryBarrier({order});\n\
+                     z[i] = t[gl_WorkGroupID.x * 8u + 7u - gl_LocalInvocationID.x] + 1u;\n\
+                 }}\n// "
+            );
+            Lab::new(64)
+                .promote(1, Promote::Local)
+                .submit(&copy(), [4, 1, 1], &[0, 1], &[])
+                .submit(&swap, [4, 1, 1], &[1, 2], &[])
+                .check()
+                .inside(1, Internalization::Local)
+                .ordering(&[scope == "gl_ScopeSubgroup", false]);
+        }
+    }
+
     /// A kernel that writes, then reads back what it wrote, covers its read itself.
     fn a_write_of_the_same_kernel_covers_what_it_dominates() {
         let both = kernel("a z", "8", "z[gid.x] = a[gid.x]; z[gid.x] = z[gid.x] * 3u;");

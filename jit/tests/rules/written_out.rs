@@ -30,6 +30,25 @@ fn softmax(w: u32, rounds: u32, at_once: u32) -> Lab {
     lab
 }
 
+/// A kernel that stores, behind its loop, a counter, what the test is made of, and what two rounds before was.
+fn used_after_its_loop() -> String {
+    kernel(
+        "a z",
+        "8",
+        "var c = lid.x; var own = 0u; var before = 7u; var asked = 1u;
+         loop {
+             asked = c * 3u + own;
+             if (c >= p.x) { break; }
+             let v = a[wid.x * p.x + c];
+             z[wid.x * p.x + c] = v + before;
+             before = own;
+             own += v;
+             continuing { c += 8u; }
+         }
+         z[p.y + gid.x] = own * 5u + before + c + asked * 7u;",
+    )
+}
+
 probes! {
     fn rows_are_registers_whatever_their_length() {
         // Of 8 invocations, whose rounds are as many, or one more for some.
@@ -80,21 +99,7 @@ probes! {
 
     // Of a counter, of what the test is made of, and of what two rounds before was.
     fn values_of_loops_that_keep_words_are_used_after_them() {
-        let last = kernel(
-            "a z",
-            "8",
-            "var c = lid.x; var own = 0u; var before = 7u; var asked = 1u;
-             loop {
-                 asked = c * 3u + own;
-                 if (c >= p.x) { break; }
-                 let v = a[wid.x * p.x + c];
-                 z[wid.x * p.x + c] = v + before;
-                 before = own;
-                 own += v;
-                 continuing { c += 8u; }
-             }
-             z[p.y + gid.x] = own * 5u + before + c + asked * 7u;",
-        );
+        let last = used_after_its_loop();
         for w in [80, 100, 133] {
             for (at_once, keep) in [(2, 1), (2, 2), (2, 7)] {
                 let lab = Lab::new(u64::from(5 * w + 40))
@@ -354,21 +359,7 @@ probes! {
 
     // Of a counter, and of what the test is made of.
     fn values_of_a_loop_are_used_after_it() {
-        let last = kernel(
-            "a z",
-            "8",
-            "var c = lid.x; var own = 0u; var before = 7u; var asked = 1u;
-             loop {
-                 asked = c * 3u + own;
-                 if (c >= p.x) { break; }
-                 let v = a[wid.x * p.x + c];
-                 z[wid.x * p.x + c] = v + before;
-                 before = own;
-                 own += v;
-                 continuing { c += 8u; }
-             }
-             z[p.y + gid.x] = own * 5u + before + c + asked * 7u;",
-        );
+        let last = used_after_its_loop();
         for w in [5, 16, 20, 33] {
             for (rounds, at_once) in [(16, 1), (0, 2), (0, 3), (2, 2)] {
                 let mut lab = Lab::new(u64::from(5 * w + 40))

@@ -110,7 +110,7 @@ fn a_kept_plan_is_the_plan() {
             force: random.one_in(8),
             no_rewrites: random.one_in(8),
             coarser: random.one_in(8),
-            kept: u32::from(random.one_in(8)),
+            kept: if random.one_in(8) { 96 } else { 0 },
             wide: random.one_in(8),
             apart: random.one_in(8),
         };

@@ -1,10 +1,10 @@
 //! Long chains of minima, and of maxima, as several shorter ones.
 //!
-//! In a loop that is unrolled, each extremum waits for the one before: three instructions in a row for each element. With few invocations
-//! on a processor, as long rows have them, nothing else hides that time.
+//! In an unrolled loop each extremum depends on the one before, which costs the latency of three instructions per element. Kernels with low
+//! occupancy, as those of long rows, cannot hide it.
 //!
-//! `f(x, y) = x < y ∨ isNan(x) ? y : x` is what kernels compute ([`formulas`](crate::frontend)). Of elements in a row it is the first of the
-//! greatest numbers, or the last element if none is a number. So it is associative, bit by bit, whatever `<` makes of denormals, as long as it orders
+//! `f(x, y) = x < y ∨ isNan(x) ? y : x` is what kernels compute ([`formulas`](crate::frontend)). Over a sequence it gives the first of the
+//! greatest numbers, or the last element if all are NaN. So it is associative, bit by bit, whatever `<` makes of denormals, as long as it orders
 //! numbers.
 //!
 //! # Requires
@@ -51,6 +51,8 @@ struct Link {
     before: Value,
     element: Value,
     ty: Type,
+    /// Of the comparisons: a Boolean, or a vector of Booleans.
+    truth: Type,
     /// The greatest, or the least.
     greatest: bool,
     /// The element is the first operand.
@@ -100,7 +102,8 @@ fn formula(f: &Function, select: Inst) -> Option<[Link; 2]> {
     }
     let link = |before: Value, element: Value, flipped: bool| {
         let insts = SmallVec::from_slice(&[test, nan, or, select]);
-        Link { before, element, ty: f.values[result].ty, greatest, flipped, insts, select }
+        let (ty, truth) = (f.values[result].ty, f.values[less].ty);
+        Link { before, element, ty, truth, greatest, flipped, insts, select }
     };
     Some([link(x, y, false), link(y, x, true)])
 }
@@ -182,13 +185,6 @@ fn behind_copies(
 /// Writes a chain as several.
 fn split(module: &mut Module, func: Func, region: Region, chain: &[Link]) {
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else { return };
-    // A vector's truths are a vector.
-    let Some(truth) = ({
-        let f = &module.functions[func];
-        f.insts[last.insts[0]].result.map(|test| f.values[test].ty)
-    }) else {
-        return;
-    };
     let mut code = Builder::new(module, func);
     let mut of_two = |a: Value, b: Value| {
         let mut operands = [a, b];
@@ -200,9 +196,9 @@ fn split(module: &mut Module, func: Func, region: Region, chain: &[Link]) {
         }
         let [x, y] = operands;
         let [less, more] = if last.greatest { [x, y] } else { [y, x] };
-        let is_less = code.pure(Op::FOrdLessThan, truth, &[less, more], &[]);
-        let is_nan = code.pure(Op::IsNan, truth, &[x], &[]);
-        let condition = code.pure(Op::LogicalOr, truth, &[is_less, is_nan], &[]);
+        let is_less = code.pure(Op::FOrdLessThan, last.truth, &[less, more], &[]);
+        let is_nan = code.pure(Op::IsNan, last.truth, &[x], &[]);
+        let condition = code.pure(Op::LogicalOr, last.truth, &[is_less, is_nan], &[]);
         code.pure(Op::Select, last.ty, &[condition, y, x], &[])
     };
     let mut parts = Vec::new();

@@ -56,7 +56,7 @@ pub(crate) fn choose(context: &Context<'_>) -> Result<Option<CoarsenedBlocks>, A
     // Behind a guard the loads of several work-groups are in flight together, and take registers of their own.
     let guarded = unrolled.iter().flatten().any(|one| one.is_guarded() && one.copies() > 1);
     let private = if guarded { 2 * private } else { private };
-    let first = unrolled.iter().flatten().map(Unroll::first).max().unwrap_or(0);
+    let first = unrolled.iter().flatten().map(Unroll::first).fold(0, u32::max);
     let private = private + 4 * u64::from(first);
     let mut why = AloneReason::Few { work_groups: all, least: facts.least };
     let most_shared = match facts.shared_bytes {

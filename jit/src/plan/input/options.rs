@@ -22,9 +22,15 @@ pub enum FloatMode {
     Contract,
 }
 
-/// Words that an invocation of 256 may keep of a row that is too long for registers ([`FuseOptions::kept`]), so that two work-groups, or one, have a
-/// processor of an H200. Measured there, µs with none, 96 and 192: rows of 65,536 in softmax 534, 805, 461, layer normalization 563, 466, 780,
-/// cross-entropy 246, 185, 190; of 131,072 561, 978, 758, then 594, 589, 696, and 250, 227, 222. So both are tried.
+/// Words of a long row that each invocation may keep in registers ([`FuseOptions::kept`]). With 256 invocations in a work-group, 96 words leave
+/// registers for two work-groups on a processor of an H200, and 192 for one.
+///
+/// Both are tried, because neither is always the better one. Measured on an H200, microseconds with 0, 96 and 192 words:
+///
+/// | row | softmax | layer normalization | cross-entropy |
+/// | --- | --- | --- | --- |
+/// | 65,536 | 534, 805, 461 | 563, 466, 780 | 246, 185, 190 |
+/// | 131,072 | 561, 978, 758 | 594, 589, 696 | 250, 227, 222 |
 pub(in crate::plan) const KEPT_WORDS: [u32; 2] = [96, 192];
 
 /// How to fuse.
